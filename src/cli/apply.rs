@@ -66,6 +66,9 @@ pub struct Apply {
     /// List unchanged objects at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub show_unchanged: bool,
+    /// The limit of Markdown.
+    #[command(flatten)]
+    pub markdown: MarkdownFlags,
 }
 
 /// `diff`
@@ -86,6 +89,17 @@ pub struct Diff {
     /// Print the full text at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub full: bool,
+    /// The limit of Markdown.
+    #[command(flatten)]
+    pub markdown: MarkdownFlags,
+}
+
+/// The flags of `-o markdown`.
+#[derive(Debug, Args)]
+pub struct MarkdownFlags {
+    /// Cut -o markdown to N bytes (default 65536)
+    #[arg(long, value_name = "N", help_heading = OUTPUT, value_parser = clap::value_parser!(u32).range(1024..))]
+    pub max_bytes: Option<u32>,
 }
 
 /// The flags that change the plan of a run.

@@ -147,6 +147,8 @@ pub enum OutputFormat {
     Name,
     /// A table with more columns; of `list` and `view`.
     Wide,
+    /// For a pull request or a job summary; of `diff` and `apply`.
+    Markdown,
 }
 
 /// `--color`

@@ -244,9 +244,14 @@ fn spelling(flag: &Arg) -> String {
 }
 
 fn description(flag: &Arg, command: &str) -> String {
-    if flag.get_id() == "output" && ["list", "view", "history"].contains(&command) {
-        return "json, yaml, name or wide".to_owned();
+    match command {
+        "list" | "view" | "history" if flag.get_id() == "output" => "json, yaml, name or wide".to_owned(),
+        "apply" | "diff" if flag.get_id() == "output" => "json, yaml, name or markdown".to_owned(),
+        _ => help(flag),
     }
+}
+
+fn help(flag: &Arg) -> String {
     flag.get_help().map(ToString::to_string).unwrap_or_default()
 }
 

@@ -13,7 +13,9 @@ mod membership;
 mod spellings;
 mod tips;
 
-pub use apply::{Apply, Diff, HooksMode, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode};
+pub use apply::{
+    Apply, Diff, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode,
+};
 pub use arguments::{
     DryRunFlag, DryRunMode, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
     WaitFlags,

@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
 }
 
 pub(super) fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
-    let style = settings::style(shared);
+    let style = settings::style_with(shared, &arguments.markdown);
     Style {
         unchanged: if arguments.show_unchanged {
             UnchangedLines::Shown

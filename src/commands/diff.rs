@@ -45,7 +45,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
 
 async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DiffOptions::new(arguments, shared)?;
-    let style = settings::style(shared);
+    let style = settings::style_with(shared, &arguments.markdown);
     let mut run = Run::begin(
         Operation::Diff,
         SetDocument::named(&options.apply.set.name),
@@ -122,14 +122,14 @@ fn finish(
     let seconds = run.reporter.seconds();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let error = outcome.as_ref().err();
-    if error.is_none_or(|error| error.exit() != Exit::Usage) {
+    if run.reporter.prints_end(error) {
         let completeness = match outcome {
             Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
             Ok(_) | Err(_) => RunEnd::Complete,
         };
         let cost = Cost { requests, seconds };
         run.reporter
-            .finish_diff(run.set, found, error, completeness, cost, summary);
+            .finish_diff((run.set, &run.place), found, error, completeness, cost, summary);
     }
     outcome
 }

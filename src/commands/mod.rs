@@ -32,11 +32,7 @@ pub fn run(cli: &Cli) -> Exit {
 }
 
 fn run_command(line: &Cli) -> Exit {
-    if line.shared.output == Some(OutputFormat::Wide) && !has_tables(&line.command) {
-        let error = Error::Usage {
-            message: "-o wide works with `list`, `view` and `history` only".to_owned(),
-            hint: "use -o json for all details".to_owned(),
-        };
+    if let Some(error) = unsuitable_output(line) {
         report::error(&error, settings::style(&line.shared).colors);
         return error.exit();
     }
@@ -77,9 +73,38 @@ fn run_command(line: &Cli) -> Exit {
     })
 }
 
-/// Returns whether the command prints tables, which can be wider.
-fn has_tables(command: &Command) -> bool {
-    matches!(command, Command::List(_) | Command::View(_) | Command::History(_))
+/// Returns the error about a format that the command does not have.
+fn unsuitable_output(line: &Cli) -> Option<Error> {
+    let has_tables = matches!(
+        line.command,
+        Command::List(_) | Command::View(_) | Command::History(_)
+    );
+    let markdown = match &line.command {
+        Command::Apply(arguments) => Some(&arguments.markdown),
+        Command::Diff(arguments) => Some(&arguments.markdown),
+        _ => None,
+    };
+    let has_limit = markdown.is_some_and(|flags| flags.max_bytes.is_some());
+    let (message, hint) = match line.shared.output {
+        Some(OutputFormat::Wide) if !has_tables => (
+            "-o wide works with `list`, `view` and `history` only",
+            "use -o json for all details",
+        ),
+        Some(OutputFormat::Markdown) if markdown.is_none() => (
+            "-o markdown works with `diff` and `apply` only",
+            "use -o json, and a program such as jq to make Markdown of it",
+        ),
+        Some(OutputFormat::Markdown) => return None,
+        _ if has_limit => (
+            "--max-bytes works with -o markdown only",
+            "add -o markdown, or omit --max-bytes",
+        ),
+        _ => return None,
+    };
+    Some(Error::Usage {
+        message: message.to_owned(),
+        hint: hint.to_owned(),
+    })
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {

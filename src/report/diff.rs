@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::conflicts::FieldConflicts;
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::{Hints, shared_hints_last};
-use super::output::print_line;
+use super::markdown::{self, End};
+use super::output::{print_document, print_line};
 use super::place::{header, title};
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
@@ -186,7 +187,7 @@ impl Comparison {
 
     /// A line about what the differences do not show: an object that is taken in or recreated, or of
     /// which only the ownership of fields changes.
-    fn mark(&self) -> Option<String> {
+    pub(super) fn mark(&self) -> Option<String> {
         let key = self.outcome.subject.key();
         if !self.outcome.handed_over.is_empty() {
             return Some(format!("{key} {}", self.outcome.reason));
@@ -264,14 +265,14 @@ impl Reporter {
                 .iter()
                 .filter(|object| !object.is_untouched())
                 .for_each(|object| print(&human::name(&object.outcome))),
-            Format::Json | Format::Yaml => {}
+            Format::Json | Format::Yaml | Format::Markdown => {}
         }
     }
 
     /// Prints the end of a `diff`; see `finish`.
     pub fn finish_diff(
         mut self,
-        set: SetDocument,
+        (set, place): (SetDocument, &Place),
         found: &Differences,
         error: Option<&Error>,
         completeness: RunEnd,
@@ -291,6 +292,12 @@ impl Reporter {
             let counts = human::counts(Operation::Diff, &found.summary(), parent, completeness);
             let line = human::summary(&counts, DryRun::Server, cost);
             print_message(human::Label::Plain, &line.into(), self.style.colors);
+        }
+        if self.style.format == Format::Markdown {
+            let end = End { error, completeness };
+            let warnings = &self.collected.warnings;
+            let page = markdown::of_diff((&set, place), found, end, warnings, self.style.max_bytes);
+            print_document(&page);
         }
         super::document(&self.diff_document(set, found, error, cost), self.style);
     }

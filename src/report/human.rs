@@ -193,7 +193,7 @@ pub(super) fn terminal_summary(
     line.with(Color::Plain, format!("{}       {seconds:.1} s", suffix(dry_run)))
 }
 
-fn suffix(dry_run: DryRun) -> &'static str {
+pub(super) fn suffix(dry_run: DryRun) -> &'static str {
     match dry_run {
         DryRun::None => "",
         DryRun::Client => " (dry run)",

@@ -13,6 +13,7 @@ mod hints;
 mod history;
 mod human;
 mod list;
+mod markdown;
 mod output;
 mod paint;
 mod pending;
@@ -123,7 +124,7 @@ pub fn findings(document: &VerifyDocument, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => verify::lines(document).iter().for_each(|line| print(line)),
         Format::Names => document.object_names().iter().for_each(|name| print(name)),
-        Format::Json | Format::Yaml => self::document(document, style),
+        Format::Json | Format::Yaml | Format::Markdown => self::document(document, style),
     }
     document.print_summary(style);
 }
@@ -143,7 +144,7 @@ pub fn data<T: Serialize>(
         Format::Lines => lines(document, width).iter().for_each(|line| print(line)),
         Format::Wide => lines(document, Width::Wide).iter().for_each(|line| print(line)),
         Format::Names => names(document).iter().for_each(|name| print(name)),
-        Format::Json | Format::Yaml => self::document(document, style),
+        Format::Json | Format::Yaml | Format::Markdown => self::document(document, style),
     }
 }
 
@@ -152,14 +153,14 @@ pub fn document<T: Serialize>(document: &T, style: Style) {
     match style.format {
         Format::Json => print_document(&output::json(document)),
         Format::Yaml => print_document(&output::yaml(document)),
-        Format::Lines | Format::Wide | Format::Names => {}
+        Format::Lines | Format::Wide | Format::Names | Format::Markdown => {}
     }
 }
 
 /// Prints objects of the API for `kubectl apply`: YAML documents, or one JSON List.
 pub fn objects(objects: &[Value], style: Style) {
     match style.format {
-        Format::Lines | Format::Wide | Format::Yaml => {
+        Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => {
             for object in objects {
                 print("---");
                 print_document(&output::yaml(object));

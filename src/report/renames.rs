@@ -34,6 +34,14 @@ impl<'a> Renames<'a, Comparison> {
     }
 }
 
+impl<'a> Renames<'a, ObjectOutcome> {
+    /// The objects of a run.
+    pub(super) fn of_outcomes(outcomes: &'a [ObjectOutcome]) -> Self {
+        let outcomes: Vec<_> = outcomes.iter().map(|outcome| (outcome, outcome)).collect();
+        Self::new(&outcomes, |_| false)
+    }
+}
+
 impl<'a, T> Renames<'a, T> {
     fn new(objects: &[(&'a T, &ObjectOutcome)], is_alone: fn(&T) -> bool) -> Self {
         let with = |action| {

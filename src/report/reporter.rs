@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use super::conflicts::FieldConflicts;
 use super::document::Collected;
 use super::hints::Hints;
-use super::output::{print, print_line, print_message, say};
+use super::markdown::{self, End};
+use super::output::{print, print_document, print_line, print_message, say};
 use super::paint::Line;
 use super::pending::Pending;
 use super::place::{header, title};
@@ -16,7 +17,7 @@ use super::wait_screen::WaitScreen;
 use super::{
     Cost, Format, Loudness, Place, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human,
 };
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::message::Message;
 use crate::model::settings::DryRun;
@@ -209,7 +210,7 @@ impl Reporter {
 
     fn keep(&mut self, outcome: ObjectOutcome) {
         self.summary.add(outcome.action);
-        if matches!(self.style.format, Format::Json | Format::Yaml) {
+        if matches!(self.style.format, Format::Json | Format::Yaml | Format::Markdown) {
             self.collected.results.push(outcome);
         }
     }
@@ -252,10 +253,21 @@ impl Reporter {
         print_message(human::Label::Note, &text.into(), self.style.colors);
     }
 
+    /// Returns whether the end of the run is printed. With exit code 2, only people read it.
+    pub fn prints_end(&self, error: Option<&Error>) -> bool {
+        self.style.format == Format::Markdown || error.is_none_or(|error| error.exit() != Exit::Usage)
+    }
+
     /// Prints the end of a run, whether it failed or not.
     ///
     /// `set` is the set as far as it is known.
-    pub fn finish(mut self, set: SetDocument, error: Option<&Error>, completeness: RunEnd, cost: Cost) {
+    pub fn finish(
+        mut self,
+        (set, place): (SetDocument, &Place),
+        error: Option<&Error>,
+        completeness: RunEnd,
+        cost: Cost,
+    ) {
         self.bars.clear();
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);
@@ -267,6 +279,18 @@ impl Reporter {
         }
         if self.style.loudness > Loudness::Quiet && error.is_none() {
             self.print_summary(completeness, cost);
+        }
+        if self.style.format == Format::Markdown {
+            let end = End { error, completeness };
+            let taken_in = self.taken_in.lines();
+            let limit = self.style.max_bytes;
+            print_document(&markdown::of_run(
+                (&set, place),
+                &self.collected,
+                end,
+                taken_in,
+                limit,
+            ));
         }
         let report = Report::new(set, &self.collected, error, completeness, cost);
         document(&report, self.style);

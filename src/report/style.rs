@@ -19,6 +19,8 @@ pub struct Style {
     pub messages: Device,
     /// The lines about objects that do not change.
     pub unchanged: UnchangedLines,
+    /// The most bytes of a document in Markdown.
+    pub max_bytes: usize,
 }
 
 /// The destination of a stream.
@@ -80,6 +82,8 @@ pub enum Format {
     Json,
     /// One YAML document.
     Yaml,
+    /// One document for people, on a page of a pull request.
+    Markdown,
 }
 
 /// The amount of messages on standard error.

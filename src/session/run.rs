@@ -136,9 +136,10 @@ impl Run {
             Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume),
             Ok(Ending::Done | Ending::Incomplete) | Err(_) => RunEnd::Complete,
         };
-        if error.is_none_or(|error| error.exit() != Exit::Usage) {
+        if self.reporter.prints_end(error) {
             let cost = Cost { requests, seconds };
-            self.reporter.finish(self.set, error, completeness, cost);
+            self.reporter
+                .finish((self.set, &self.place), error, completeness, cost);
         }
         Ok(match outcome? {
             Ending::Done => Exit::Done,

@@ -33,7 +33,7 @@ pub use membership::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use rbac::RbacOptions;
 pub use recreate::RecreateChoice;
 pub use status::status_rules;
-pub use style::style;
+pub use style::{style, style_with};
 pub use undo::UndoOut;
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 pub use waiting::{DEFAULT_WAIT, WaitOptions};

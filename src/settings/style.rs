@@ -5,8 +5,11 @@ use std::io::{self, IsTerminal};
 
 use terminal_size::{Height, Width};
 
-use crate::cli::{ColorChoice, GlobalFlags, OutputFormat};
+use crate::cli::{ColorChoice, GlobalFlags, MarkdownFlags, OutputFormat};
 use crate::report::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines};
+
+/// The limit of a comment on GitHub.
+const MAX_BYTES: usize = 65_536;
 
 /// Reads the style of the output.
 pub fn style(shared: &GlobalFlags) -> Style {
@@ -32,6 +35,7 @@ pub fn style(shared: &GlobalFlags) -> Style {
             Some(OutputFormat::Json) => Format::Json,
             Some(OutputFormat::Yaml) => Format::Yaml,
             Some(OutputFormat::Wide) => Format::Wide,
+            Some(OutputFormat::Markdown) => Format::Markdown,
         },
         loudness: match (shared.quiet, shared.verbosity()) {
             (true, _) => Loudness::Quiet,
@@ -52,6 +56,17 @@ pub fn style(shared: &GlobalFlags) -> Style {
         } else {
             UnchangedLines::Shown
         },
+        max_bytes: MAX_BYTES,
+    }
+}
+
+/// Reads the style of the output of `diff` and `apply`.
+pub fn style_with(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
+    let style = style(shared);
+    let max_bytes = markdown.max_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    Style {
+        max_bytes: max_bytes.unwrap_or(style.max_bytes),
+        ..style
     }
 }
 

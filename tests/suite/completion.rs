@@ -207,7 +207,10 @@ fn commands_and_flags_are_those_of_the_program() {
     assert!(!answer.candidates.iter().any(is_hidden), "{answer:?}");
     assert_offers(&["apply", "--dry"], &["--dry-run"]);
     assert_offers(&["apply", "--dry-run=s"], &["server"]);
-    assert_offers(&["view", "web", "-o", ""], &["json", "yaml", "name", "wide"]);
+    assert_offers(
+        &["view", "web", "-o", ""],
+        &["json", "yaml", "name", "wide", "markdown"],
+    );
 }
 
 #[test]

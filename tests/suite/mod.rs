@@ -41,6 +41,7 @@ mod lost_answers;
 mod lost_parents;
 mod makers;
 mod malformed_owners;
+mod markdown;
 mod migration;
 mod move_members;
 mod move_to_namespace;

@@ -55,9 +55,10 @@ impl Watch for Breaking {
 }
 
 /// Every way to make a command print more.
-const FORMATS: [&[&str]; 5] = [
+const FORMATS: [&[&str]; 6] = [
     &["-v", "-v"],
     &["-v", "-v", "-o", "json"],
+    &["-v", "-v", "-o", "markdown"],
     &["-v", "-v", "-o", "yaml"],
     &["-o", "name"],
     &["-q"],
@@ -120,7 +121,13 @@ fn no_command_prints_what_a_secret_holds() {
     cluster().apply_as("applyset", &with(secret(&home, "two", &live), &json!({})));
     let plan = Files::new();
     let out = format!("--out={}", plan.path("plan.json").display());
-    for flags in [&["-v", "-v"][..], &["-o", "json"], &["-o", "yaml"], &[&out]] {
+    for flags in [
+        &["-v", "-v"][..],
+        &["-o", "json"],
+        &["-o", "yaml"],
+        &["-o", "markdown"],
+        &[&out],
+    ] {
         assert_silent("diff", &with_manifests("diff", &good_files, flags));
     }
     let kept = std::fs::read_to_string(plan.path("plan.json")).expect("a plan");
@@ -140,7 +147,7 @@ fn no_command_prints_what_a_secret_holds() {
     ];
     for more in &refused {
         let files = Files::new().with("a.yaml", &objects_file(&[secret(&home, "bad", more)]));
-        for flags in FORMATS.into_iter().take(2) {
+        for flags in FORMATS.into_iter().take(3) {
             let run = apply(&files, flags);
             assert!([1, 2].contains(&run.code), "{more}: {} {}", run.code, run.stderr);
             assert_silent(&more.to_string(), &run);
@@ -236,8 +243,9 @@ fn credentials_are_not_reported() {
         }
     }
     for flags in FORMATS {
-        let run = Program::new()
-            .args(["list", "-A", "--token", TOKEN])
+        let run = Set::secret(&home, "web")
+            .command(Program::new(), &manifests)
+            .args(["--token", TOKEN])
             .args(flags)
             .run();
         assert_silent("--token", &run.expect(4));

@@ -71,6 +71,23 @@ impl Difference {
         }
     }
 
+    /// Returns the difference between this object before, and the one that replaces it after.
+    #[must_use]
+    pub fn replaced_by(&self, new: &Self) -> Self {
+        let mut live = self.live.clone();
+        noise::leave_out_made_up(&mut live);
+        Self {
+            file: new.file.clone(),
+            live,
+            predicted: new.predicted.clone(),
+        }
+    }
+
+    /// Returns the lines that differ, with some around them; empty if nothing differs.
+    pub fn hunks(&self) -> String {
+        unified::hunks(&text(self.live.as_ref()), &text(self.predicted.as_ref()))
+    }
+
     /// Returns the text that `kubectl diff` prints; empty if nothing differs.
     pub fn unified(&self) -> String {
         unified::text(

@@ -28,6 +28,13 @@ pub(super) fn leave_out(live: &mut Option<Value>, predicted: &mut Option<Value>)
     }
 }
 
+/// Removes the fields that each object has for itself.
+pub(super) fn leave_out_made_up(object: &mut Option<Value>) {
+    if let Some(metadata) = object.as_mut().and_then(metadata) {
+        metadata.retain(|field, _| !MADE_UP.contains(&field.as_str()));
+    }
+}
+
 fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata")?.as_object_mut()
 }

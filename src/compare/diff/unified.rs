@@ -8,8 +8,13 @@ pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
     if live == predicted {
         return String::new();
     }
+    let hunks = hunks(live, predicted);
+    format!("diff -u -N LIVE/{file} MERGED/{file}\n--- LIVE/{file}\n+++ MERGED/{file}\n{hunks}")
+}
+
+/// Returns the same without the lines about the files.
+pub(super) fn hunks(live: &str, predicted: &str) -> String {
     let difference = TextDiff::from_lines(live, predicted);
     let mut unified = difference.unified_diff();
-    let hunks = unified.context_radius(3).missing_newline_hint(false);
-    format!("diff -u -N LIVE/{file} MERGED/{file}\n--- LIVE/{file}\n+++ MERGED/{file}\n{hunks}")
+    unified.context_radius(3).missing_newline_hint(false).to_string()
 }

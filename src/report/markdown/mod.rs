@@ -1,0 +1,110 @@
+//! The Markdown of `diff` and `apply`, for pull requests and job summaries.
+//!
+//! Pure: values in, text out. The most dangerous comes first. All text of others is code, so that it
+//! cannot be a link, HTML or a mention of a user.
+
+mod differences;
+mod outcomes;
+mod page;
+mod text;
+
+pub(super) use differences::of_diff;
+pub(super) use outcomes::of_run;
+
+use std::collections::BTreeMap;
+
+use page::{Counted, Item, Part};
+use text::short_code;
+
+use super::place::title;
+use super::{Place, RunEnd, SetDocument};
+use crate::error::{Error, Exit};
+use crate::model::message::Message;
+
+/// The most bytes of the set and of the context in the headline.
+const SET: usize = 250;
+const CONTEXT: usize = 100;
+
+/// What ended a run or a comparison.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct End<'a> {
+    /// The error.
+    pub(super) error: Option<&'a Error>,
+    /// The interrupt.
+    pub(super) completeness: RunEnd,
+}
+
+impl End<'_> {
+    /// The word of the headline, if the end is not an ordinary one.
+    fn word(self) -> Option<&'static str> {
+        match (self.error.map(Error::exit), self.completeness) {
+            (Some(Exit::Refused), _) => Some("refused"),
+            (Some(Exit::Usage), _) => Some("wrong manifests"),
+            (Some(_), _) => Some("ended by an error"),
+            (None, RunEnd::Interrupted(_)) => Some("interrupted"),
+            (None, RunEnd::Complete) => None,
+        }
+    }
+
+    fn messages(self) -> Vec<Message> {
+        match (self.error, self.completeness) {
+            (Some(error), _) => error.messages(),
+            (None, RunEnd::Interrupted(resume)) => {
+                vec![Message::new("interrupted before everything was done").with_hint(resume.to_string())]
+            }
+            (None, RunEnd::Complete) => Vec::new(),
+        }
+    }
+}
+
+/// The first lines. `counts` and `others` are text of this program.
+fn headline(set: &SetDocument, place: &Place, counts: &[String], others: &[String]) -> String {
+    let counts = counts.join(", ");
+    let mut line = format!("### ApplySet {}: {counts}\n", short_code(&title(set), SET));
+    let mut below = others.to_vec();
+    if let Some(context) = &place.context {
+        below.push(format!("context {}", short_code(context, CONTEXT)));
+    }
+    if !below.is_empty() {
+        line = format!("{line}\n{}\n", below.join(" · "));
+    }
+    line
+}
+
+/// The warnings of a run; one that was repeated is shown once.
+fn warnings(warnings: &[String]) -> Part {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut first = Vec::new();
+    for warning in warnings {
+        let count = counts.entry(warning).or_default();
+        *count += 1;
+        if *count == 1 {
+            first.push(warning);
+        }
+    }
+    let text = |warning: &&String| match counts.get(warning.as_str()) {
+        Some(count @ 2..) => Message::new(format!("{warning} ({count} times)")),
+        _ => Message::new(warning.as_str()),
+    };
+    Part::messages("Warnings", first.iter().map(text).collect())
+}
+
+/// Objects that existed in no set.
+fn taken_in(lines: Vec<String>) -> Part {
+    Part::messages(
+        "Taken into the set",
+        lines.into_iter().map(Message::new).collect(),
+    )
+}
+
+/// `- configmap/web in namespace shop: reason`
+fn line(object: &str, reason: &str, counted: Counted) -> Item {
+    let mut line = text::code(object);
+    if !reason.is_empty() {
+        line = format!("{line}: {}", text::code(reason));
+    }
+    Item::line(&line, counted)
+}
+
+#[cfg(test)]
+mod tests;

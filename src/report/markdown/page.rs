@@ -1,0 +1,254 @@
+//! A page of Markdown that fits into a number of bytes. It is cut between objects and messages, and
+//! counts those that were left out.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::text::{code, html_code};
+use crate::model::message::Message;
+use crate::model::text::counted;
+
+/// The room for the line about what was left out.
+const LAST_LINE: usize = 400;
+
+/// A page.
+pub(super) struct Page {
+    /// Its beginning, which is always there: at most 600 bytes.
+    pub(super) headline: String,
+    pub(super) parts: Vec<Part>,
+    /// The advice on how to see what was left out.
+    pub(super) advice: &'static str,
+}
+
+/// A list, or the objects.
+#[derive(Default)]
+pub(super) struct Part {
+    open: String,
+    items: Vec<Item>,
+    close: &'static str,
+}
+
+/// One object or message.
+pub(super) struct Item {
+    pub(super) text: String,
+    /// The same without the diff.
+    pub(super) brief: Option<String>,
+    pub(super) counted: Counted,
+}
+
+/// The word for an item that is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// `2 messages`
+    Message,
+    /// `2 to create`, or `2 created`.
+    Object(&'static str),
+}
+
+/// The form of an item on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    LeftOut,
+    Brief,
+    Full,
+}
+
+impl Item {
+    /// A line of a list.
+    pub(super) fn line(text: &str, counted: Counted) -> Self {
+        Self {
+            text: format!("- {text}\n"),
+            brief: None,
+            counted,
+        }
+    }
+
+    /// Returns the shortest form.
+    fn least(&self) -> (Form, &str) {
+        match &self.brief {
+            Some(brief) => (Form::Brief, brief),
+            None => (Form::Full, &self.text),
+        }
+    }
+
+    fn text(&self, form: Form) -> &str {
+        match form {
+            Form::LeftOut => "",
+            Form::Brief => self.brief.as_deref().unwrap_or_default(),
+            Form::Full => &self.text,
+        }
+    }
+}
+
+impl Part {
+    /// A list below this title. `title` is text of this program.
+    pub(super) fn list(title: &str, items: Vec<Item>) -> Self {
+        Self {
+            open: format!("\n**{title}**\n\n"),
+            items,
+            close: "",
+        }
+    }
+
+    /// A list below a title that opens it.
+    pub(super) fn folded(title: &str, items: Vec<Item>) -> Self {
+        Self {
+            open: format!("\n<details>\n<summary>{title}</summary>\n\n"),
+            items,
+            close: "\n</details>\n",
+        }
+    }
+
+    /// A list of messages. A hint that several of them have is below the last of these.
+    pub(super) fn messages(title: &str, mut messages: Vec<Message>) -> Self {
+        let mut seen = BTreeSet::new();
+        for message in messages.iter_mut().rev() {
+            message.hints.retain(|hint| seen.insert(hint.clone()));
+        }
+        Self::list(title, messages.iter().map(message).collect())
+    }
+
+    /// Objects, one below the other.
+    pub(super) fn objects(items: Vec<Item>) -> Self {
+        Self {
+            items,
+            ..Self::default()
+        }
+    }
+
+    fn frame(&self) -> usize {
+        self.open.len() + self.close.len()
+    }
+}
+
+fn message(message: &Message) -> Item {
+    let mut text = format!("- {}\n", code(&message.text));
+    // Writing into memory does not fail.
+    for detail in &message.details {
+        let _ = writeln!(text, "  - {}", code(detail.trim()));
+    }
+    for hint in &message.hints {
+        let _ = writeln!(text, "  - hint: {}", code(hint));
+    }
+    Item {
+        text,
+        brief: None,
+        counted: Counted::Message,
+    }
+}
+
+/// Returns an object that opens: a line, and the diff below it. `title` is HTML.
+pub(super) fn opening(title: &str, below: &str, counted: Counted) -> Item {
+    Item {
+        text: format!("\n<details>\n<summary>{title}</summary>\n\n{below}\n</details>\n"),
+        brief: Some(format!("\n<p>{title} (diff left out)</p>\n")),
+        counted,
+    }
+}
+
+/// `<b>prune</b> <code>configmap/web in namespace shop</code>: <code>reason</code>`
+pub(super) fn title(action: &str, object: &str, reason: &str) -> String {
+    let mut title = format!("<b>{action}</b> {}", html_code(object));
+    if !reason.is_empty() {
+        let _ = write!(title, ": {}", html_code(reason));
+    }
+    title
+}
+
+impl Page {
+    /// Returns the text, with at most `limit` bytes.
+    pub(super) fn text(&self, limit: usize) -> String {
+        let full: usize = self.parts.iter().map(whole).sum();
+        if self.headline.len() + full <= limit {
+            return self.written(|_, _| Form::Full);
+        }
+        let room = limit.saturating_sub(self.headline.len() + LAST_LINE);
+        let forms = self.forms(room);
+        let mut text = self.written(|part, item| forms[part][item]);
+        text.push_str(&self.last_line(&forms, limit));
+        text
+    }
+
+    /// Chooses the forms of all items: each is mentioned, if there is room, before one is shown in full.
+    fn forms(&self, mut room: usize) -> Vec<Vec<Form>> {
+        let mut forms = Vec::new();
+        for part in &self.parts {
+            let mut frame = part.frame();
+            let choose = |item: &Item| {
+                let (form, text) = item.least();
+                if frame + text.len() > room {
+                    return Form::LeftOut;
+                }
+                room -= frame + text.len();
+                frame = 0;
+                form
+            };
+            forms.push(part.items.iter().map(choose).collect::<Vec<_>>());
+        }
+        let chosen = self.parts.iter().zip(&mut forms);
+        for (item, form) in chosen.flat_map(|(part, forms)| part.items.iter().zip(forms)) {
+            let more = item.text.len().saturating_sub(item.text(*form).len());
+            if *form == Form::Brief && more <= room {
+                room -= more;
+                *form = Form::Full;
+            }
+        }
+        forms
+    }
+
+    fn written(&self, form: impl Fn(usize, usize) -> Form) -> String {
+        let mut written = self.headline.clone();
+        for (number, part) in self.parts.iter().enumerate() {
+            let items = part.items.iter().enumerate();
+            let items: String = items
+                .map(|(index, item)| item.text(form(number, index)))
+                .collect();
+            if !items.is_empty() {
+                written.push_str(&part.open);
+                written.push_str(&items);
+                written.push_str(part.close);
+            }
+        }
+        written
+    }
+
+    /// Returns the line that counts what was left out, in the order of the page.
+    fn last_line(&self, forms: &[Vec<Form>], limit: usize) -> String {
+        let chosen = self.parts.iter().zip(forms);
+        let chosen = chosen.flat_map(|(part, forms)| part.items.iter().zip(forms));
+        let mut counts: Vec<(Counted, usize)> = Vec::new();
+        let mut diffs = 0;
+        for (item, form) in chosen {
+            match form {
+                Form::Full => {}
+                Form::Brief => diffs += 1,
+                Form::LeftOut => match counts.iter_mut().find(|(word, _)| *word == item.counted) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((item.counted, 1)),
+                },
+            }
+        }
+        let mut left: Vec<String> = Vec::new();
+        if diffs > 0 {
+            left.push(format!("the diffs of {}", counted(diffs, "object")));
+        }
+        left.extend(counts.into_iter().map(|(word, count)| match word {
+            Counted::Message => counted(count, "message"),
+            Counted::Object(word) => format!("{count} {word}"),
+        }));
+        format!(
+            "\n**Left out**, to fit into {limit} bytes: {}.{}\n",
+            left.join(", "),
+            self.advice
+        )
+    }
+}
+
+fn whole(part: &Part) -> usize {
+    let items: usize = part.items.iter().map(|item| item.text.len()).sum();
+    if part.items.is_empty() {
+        0
+    } else {
+        part.frame() + items
+    }
+}

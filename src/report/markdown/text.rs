@@ -1,0 +1,117 @@
+//! Text of others within Markdown. Whatever it holds, it stays text: all of it is code, in which
+//! neither Markdown, HTML, links nor mentions of users mean anything.
+
+use crate::model::text::{one_line, printable_text};
+
+/// The most bytes of one message or name.
+const LONGEST: usize = 2000;
+
+/// Returns the text as a code span, for paragraphs and lists.
+pub(super) fn code(text: &str) -> String {
+    let text = clipped(&one_line(text), LONGEST);
+    if text.trim().is_empty() {
+        return "` `".to_owned();
+    }
+    let ticks = "`".repeat(longest_run(&text) + 1);
+    // One space at both ends is not shown.
+    let is_at_end = |end: char| end == '`' || end == ' ';
+    let space = if text.starts_with(is_at_end) || text.ends_with(is_at_end) {
+        " "
+    } else {
+        ""
+    };
+    format!("{ticks}{space}{text}{space}{ticks}")
+}
+
+/// Returns the text as a code span of a headline: `limit` bytes at most, with other marks in place of
+/// backticks.
+pub(super) fn short_code(text: &str, limit: usize) -> String {
+    code(&clipped(&one_line(text).replace('`', "'"), limit))
+}
+
+/// Returns the text as HTML, for lines within which Markdown means nothing.
+pub(super) fn html_code(text: &str) -> String {
+    let text = clipped(&one_line(text), LONGEST);
+    let escaped = text.chars().fold(String::new(), |mut escaped, character| {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            other => escaped.push(other),
+        }
+        escaped
+    });
+    format!("<code>{escaped}</code>")
+}
+
+/// Returns the lines as a block of code behind a fence that is longer than any within.
+pub(super) fn fenced(language: &str, lines: &str) -> String {
+    let lines = printable_text(lines);
+    let fence = "`".repeat(longest_run(&lines).max(2) + 1);
+    let end = if lines.is_empty() || lines.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{fence}{language}\n{lines}{end}{fence}\n")
+}
+
+/// Returns the length of the longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|character| character != '`').map(str::len);
+    runs.max().unwrap_or_default()
+}
+
+/// Returns the text, cut to this many bytes between two characters.
+fn clipped(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mark = '…';
+    let end = text.floor_char_boundary(limit.saturating_sub(mark.len_utf8()));
+    format!("{}{mark}", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_blocks_cannot_be_left() {
+        let table = [
+            ("web", "`web`"),
+            ("a`b", "``a`b``"),
+            ("``a`", "``` ``a` ```"),
+            (" a", "`  a `"),
+            ("", "` `"),
+            ("two\nlines", "`two\\nlines`"),
+            ("@all <b>|[x](y)", "`@all <b>|[x](y)`"),
+            ("::add-mask::x", "`\\u{3a}:add-mask::x`"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(code(text), expected);
+        }
+        assert_eq!(
+            html_code("</summary><b>&\n@all"),
+            "<code>&lt;/summary&gt;&lt;b&gt;&amp;\\n@all</code>"
+        );
+        assert_eq!(fenced("diff", "+a\n"), "```diff\n+a\n```\n");
+        assert_eq!(fenced("", "````\n~~~"), "`````\n````\n~~~\n`````\n");
+        assert_eq!(
+            fenced("", "a\r\u{1b}[2J\n::x\n"),
+            "```\na\\r\\u{1b}[2J\n\\u{3a}:x\n```\n"
+        );
+    }
+
+    #[test]
+    fn text_is_cut_between_characters() {
+        for limit in 3..20 {
+            let cut = clipped("ääääääääääää€", limit);
+            assert!(cut.len() <= limit && cut.ends_with('…'), "{cut}");
+        }
+        assert_eq!(clipped("web", 3), "web");
+        assert_eq!(short_code("a`b```", 100), "`a'b'''`");
+        assert!(code(&"`".repeat(5000)).len() < 7000);
+    }
+}

@@ -1,0 +1,223 @@
+//! The Markdown of `diff` and `apply`, for pull requests and job summaries.
+
+use std::slice::from_ref;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Files, Program, Run, Set, cluster, config_map, named, namespace, objects_file, secret, service, with,
+};
+
+fn run(set: &Set, command: &str, objects: &[Value], flags: &[&str]) -> Run {
+    let files = Files::new().with("objects.yaml", &objects_file(objects));
+    set.invocation(Program::new(), command, &["-o", "markdown", "-f"])
+        .args([files.directory()])
+        .args(flags)
+        .run()
+}
+
+/// Asserts that the output has these words in this order.
+#[track_caller]
+fn assert_order(run: &Run, words: &[&str]) {
+    let mut rest = run.stdout.as_str();
+    for word in words {
+        let found = rest.split_once(word);
+        rest = found
+            .unwrap_or_else(|| panic!("no {word:?} in {rest}\nof {}", run.stdout))
+            .1;
+    }
+}
+
+/// A `ConfigMap` that is recreated when it changes.
+fn frozen(namespace: &str, value: &str) -> Value {
+    let mark = json!({"kustomize.toolkit.fluxcd.io/force": "enabled"});
+    with(
+        config_map(namespace, "frozen", value),
+        &json!({"immutable": true, "metadata": {"annotations": mark}}),
+    )
+}
+
+fn claim(namespace: &str) -> Value {
+    with(
+        named("v1", "PersistentVolumeClaim", Some(namespace), "data"),
+        &json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    )
+}
+
+/// The objects before and after a change that has everything.
+fn versions(home: &str) -> [Vec<Value>; 2] {
+    let login = |value: &str| with(secret(home, "login"), &json!({"data": {"key": value}}));
+    let before = vec![
+        config_map(home, "web", "old"),
+        config_map(home, "app-5m2k8t4h9b", "one"),
+        config_map(home, "gone", "bye"),
+        login("c2VjcmV0LW9uZQ=="),
+        frozen(home, "1"),
+        claim(home),
+        config_map(home, "same", "1"),
+    ];
+    let after = vec![
+        config_map(home, "web", "```\n</details>\n@everyone\n````"),
+        config_map(home, "app-bfh72cttk6", "two"),
+        config_map(home, "new", "hello"),
+        login("c2VjcmV0LXR3bw=="),
+        frozen(home, "2"),
+        config_map(home, "same", "1"),
+    ];
+    [before, after]
+}
+
+#[test]
+fn a_review_and_a_summary_are_of_the_same_plan() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [before, after] = versions(&home);
+    set.apply(&before);
+    let state = cluster().state(&[&home]);
+
+    let refused = run(&set, "diff", &after, &[]).expect(1);
+    let counts = "2 to create, 2 to change, 1 to recreate, 2 to prune";
+    let claim = format!("persistentvolumeclaim/data in namespace {home}");
+    assert_order(
+        &refused,
+        &[
+            &format!("### ApplySet `secret/web in {home}`: {counts}, 1 refused\n"),
+            "1 unchanged",
+            "**Refused: apply would write nothing**",
+            &format!("- `{claim}: not deleted: its data would be lost`"),
+        ],
+    );
+    let end = run(&set, "apply", &after, &[]).expect(3);
+    assert_order(
+        &end,
+        &[
+            ": refused\n",
+            "**Refused: nothing was written**",
+            &claim,
+            "--allow-data-loss",
+        ],
+    );
+
+    let flags = ["--allow-data-loss"];
+    let review = run(&set, "diff", &after, &flags).expect(1);
+    assert_order(
+        &review,
+        &[
+            ": 2 to create, 2 to change, 1 to recreate, 3 to prune\n",
+            "**Data would be lost**",
+            &format!("- prune `{claim}`: DATA IS LOST\n"),
+            &format!("<b>recreate</b> <code>configmap/frozen in namespace {home}</code>"),
+            "-  key: \"1\"\n+  key: \"2\"\n",
+            &format!("<b>prune</b> <code>configmap/gone in namespace {home}</code>"),
+            &format!("<b>prune</b> <code>{claim}</code>"),
+            "<b>change</b> <code>configmap/web",
+            "`````diff\n",
+            "+    @everyone\n+    ````\n",
+            "`````\n\n</details>\n",
+            "-  key: \"*** (before)\"\n+  key: \"*** (after)\"\n",
+            "<b>rename</b> <code>configmap/app-5m2k8t4h9b",
+            "pruned, and created as app-bfh72cttk6",
+            "-  key: one\n+  key: two\n",
+            "<b>create</b> <code>configmap/new",
+        ],
+    );
+    assert!(!review.stdout.contains("c2VjcmV0"), "{}", review.stdout);
+    assert_eq!(cluster().state(&[&home]), state);
+
+    let summary = run(&set, "apply", &after, &flags).expect(0);
+    assert_order(
+        &summary,
+        &[
+            ": 2 created, 2 configured, 1 recreated, 3 pruned\n",
+            "1 unchanged",
+            "**Data was lost**",
+            "<summary>1 recreated</summary>",
+            "<summary>2 pruned</summary>",
+            "<summary>1 renamed",
+            "<summary>1 created</summary>",
+        ],
+    );
+    // No controller removes the finalizer of the claim.
+    cluster().patch(&before[5], &json!({"metadata": {"finalizers": null}}));
+    set.apply(&after);
+    set.assert_holds(&after);
+    let nothing = run(&set, "diff", &after, &[]).expect(0);
+    assert_order(&nothing, &[": no changes\n", "6 unchanged"]);
+}
+
+#[test]
+fn a_page_has_its_limit_in_bytes() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects: Vec<Value> = (0..30)
+        .map(|number| config_map(&home, &format!("map-{number}"), &"ä".repeat(500)))
+        .collect();
+    for limit in [1024, 4096, 65_536] {
+        let run = run(&set, "diff", &objects, &["--max-bytes", &limit.to_string()]).expect(1);
+        assert!(run.stdout.len() <= limit, "{}", run.stdout.len());
+        assert_order(&run, &[": 30 to create\n"]);
+        assert_eq!(
+            run.stdout.contains("**Left out**"),
+            limit < 65_536,
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn a_run_that_fails_has_a_page_too() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let failed = run(&set, "apply", &[service(&home, "bad", 0)], &[]).expect(1);
+    assert_order(&failed, &[": 1 failed\n", "**Failed**", "service/bad"]);
+    let unknown = named("example.com/v1", "Unknown", Some(&home), "x");
+    for command in ["diff", "apply"] {
+        let wrong = run(&set, command, from_ref(&unknown), &[]).expect(2);
+        assert_order(
+            &wrong,
+            &["### ApplySet ", ": wrong manifests\n", "Unknown", "hint: "],
+        );
+        let away = run(
+            &set,
+            command,
+            from_ref(&unknown),
+            &["--server", "https://127.0.0.1:1"],
+        )
+        .expect(4);
+        assert_order(
+            &away,
+            &[
+                "### ApplySet `web`: ended by an error\n",
+                "**Errors**",
+                "127.0.0.1:1",
+            ],
+        );
+    }
+}
+
+#[test]
+fn other_commands_have_no_markdown() {
+    let home = namespace("home");
+    for (words, message) in [
+        (&["list", "-o", "markdown"][..], "`diff` and `apply`"),
+        (&["view", "web", "-o", "markdown"], "`diff` and `apply`"),
+        (
+            &["delete", "web", "--yes", "-o", "markdown"],
+            "`diff` and `apply`",
+        ),
+        (&["diff", "web", "-f", ".", "--max-bytes", "2000"], "-o markdown"),
+        (
+            &["apply", "web", "-f", ".", "-o", "json", "--max-bytes", "2000"],
+            "-o markdown",
+        ),
+        (
+            &["diff", "web", "-f", ".", "-o", "markdown", "--max-bytes", "9"],
+            "1024",
+        ),
+    ] {
+        let run = Program::new().args(words).args(["-n", &home]).run().expect(2);
+        assert!(run.stderr.contains(message), "{words:?}: {}", run.stderr);
+        assert_eq!(run.stdout, "", "{words:?}");
+    }
+}
