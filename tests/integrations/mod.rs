@@ -45,21 +45,7 @@ fn file_of_page(page: &str, name: &str) -> String {
     text.split_once("```").expect("the end of the file").0.to_owned()
 }
 
-/// Other output in the place of Markdown.
-const WITHOUT_MARKDOWN: &str = r#"for word; do
-    shift
-    case $word in
-        markdown) set -- "$@" name ;;
-        --max-bytes=*) ;;
-        *) set -- "$@" "$word" ;;
-    esac
-done
-"#;
-
 /// A directory with the program under its own name.
 fn program() -> Files {
-    Files::new().with_script(
-        "kubectl-applyset",
-        &format!("{WITHOUT_MARKDOWN}exec '{PROGRAM}' \"$@\""),
-    )
+    Files::new().with_script("kubectl-applyset", &format!("exec '{PROGRAM}' \"$@\""))
 }
