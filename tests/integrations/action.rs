@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 use super::rest::{BOT, Rest};
 use super::runner::{Event, Job, Repository, merged};
 use super::{file_of_page, program};
-use crate::release::{VERSION, make_archives};
+use crate::release::{Release, VERSION};
 use crate::support::{Files, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
 
 const PAGE: &str = "docs/guides/github-actions.md";
 
 /// The archives of a release, made once.
 fn release() -> &'static Path {
-    static RELEASE: OnceLock<PathBuf> = OnceLock::new();
-    RELEASE.get_or_init(|| {
-        let directory = tempfile::tempdir().expect("a directory").keep();
-        make_archives(&directory, |file| {
+    static RELEASE: OnceLock<Release> = OnceLock::new();
+    let release = RELEASE.get_or_init(|| {
+        let release = Release::with(|file| {
             fs::copy(program().path("kubectl-applyset"), file).expect("a stand-in");
         });
-        for archive in fs::read_dir(&directory).expect("archives") {
+        for archive in fs::read_dir(release.directory()).expect("archives") {
             let archive = archive.expect("an archive").path();
             if archive.to_string_lossy().ends_with(".tar.gz") {
                 fs::write(format!("{}.sigstore.json", archive.display()), "{}").expect("a bundle");
             }
         }
-        directory
-    })
+        release
+    });
+    release.directory()
 }
 
 /// `gh` for a release in a directory: it hands out files, and believes what has a bundle `{}`.

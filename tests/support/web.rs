@@ -45,7 +45,7 @@ pub(crate) struct Asked {
 pub(crate) struct Answer {
     status: u16,
     header: Option<(header::HeaderName, String)>,
-    body: String,
+    body: Bytes,
     is_admission: bool,
 }
 
@@ -55,10 +55,15 @@ type Answering = dyn Fn(&str, usize) -> Answer + Send + Sync;
 impl Answer {
     /// 200 with this text.
     pub(crate) fn text(body: &str) -> Self {
+        Self::bytes(body.as_bytes().to_vec())
+    }
+
+    /// 200 with the content of a file.
+    pub(crate) fn bytes(body: Vec<u8>) -> Self {
         Self {
             status: 200,
             header: None,
-            body: body.to_owned(),
+            body: body.into(),
             is_admission: false,
         }
     }
@@ -68,7 +73,7 @@ impl Answer {
         Self {
             status,
             header: None,
-            body: format!("status {status}"),
+            body: format!("status {status}").into(),
             is_admission: false,
         }
     }
@@ -215,12 +220,11 @@ async fn serve(
         }
         async move {
             let body = if answer.is_admission {
-                review(request).await
+                review(request).await.into()
             } else {
                 answer.body
             };
-            let body = Full::new(Bytes::from(body));
-            Ok::<_, Infallible>(response.body(body).expect("a response"))
+            Ok::<_, Infallible>(response.body(Full::new(body)).expect("a response"))
         }
     });
     // A client that has what it wants hangs up.

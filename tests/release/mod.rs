@@ -1,0 +1,210 @@
+//! What a release consists of, and what package managers make of it. It is made with Python 3.
+
+mod krew;
+mod packages;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::packaging::{CHECKOUT, PROGRAM, search_path_behind, text};
+use crate::support::succeed;
+
+/// The six platforms of a release, as Go names them.
+const PLATFORMS: [(&str, &str); 6] = [
+    ("darwin", "amd64"),
+    ("darwin", "arm64"),
+    ("linux", "amd64"),
+    ("linux", "arm64"),
+    ("windows", "amd64"),
+    ("windows", "arm64"),
+];
+/// The version of the program, without a `v`.
+const NUMBER: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+/// Where releases are published.
+const PUBLISHED: &str = "https://github.com/kubectl-applyset/kubectl-applyset/releases/download";
+
+/// A release that is made step by step.
+pub(crate) struct Release {
+    directory: TempDir,
+    checkout: PathBuf,
+    published: String,
+}
+
+impl Release {
+    /// Of this program, and of stand-ins for those of other platforms. It takes seconds to pack.
+    fn of_this_program() -> Self {
+        Self::with(|file| {
+            fs::copy(PROGRAM, file).expect("the program");
+        })
+    }
+
+    /// Of small stand-ins for the programs of all platforms.
+    fn of_stand_ins() -> Self {
+        Self::with(|file| write_script(file, &stand_in(here().0, here().1)))
+    }
+
+    /// Of a program for this platform, which `program` writes, and of stand-ins for the others.
+    pub(crate) fn with(program: impl Fn(&Path)) -> Self {
+        let release = Self::at(Path::new(CHECKOUT), PUBLISHED);
+        release.add_parts(program);
+        release.made(&["archives", "index"])
+    }
+
+    /// The directory with its files.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Of a checkout, for downloads from this address. It has neither parts nor archives yet.
+    fn at(checkout: &Path, published: &str) -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a directory"),
+            checkout: checkout.to_owned(),
+            published: published.to_owned(),
+        }
+    }
+
+    /// Adds the programs: `program` writes that of this platform.
+    fn add_parts(&self, program: impl Fn(&Path)) {
+        let sboms = self.file("sboms");
+        fs::create_dir_all(&sboms).expect("a directory");
+        for (os, arch) in PLATFORMS {
+            let part = self.file("parts").join(format!("{os}-{arch}"));
+            fs::create_dir_all(&part).expect("a directory");
+            fs::write(sboms.join(format!("{os}-{arch}.cdx.json")), "{}").expect("a stand-in");
+            let file = part.join(program_on(os));
+            if (os, arch) == here() {
+                program(&file);
+            } else {
+                fs::write(&file, stand_in(os, arch)).expect("a stand-in");
+            }
+        }
+    }
+
+    /// The release after these steps.
+    fn made(self, steps: &[&str]) -> Self {
+        for step in steps {
+            succeed(&mut self.step(step));
+        }
+        self
+    }
+
+    fn step(&self, step: &str) -> Command {
+        let mut release = Command::new(self.checkout.join("packaging/release"));
+        release
+            .arg(step)
+            .env("DIST", self.directory.path())
+            .env("RELEASES", &self.published)
+            .env("SOURCE_DATE_EPOCH", "1700000000");
+        release
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Unpacks an archive of this release.
+    fn unpack(&self, archive: &str) -> TempDir {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut tar = Command::new("tar");
+        tar.arg("-xzf")
+            .arg(self.file(archive))
+            .arg("-C")
+            .arg(place.path());
+        succeed(&mut tar);
+        place
+    }
+}
+
+/// The name of the archive of this version for a platform.
+fn archive_on(os: &str, arch: &str) -> String {
+    let ending = if os == "windows" { "zip" } else { "tar.gz" };
+    format!("kubectl-applyset-{VERSION}-{os}-{arch}.{ending}")
+}
+
+/// A program for a platform that runs this one, since each part prints its own manual.
+fn stand_in(os: &str, arch: &str) -> String {
+    format!("#!/bin/sh\n# of {os} on {arch}\nexec '{PROGRAM}' \"$@\"\n")
+}
+
+fn here() -> (&'static str, &'static str) {
+    let arch = match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "amd64",
+    };
+    ("linux", arch)
+}
+
+fn program_on(os: &str) -> &'static str {
+    if os == "windows" {
+        "kubectl-applyset.exe"
+    } else {
+        "kubectl-applyset"
+    }
+}
+
+/// Writes a script as a program.
+fn write_script(file: &Path, script: &str) {
+    fs::write(file, script).expect("a script");
+    succeed(Command::new("chmod").arg("755").arg(file));
+}
+
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).expect("YAML")
+}
+
+/// Beside a program of an earlier build, which must not be taken for the one that is wanted.
+#[test]
+fn no_archive_is_made_when_the_program_cannot_be_built() {
+    let place = tempfile::tempdir().expect("a directory");
+    let version = text(&succeed(Command::new("rustc").arg("-vV")));
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let earlier = place
+        .path()
+        .join("built")
+        .join(host.expect("a host"))
+        .join("release");
+    fs::create_dir_all(&earlier).expect("a directory");
+    fs::copy(PROGRAM, earlier.join("kubectl-applyset")).expect("the program");
+    write_script(&place.path().join("cargo"), "#!/bin/sh\nexit 1\n");
+
+    let made = Command::new("packaging/release")
+        .arg("dist")
+        .current_dir(CHECKOUT)
+        .env("PATH", search_path_behind(&[place.path()]))
+        .env("CARGO_TARGET_DIR", place.path().join("built"))
+        .env("DIST", place.path().join("dist"))
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .output();
+
+    assert_eq!(made.expect("it runs").status.code(), Some(1));
+    assert!(!place.path().join("dist").exists());
+}
+
+/// Packing the same files at another time makes the same archives, and the same files for package
+/// managers.
+#[test]
+fn archives_of_the_same_files_are_the_same() {
+    let make = |umask: &str| {
+        let release = Release::at(Path::new(CHECKOUT), PUBLISHED);
+        release.add_parts(|file| {
+            fs::write(file, stand_in(here().0, here().1)).expect("a program");
+            succeed(Command::new("chmod").arg(umask).arg(file));
+        });
+        let release = release.made(&["archives", "index"]);
+        let packages = fs::read(release.file("packages.tar.gz")).expect("packages");
+        (release.read("SHA256SUMS"), packages)
+    };
+    let (one, other) = (make("700"), make("777"));
+    assert_eq!(one.0.lines().count(), PLATFORMS.len());
+    assert!(one == other, "{}\n{}", one.0, other.0);
+}
