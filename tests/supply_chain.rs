@@ -10,11 +10,13 @@ use serde_json::Value;
 use crate::packaging::CHECKOUT;
 
 /// Every write permission of a job, as `WORKFLOW JOB: PERMISSION`.
-const GRANTS: [&str; 5] = [
+const GRANTS: [&str; 7] = [
     "codeql.yml analyze: security-events",
     "release.yml build: attestations",
     "release.yml build: id-token",
     "release.yml draft: contents",
+    "release.yml index: attestations",
+    "release.yml index: id-token",
     "scorecard.yml scorecard: security-events",
 ];
 
@@ -143,9 +145,10 @@ fn pull_requests_are_handed_no_secrets() {
     }
 }
 
-/// What a tool of the bill of materials writes could be the program, if they shared a job.
+/// What a tool of the bill of materials or of Debian writes could be the program, if they shared a
+/// job.
 #[test]
-fn the_job_that_builds_makes_no_bill_of_materials() {
+fn the_jobs_that_attest_run_no_tool_of_others() {
     let release = &parsed()["release.yml"];
     assert!(script(release, "bills-of-materials").contains("packaging/release sbom"));
     let build = script(release, "build");
@@ -153,6 +156,11 @@ fn the_job_that_builds_makes_no_bill_of_materials() {
         build.contains("packaging/release build") && !build.contains("sbom"),
         "{build}"
     );
+    // The same holds for what packs a program again.
+    assert!(script(release, "debian").contains("packaging/release debian"));
+    for job in ["build", "index"] {
+        assert!(!script(release, job).contains("release debian"), "{job}");
+    }
     let mut actions = steps(&release["jobs"]["build"])
         .iter()
         .filter_map(|step| step["uses"].as_str());
@@ -170,7 +178,18 @@ fn only_verified_archives_are_published() {
         .expect("the archives are verified");
     let kept = index.find("target/release/").expect("archives are moved");
     assert!(verified < kept, "{index}");
-    let upload = steps(&release["jobs"]["index"]).last().expect("a step");
+    // This job attests only what it has made of verified archives.
+    let index = steps(&release["jobs"]["index"]);
+    let at = |text: &str| {
+        let has = |part: &Value| part.as_str().is_some_and(|part| part.contains(text));
+        let position = index
+            .iter()
+            .position(|step| has(&step["uses"]) || has(&step["run"]));
+        position.expect(text)
+    };
+    assert!(at("packaging/release index") < at("gh attestation verify"));
+    assert!(at("gh attestation verify") < at("actions/attest@"));
+    let upload = index.last().expect("a step");
     assert_eq!(upload["with"]["path"], "target/release");
     let draft = steps(&release["jobs"]["draft"]).iter();
     let actions: Vec<_> = draft.filter_map(|step| step["uses"].as_str()).collect();

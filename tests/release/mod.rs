@@ -1,11 +1,12 @@
 //! What a release consists of, and what package managers make of it. It is made with Python 3.
 
+mod debian;
 mod krew;
 mod packages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -156,6 +157,10 @@ fn program_on(os: &str) -> &'static str {
 fn write_script(file: &Path, script: &str) {
     fs::write(file, script).expect("a script");
     succeed(Command::new("chmod").arg("755").arg(file));
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn yaml(text: &str) -> Value {
