@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
-use super::ConnectionError;
+use super::{ConnectionError, home};
 
 /// The cluster, user and namespace that a kubeconfig selects.
 #[derive(Default)]
@@ -115,7 +115,7 @@ fn find<'a, T: Clone + Default + 'a>(
 /// ignored (client-go, `NewDefaultClientConfigLoadingRules`).
 pub(super) fn default_paths() -> Vec<PathBuf> {
     let variable = std::env::var_os("KUBECONFIG");
-    paths(variable.as_deref(), std::env::home_dir())
+    paths(variable.as_deref(), home::home())
 }
 
 fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {

@@ -6,6 +6,7 @@ mod client;
 mod conflict;
 mod error;
 mod exec;
+mod home;
 mod kubeconfig;
 mod kuberc;
 mod login;

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::error::{Denial, KubercError};
 use self::preference::Preference;
+use super::home;
 use crate::programs;
 
 /// The credentials plugins that may run.
@@ -44,7 +45,7 @@ enum PreferenceFile {
 /// plugin is to run.
 pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<Policy, KubercError> {
     let variable = |name: &str| std::env::var_os(name);
-    match preference_file(flag, &variable, std::env::home_dir())? {
+    match preference_file(flag, &variable, home::home())? {
         PreferenceFile::None => Ok(Policy::AllowAll),
         PreferenceFile::Named(path) => match read(&path)? {
             Some(preference) => preference.policy(&path),

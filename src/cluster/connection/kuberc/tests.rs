@@ -172,7 +172,7 @@ fn preferences_are_where_kubectl_has_them() {
 
 #[test]
 fn programs_are_compared_by_what_they_are_looked_up_to() {
-    let find = |name: &str| match name {
+    let find = |name: &str| match name.replace('\\', "/").as_str() {
         "aws" | "/bin/aws" => Some(PathBuf::from("/bin/aws")),
         "/tmp/aws" | "/tmp/other" => Some(PathBuf::from(name)),
         _ => None,

@@ -1,0 +1,85 @@
+//! Finds the home directory as kubectl does (client-go, `homedir.HomeDir`).
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Finds the directory that holds `.kube`.
+pub(super) fn home() -> Option<PathBuf> {
+    if cfg!(windows) {
+        on_windows(&|name| std::env::var_os(name), &Path::exists)
+    } else {
+        std::env::home_dir()
+    }
+}
+
+/// The first directory with a kubeconfig; else the first that exists; else the first.
+fn on_windows(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    exists: &dyn Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let home = set("HOME").map(PathBuf::from);
+    let profile = set("USERPROFILE").map(PathBuf::from);
+    let on_drive = set("HOMEDRIVE").zip(set("HOMEPATH")).map(|(mut drive, path)| {
+        drive.push(path);
+        PathBuf::from(drive)
+    });
+    let has_kubeconfig = |place: &&PathBuf| exists(&place.join(".kube").join("config"));
+    let places = [&home, &on_drive, &profile];
+    let configured = places.into_iter().flatten().find(has_kubeconfig);
+    // Other tools that write credentials prefer the profile.
+    let places = || [&home, &profile, &on_drive].into_iter().flatten();
+    let found = configured
+        .or_else(|| places().find(|place| exists(place)))
+        .or_else(|| places().next());
+    found.cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_of_windows_is_where_the_kubeconfig_is() {
+        let table: [(&[&str], &[&str], Option<&str>); 8] = [
+            (
+                &["HOME=h", "USERPROFILE=p"],
+                &["h", "p", "p/.kube/config"],
+                Some("p"),
+            ),
+            (
+                &["HOME=h", "USERPROFILE=p"],
+                &["h/.kube/config", "p/.kube/config"],
+                Some("h"),
+            ),
+            (
+                &["HOMEDRIVE=d", "HOMEPATH=/u", "USERPROFILE=p"],
+                &["d/u/.kube/config", "p/.kube/config"],
+                Some("d/u"),
+            ),
+            (
+                &["HOMEDRIVE=d", "HOMEPATH=/u", "USERPROFILE=p"],
+                &["d/u", "p"],
+                Some("p"),
+            ),
+            (&["HOME=h", "USERPROFILE=p"], &["p"], Some("p")),
+            (&["HOME=", "USERPROFILE=p"], &[], Some("p")),
+            (&["HOMEDRIVE=d"], &["d"], None),
+            (&[], &[], None),
+        ];
+        for (variables, files, expected) in table {
+            let variable = |name: &str| {
+                let mut pairs = variables.iter().filter_map(|pair| pair.split_once('='));
+                pairs
+                    .find(|(known, _)| *known == name)
+                    .map(|(_, value)| value.into())
+            };
+            let exists = |file: &Path| files.iter().any(|known| Path::new(known) == file);
+            assert_eq!(
+                on_windows(&variable, &exists),
+                expected.map(PathBuf::from),
+                "{variables:?} {files:?}"
+            );
+        }
+    }
+}
