@@ -29,11 +29,19 @@ pub fn command(name: &str) -> Result<Command, ProgramError> {
         found => found?,
     };
     let mut command = Command::new(file);
-    // A program with several names acts by the name in its arguments.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::arg0(&mut command, name);
+    name_itself(&mut command, name);
     Ok(command)
 }
+
+/// Names a program in its own arguments, because one with several names acts by that.
+#[cfg(unix)]
+fn name_itself(command: &mut Command, name: &str) {
+    std::os::unix::process::CommandExt::arg0(command, name);
+}
+
+/// On Windows, the first argument is always the file.
+#[cfg(not(unix))]
+fn name_itself(_command: &mut Command, _name: &str) {}
 
 /// Finds the file of this program.
 pub fn find(name: &str) -> Result<PathBuf, ProgramError> {
@@ -168,9 +176,17 @@ pub fn clean(path: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn environment(path: &[&str]) -> Environment {
+    /// What makes a path absolute that begins with a slash.
+    const DRIVE: &str = if cfg!(windows) { "C:" } else { "" };
+
+    fn path(text: &str) -> PathBuf {
+        let drive = if text.starts_with('/') { DRIVE } else { "" };
+        format!("{drive}{text}").into()
+    }
+
+    fn environment(entries: &[&str]) -> Environment {
         Environment {
-            path: path.iter().map(PathBuf::from).collect(),
+            path: entries.iter().map(|entry| path(entry)).collect(),
             extensions: Vec::new(),
             is_program: |file| {
                 let programs = [
@@ -182,14 +198,14 @@ mod tests {
                     "/bin/q.exe",
                     "/bin/r.x",
                 ];
-                programs.iter().any(|program| Path::new(program) == file)
+                programs.iter().any(|program| path(program) == file)
             },
         }
     }
 
     #[test]
     fn nothing_is_run_out_of_the_current_directory() {
-        let found = |file: &str| Ok(PathBuf::from(file));
+        let found = |file: &str| Ok(path(file));
         let refused = |file: &str| Err(ProgramError::CurrentDirectory(file.into()));
         let not_found = || Err(ProgramError::NotFound);
         let table = [
@@ -210,8 +226,18 @@ mod tests {
             (".", &["/bin"], not_found()),
             ("..", &["/bin"], not_found()),
         ];
-        for (name, path, expected) in table {
-            assert_eq!(search(name, &environment(path)), expected, "{name:?} in {path:?}");
+        for (name, entries, expected) in table {
+            // Windows ignores empty entries.
+            if cfg!(windows) && entries.contains(&"") {
+                continue;
+            }
+            let name = path(name);
+            let name = name.to_str().expect("a name");
+            assert_eq!(
+                search(name, &environment(entries)),
+                expected,
+                "{name:?} in {entries:?}"
+            );
         }
     }
 
@@ -224,12 +250,12 @@ mod tests {
 
     #[test]
     fn windows_adds_extensions_and_does_not_look_around() {
-        let windows = |path: &[&str]| Environment {
+        let windows = |entries: &[&str]| Environment {
             extensions: extensions(OsStr::new("")),
-            ..environment(path)
+            ..environment(entries)
         };
-        assert_eq!(search("q", &windows(&["/bin"])), Ok("/bin/q.exe".into()));
-        assert_eq!(search("r.x", &windows(&["/bin"])), Ok("/bin/r.x".into()));
+        assert_eq!(search("q", &windows(&["/bin"])), Ok(path("/bin/q.exe")));
+        assert_eq!(search("r.x", &windows(&["/bin"])), Ok(path("/bin/r.x")));
         let planted = Environment {
             is_program: |file| file == Path::new("./q.exe"),
             ..windows(&["/bin"])
@@ -251,7 +277,8 @@ mod tests {
             ("", "."),
         ];
         for (path, expected) in table {
-            assert_eq!(clean(path).as_os_str(), OsStr::new(expected), "{path:?}");
+            let expected = expected.replace('/', std::path::MAIN_SEPARATOR_STR);
+            assert_eq!(clean(path).as_os_str(), OsStr::new(&expected), "{path:?}");
         }
     }
 
