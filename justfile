@@ -38,6 +38,11 @@ completions: build
 dist:
     packaging/release dist
 
+# Make the image from the programs in target/dist/parts/linux-{amd64,arm64}: two OCI layouts
+image:
+    packaging/image kubectl
+    packaging/image layouts
+
 # Build the last commit twice, in two places, and compare the archives
 reproducible:
     packaging/release reproducible

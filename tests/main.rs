@@ -9,6 +9,8 @@ mod documentation;
 mod faults;
 mod hostile;
 #[cfg(target_os = "linux")]
+mod image;
+#[cfg(target_os = "linux")]
 mod integrations;
 mod kubernetes_tables;
 mod language;

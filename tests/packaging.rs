@@ -1,5 +1,5 @@
-//! What is packaged beside the program fits the program: completion scripts, the manifest for krew,
-//! and the recipe of an image. No cluster is asked.
+//! What is packaged beside the program fits the program: completion scripts, and the manifest for
+//! krew. No cluster is asked.
 
 use std::ffi::OsString;
 use std::fs;
@@ -27,14 +27,6 @@ fn completion_scripts_are_what_the_program_prints() {
         let is_same = kept == printed;
         assert!(is_same, "completions/{file} is out of date: `just completions`");
     }
-}
-
-/// What the image is built with is what the program wants.
-#[test]
-fn the_image_is_built_with_the_compiler_of_the_program() {
-    let recipe = fs::read_to_string(Path::new(CHECKOUT).join("packaging/Containerfile")).expect("a recipe");
-    let compiler = format!("FROM rust:{}-", env!("CARGO_PKG_RUST_VERSION"));
-    assert!(recipe.contains(&compiler), "{compiler}");
 }
 
 /// plugin.yaml names the version of the program and its archives. Their checksums are known only when

@@ -10,8 +10,10 @@ use serde_json::Value;
 use crate::packaging::CHECKOUT;
 
 /// Every write permission of a job, as `WORKFLOW JOB: PERMISSION`.
-const GRANTS: [&str; 7] = [
+const GRANTS: [&str; 9] = [
     "codeql.yml analyze: security-events",
+    "image.yml push: id-token",
+    "image.yml push: packages",
     "release.yml build: attestations",
     "release.yml build: id-token",
     "release.yml draft: contents",
@@ -199,27 +201,56 @@ fn only_verified_archives_are_published() {
     );
 }
 
+/// The job that builds what an image holds cannot write to the registry, and takes no program
+/// before its attestation is verified.
 #[test]
-fn images_are_pinned_by_digest() {
-    let recipe = read(&in_checkout("packaging/Containerfile"));
-    let mut stages = BTreeSet::from(["scratch"]);
-    for line in recipe.lines() {
-        let Some(from) = line.strip_prefix("FROM ") else {
-            continue;
-        };
-        let mut words = from.split_whitespace();
-        let image = words.next().unwrap_or_default();
-        let digest = image.split_once("@sha256:").map_or("", |(_, digest)| digest);
-        assert!(stages.contains(image) || is_hex(digest, 64), "{line}");
-        stages.extend(words.nth(1));
+fn images_hold_verified_programs() {
+    let image = &parsed()["image.yml"];
+    let layouts = script(image, "layouts");
+    let verified = layouts.find("gh attestation verify").expect("a verification");
+    let unpacked = layouts.find("packaging/image unpack").expect("programs");
+    assert!(verified < unpacked, "{layouts}");
+    let push = script(image, "push");
+    for builder in [
+        "packaging/image layouts",
+        "packaging/image kubectl",
+        "packaging/release",
+    ] {
+        assert!(!push.contains(builder), "{push}");
     }
-    assert!(stages.len() > 1, "no stage has a name");
+    assert!(push.contains("cosign sign --yes"), "{push}");
+}
+
+/// pip takes a file only if it has one of the checksums.
+#[test]
+fn certificates_of_the_image_are_pinned_by_checksum() {
+    let wanted = read(&in_checkout("packaging/certificates.txt"));
+    for line in wanted.lines().filter(|line| !line.starts_with('#')) {
+        let checksum = line
+            .split_once(" --hash=sha256:")
+            .map_or("", |(_, checksum)| checksum);
+        assert!(line.contains("==") && is_hex(checksum, 64), "{line}");
+    }
+    assert!(read(&in_checkout("packaging/image")).contains(" --require-hashes "));
+}
+
+#[test]
+fn cosign_is_installed_in_one_version() {
+    for (name, workflow) in parsed() {
+        for step in jobs(&workflow).flat_map(|(_, job)| steps(job)) {
+            let uses = step["uses"].as_str().unwrap_or_default();
+            if uses.starts_with("sigstore/cosign-installer@") {
+                let version = step["with"]["cosign-release"].as_str().unwrap_or_default();
+                assert!(version.starts_with('v'), "{name}: {version}");
+            }
+        }
+    }
 }
 
 /// Tools are built from the versions that they were tested with, down to the last dependency.
 #[test]
 fn tools_are_installed_in_one_version() {
-    for file in [".ci/run", ".ci/toolchain", "packaging/release"] {
+    for file in [".ci/run", ".ci/toolchain", "packaging/image", "packaging/release"] {
         let text = read(&in_checkout(file));
         for line in text.lines().filter(|line| line.contains("cargo install")) {
             let is_pinned = line.contains(" --locked ") && line.contains("@$");
