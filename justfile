@@ -20,6 +20,10 @@ lint:
 ci:
     .ci/run
 
+# Check the types for each platform of a release; rustup fetches their standard libraries
+platforms:
+    .ci/run platforms
+
 # Ask whether a dependency has a known vulnerability; fetches the RustSec database
 advisories:
     .ci/run advisories
