@@ -140,6 +140,8 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     match fs::metadata(path) {
         Ok(_) => return Ok(vec![path.to_owned()]),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // On Windows, no file may be named like a pattern.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename && cfg!(windows) => {}
         Err(error) => return Err(error.into()),
     }
     let Some(pattern) = path.to_str().filter(|path| path.contains(['*', '?', '['])) else {
@@ -241,6 +243,7 @@ pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
 mod tests {
     use super::super::{Manifest, ManifestError, ManifestErrors, read_with};
     use super::*;
+    use crate::model::text::shell_word;
 
     /// A directory of its own for one test, gone when the test ends.
     struct Directory(PathBuf);
@@ -363,7 +366,8 @@ mod tests {
                     Ok(_) => Vec::new(),
                     Err(errors) => errors.0.iter().map(ManifestError::hint).collect(),
                 };
-                let expected = format!("use -k {}", directory.0.join("sub").display());
+                let sub = directory.0.join("sub");
+                let expected = format!("use -k {}", shell_word(&sub.to_string_lossy()));
                 let expected: &[String] = if is_refused { &[expected] } else { &[] };
                 assert_eq!(hints, expected, "{path}: {text}");
             }

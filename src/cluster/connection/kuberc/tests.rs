@@ -41,8 +41,8 @@ fn policies_are_read_as_kubectl_reads_them() {
             Policy::DenyAll,
         ),
         (
-            v1beta1("credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a}, {command: /b/c}, {name: d, command: d}]"),
-            list(&["a", "/b/c", "d"]),
+            v1beta1("credentialPluginPolicy: Allowlist\ncredentialPluginAllowlist: [{name: a}, {command: c.d}, {name: d, command: d}]"),
+            list(&["a", "c.d", "d"]),
         ),
         (format!("{other}--- # older\n{deny}"), Policy::DenyAll),
         (format!("broken: [\n---\n{deny}"), Policy::DenyAll),
