@@ -203,7 +203,7 @@ async fn an_object_without_status_waits_for_the_lists_of_all_namespaces() {
     // The list that shows that objects of the kind get a status comes last.
     let asked = AtomicUsize::new(0);
     let server = reads.server(move |read, namespace, _| match (read, namespace) {
-        (Read::List, "b") if asked.fetch_add(1, Ordering::SeqCst) < 1000 => None,
+        (Read::List, "b") if asked.fetch_add(1, Ordering::SeqCst) < 20 => None,
         (Read::List, "b") => Some(list(&[widget("b", "two", &ready(true))])),
         (Read::List, _) => Some(list(&[widget("a", "one", &Value::Null)])),
         _ => Some(widget("a", "one", &Value::Null)),
