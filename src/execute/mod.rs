@@ -215,24 +215,9 @@ impl Execution<'_> {
                 None => self.report_unchanged(&mut progress.applied, sink),
             }
         }
-        let mut known = match self
-            .parent_writing()
-            .widen(self.parent.cloned(), &self.plan.record_during, sink)
-            .await
-        {
-            // Members have been written already: that is a failure of writing.
-            Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
-                return Ok((Ending::Interrupted, None));
-            }
-            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
-                sink(Event::failure(error.to_string()));
-                return Ok((Ending::Interrupted, None));
-            }
-            Err(error) if !has_parent && !self.plan.prerequisites.is_empty() => {
-                sink(Event::failure(error.to_string()));
-                return Ok((Ending::Incomplete, None));
-            }
-            known => known?,
+        let mut known = match self.widened(sink).await? {
+            Ok(known) => known,
+            Err(ending) => return Ok((ending, None)),
         };
         if has_parent {
             self.report_unchanged(&mut progress.applied, sink);
@@ -268,6 +253,29 @@ impl Execution<'_> {
                 }
                 Ok((Ending::Incomplete, None))
             }
+        }
+    }
+
+    /// Widens the record, or returns how the run ends without it.
+    async fn widened(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
+        let widened = self
+            .parent_writing()
+            .widen(self.parent.cloned(), &self.plan.record_during, sink)
+            .await;
+        match widened {
+            Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
+                Ok(Err(Ending::Interrupted))
+            }
+            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
+                sink(Event::failure(error.to_string()));
+                Ok(Err(Ending::Interrupted))
+            }
+            // Members have been written already: that is a failure of writing.
+            Err(error) if self.parent.is_none() && !self.plan.prerequisites.is_empty() => {
+                sink(Event::failure(error.to_string()));
+                Ok(Err(Ending::Incomplete))
+            }
+            known => known.map(Ok),
         }
     }
 

@@ -249,15 +249,7 @@ impl Execution<'_> {
                 };
                 judge.renew(&dependents);
             }
-            let deleting = Deleting {
-                server: self.server,
-                judge: &judge,
-                writing: self.writing,
-                done: Action::Pruned,
-                purpose: Purpose::Removal,
-                preconditions: &self.plan.preconditions,
-                webhooks: &webhooks,
-            };
+            let deleting = self.deleting(&judge, &webhooks);
             let mut on_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(self.predicted(news, wave).counted(|outcome| {
                     if let Some(undo) = self.undo {
@@ -273,6 +265,18 @@ impl Execution<'_> {
                 .await;
         }
         Ok(())
+    }
+
+    fn deleting<'j>(&'j self, judge: &'j Judge<'j>, webhooks: &'j StartingWebhooks<'j>) -> Deleting<'j> {
+        Deleting {
+            server: self.server,
+            judge,
+            writing: self.writing,
+            done: Action::Pruned,
+            purpose: Purpose::Removal,
+            preconditions: &self.plan.preconditions,
+            webhooks,
+        }
     }
 
     fn detacher(&self) -> Detacher<'_> {

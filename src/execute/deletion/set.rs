@@ -3,6 +3,7 @@
 //! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::cluster::apiserver::ApiServer;
@@ -74,6 +75,11 @@ pub struct MembersDeleted {
     pub attached: Dependents,
 }
 
+fn report_unread(unread: &impl Display, consequence: &str, sink: &mut Sink<'_>) {
+    sink(Event::failure(format!("{unread}; {consequence}")));
+    sink(NotDone::all("not deleted: owner references cannot be read"));
+}
+
 /// Returns the field managers whose content of a parent belongs to the set: that of the record,
 /// kubectl's, and that of members, for a parent from the manifests.
 pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
@@ -98,8 +104,7 @@ impl SetDeletion<'_> {
             "a plan with refusals must not be carried out"
         );
         self.announce(sink);
-        let mut done = 0;
-        let mut failed = 0;
+        let (mut done, mut failed) = (0, 0);
         let mut left = LeftInPlace::default();
         let mut deleted = BTreeSet::new();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
@@ -107,8 +112,7 @@ impl SetDeletion<'_> {
         let dependents = match self.dependents(&nothing).await {
             Ok(dependents) => dependents,
             Err(unread) => {
-                sink(Event::failure(format!("{unread}; nothing was deleted")));
-                sink(NotDone::all("not deleted: owner references cannot be read"));
+                report_unread(&unread, "nothing was deleted", sink);
                 return MembersDeleted {
                     ending: Ending::Incomplete,
                     left,
@@ -135,8 +139,7 @@ impl SetDeletion<'_> {
                 match self.dependents(&nothing).await {
                     Ok(now) => attached = now,
                     Err(unread) => {
-                        sink(Event::failure(format!("{unread}; nothing more was deleted")));
-                        sink(NotDone::all("not deleted: owner references cannot be read"));
+                        report_unread(&unread, "nothing more was deleted", sink);
                         failed += held.free.len();
                         break;
                     }
@@ -152,14 +155,9 @@ impl SetDeletion<'_> {
                     }
                 }));
             };
-            self.deleting(&judge, &webhooks)
-                .delete_wave(
-                    held.free.into_iter(),
-                    &mut left,
-                    self.interrupt,
-                    &mut pace,
-                    &mut outcome_event,
-                )
+            let (free, deleting) = (held.free.into_iter(), self.deleting(&judge, &webhooks));
+            deleting
+                .delete_wave(free, &mut left, self.interrupt, &mut pace, &mut outcome_event)
                 .await;
         }
         MembersDeleted {

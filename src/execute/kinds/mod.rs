@@ -70,6 +70,25 @@ fn id(resource: &Resource) -> KindVersion {
     (resource.group_kind(), resource.version.clone())
 }
 
+impl Progress {
+    /// Reports those of these objects whose kind is not going to be served.
+    fn report_unserved(&mut self, promised: Vec<&DesiredObject>, sink: &mut Sink<'_>) {
+        let mut unserved: BTreeMap<&'static str, Vec<ObjectKey>> = BTreeMap::new();
+        for object in promised {
+            if let Some(Some(reason)) = self.kinds.awaited.get(&id(&object.resource)) {
+                unserved.entry(reason).or_default().push(object.key.clone());
+            }
+        }
+        for (reason, keys) in unserved {
+            self.applied.failed += keys.len();
+            for key in &keys {
+                self.applied.dependencies.skip(key.clone());
+            }
+            sink(NotDone::some(keys, reason));
+        }
+    }
+}
+
 impl Execution<'_> {
     /// Waits for the new kinds among the objects of a wave, and returns those objects that can
     /// be written. The others are skipped, and make the run fail.
@@ -129,19 +148,7 @@ impl Execution<'_> {
             };
             kinds.awaited.insert(id, reason);
         }
-        let mut hopeless: BTreeMap<&'static str, Vec<ObjectKey>> = BTreeMap::new();
-        for object in promised {
-            if let Some(Some(reason)) = kinds.awaited.get(&id(&object.resource)) {
-                hopeless.entry(reason).or_default().push(object.key.clone());
-            }
-        }
-        for (reason, keys) in hopeless {
-            progress.applied.failed += keys.len();
-            for key in &keys {
-                progress.applied.dependencies.skip(key.clone());
-            }
-            sink(NotDone::some(keys, reason));
-        }
+        progress.report_unserved(promised, sink);
         let kinds = &progress.kinds;
         let can_be_written = |apply: &&Apply| {
             let object = &self.desired.members[apply.index];

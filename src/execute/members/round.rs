@@ -3,7 +3,7 @@
 use crate::event::{Action, Event};
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::webhooks::{Round, Sending, SetAside};
-use crate::execute::{Execution, Progress, Sink};
+use crate::execute::{Applied, Execution, Progress, Sink};
 use crate::model::settings::DryRun;
 use crate::plan::Apply;
 
@@ -37,26 +37,10 @@ impl Execution<'_> {
             ..
         } = progress;
         let mut take = |index: usize, reply: MemberReply, sink: &mut Sink<'_>| {
-            for warning in reply.warnings {
-                sink(Event::Warning(warning));
-            }
-            match reply.outcome.action {
-                Action::Failed => applied.failed += 1,
-                _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
-            }
-            let is_current = |written| self.is_current_once_written(index, written);
-            applied.dependencies.note(&reply.outcome, is_current);
-            if reply.found.is_some() {
-                applied.found.insert(reply.outcome.subject.key());
-            }
             if defined.contains_key(&reply.outcome.subject.key()) {
                 definitions.push(reply.outcome.clone());
             }
-            if reply.outcome.action == Action::Unchanged {
-                self.report_unchanged_member(reply.outcome, applied, sink);
-            } else {
-                sink(Event::Object(reply.outcome));
-            }
+            self.take_reply(index, reply, applied, sink);
         };
         for (apply, reply) in given_up {
             take(apply.index, reply, sink);
@@ -85,6 +69,27 @@ impl Execution<'_> {
             if let Some(kind) = defined.get(&key) {
                 progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
             }
+        }
+    }
+
+    /// Notes and reports the answer for an object.
+    fn take_reply(&self, index: usize, reply: MemberReply, applied: &mut Applied, sink: &mut Sink<'_>) {
+        for warning in reply.warnings {
+            sink(Event::Warning(warning));
+        }
+        match reply.outcome.action {
+            Action::Failed => applied.failed += 1,
+            _ => applied.uids.extend(reply.outcome.subject.uid.clone()),
+        }
+        let is_current = |written| self.is_current_once_written(index, written);
+        applied.dependencies.note(&reply.outcome, is_current);
+        if reply.found.is_some() {
+            applied.found.insert(reply.outcome.subject.key());
+        }
+        if reply.outcome.action == Action::Unchanged {
+            self.report_unchanged_member(reply.outcome, applied, sink);
+        } else {
+            sink(Event::Object(reply.outcome));
         }
     }
 }

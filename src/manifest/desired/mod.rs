@@ -169,11 +169,8 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
             }),
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                let depends_on = match fault(&object.key, &metadata, target) {
-                    Some(problem) => Err(Box::new(problem)),
-                    None => dependencies::named(&object.key, &metadata),
-                };
-                match depends_on {
+                let fault = fault(&object.key, &metadata, target).map(Box::new);
+                match fault.map_or_else(|| dependencies::named(&object.key, &metadata), Err) {
                     Err(problem) => errors.push(InvalidObject {
                         position: object.position,
                         problem: *problem,

@@ -70,9 +70,7 @@ impl Refusal {
                 "move the members with `kubectl applyset move {} SET`, or take them with --take-ownership",
                 parent.argument()
             ),
-            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => {
-                "take them with --take-ownership".to_owned()
-            }
+            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => "take them with --take-ownership".to_owned(),
             Self::ReachesOutside { .. } => {
                 "list them all with --dry-run=server, then confirm with --yes".to_owned()
             }

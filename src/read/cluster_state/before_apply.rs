@@ -19,26 +19,9 @@ pub(super) async fn read(
     rules: Rules<'_>,
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
-    let mut warnings = scoped.member_scope.warnings();
     let former = scope::former_tooling(named, &scoped.judged.member_status);
     let former = former.as_ref().map(member_field_manager);
-    let mut compared =
-        comparison::read_members(server, named, desired, &scoped.member_scope.places, rules, former).await?;
-    if let Some(orphans) = &scoped.orphans {
-        warnings.extend(orphans.warnings(named, scoped.judged.presence()));
-    }
-    if scoped.judged.parent.is_none() && !compared.members.is_empty() {
-        let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
-        compared =
-            comparison::read_members(server, named, desired, &scoped.member_scope.places, rules, former)
-                .await?;
-        warnings.push(orphans::warning_of_found(
-            named,
-            compared.members.len(),
-            &found.hidden,
-        ));
-        warnings.extend(found.left_out.warnings);
-    }
+    let (compared, mut warnings) = read_members(cluster, named, &mut scoped, desired, rules, former).await?;
     let Compared {
         members,
         comparisons,
@@ -92,4 +75,33 @@ pub(super) async fn read(
     state.pruning = policy.pruning;
     state.warnings = warnings;
     Ok(state)
+}
+
+/// Reads the members, and compares each with its manifest. Where there is no parent, members show that
+/// there was one: then they are looked for everywhere. Returns the warnings, too.
+async fn read_members(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    scoped: &mut Scoped,
+    desired: &Desired,
+    rules: Rules<'_>,
+    former: Option<&str>,
+) -> Result<(Compared, Vec<String>), ReadError> {
+    let server = &cluster.server.clone();
+    let mut warnings = scoped.member_scope.warnings();
+    let places = &scoped.member_scope.places;
+    let compared = comparison::read_members(server, named, desired, places, rules, former).await?;
+    if let Some(orphans) = &scoped.orphans {
+        warnings.extend(orphans.warnings(named, scoped.judged.presence()));
+    }
+    if scoped.judged.parent.is_some() || compared.members.is_empty() {
+        return Ok((compared, warnings));
+    }
+    let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
+    let places = &scoped.member_scope.places;
+    let compared = comparison::read_members(server, named, desired, places, rules, former).await?;
+    let count = compared.members.len();
+    warnings.push(orphans::warning_of_found(named, count, &found.hidden));
+    warnings.extend(found.left_out.warnings);
+    Ok((compared, warnings))
 }

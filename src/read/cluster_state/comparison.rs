@@ -48,6 +48,26 @@ struct Signs {
     reports: bool,
 }
 
+/// What was found out about one member.
+struct Listed {
+    live: Live,
+    /// How it compares with its manifest, and what to send if it changed and has ignored fields.
+    compared: Option<(Verdict, Option<OverLive>)>,
+    signs: Signs,
+    scaled: Option<(ReplicasPath, Replicas)>,
+}
+
+/// What each member is compared with.
+struct Comparing<'a> {
+    server: &'a ApiServer,
+    rules: Rules<'a>,
+    wanted: HashMap<&'a ObjectKey, &'a DesiredObject>,
+    definitions: HashMap<GroupKind, Value>,
+    former: Former<'a>,
+    depended_on: HashSet<&'a ObjectKey>,
+    depended_on_kinds: HashSet<&'a GroupKind>,
+}
+
 /// Lists the members, and compares each with its manifest while its page is at hand.
 pub(super) async fn read_members(
     server: &ApiServer,
@@ -57,50 +77,38 @@ pub(super) async fn read_members(
     rules: Rules<'_>,
     former_manager: Option<&str>,
 ) -> Result<Compared, ReadError> {
-    let former = former(named, rules, former_manager);
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: WHOLE_OBJECTS,
     };
-    let wanted: HashMap<&ObjectKey, &DesiredObject> = desired
-        .members
-        .iter()
-        .map(|member| (&member.key, member))
-        .collect();
+    let wanted = desired.members.iter().map(|member| (&member.key, member));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
     let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
-    let depended_on_kinds: HashSet<&GroupKind> = depended_on.iter().map(|key| &key.group_kind).collect();
-    let definitions = read_definitions(server, places, desired, rules.concurrency).await?;
-    let reduce = |item: &Value, resource: &Arc<Resource>| {
+    let comparing = Comparing {
+        server,
+        rules,
+        wanted: wanted.collect(),
+        definitions: read_definitions(server, places, desired, rules.concurrency).await?,
+        former: former(named, rules, former_manager),
+        depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
+        depended_on,
+    };
+    let reduce = |item: &Value, resource: &Arc<Resource>| comparing.listed(item, resource);
+    let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
+    Ok(Compared::of(listed, named))
+}
+
+impl Comparing<'_> {
+    /// Returns what an item of a list shows; `None` if it is not an object.
+    fn listed(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
         let mut live = Live::of(item, resource)?;
-        let member = wanted.get(&live.key);
-        if member.is_some_and(|member| member.is_secret()) {
-            live.client_side_apply |= ownership::has_string_data(&item["metadata"], rules.field_manager);
+        let member = self.wanted.get(&live.key).copied();
+        if member.is_some_and(DesiredObject::is_secret) {
+            live.client_side_apply |= ownership::has_string_data(&item["metadata"], self.rules.field_manager);
         }
-        let compared = member.map(|member| {
-            if member.resource.version != resource.version {
-                return (Verdict::Send(Reason::OtherVersion), None);
-            }
-            let definition = definitions.get(&live.key.group_kind);
-            let definition = definition.and_then(|definition| CrdVersion::of(definition, &resource.version));
-            let body = |purpose| body_over(member, item, rules.field_manager, purpose);
-            let verdict = changes::compare(
-                &body(Purpose::Compare).value(),
-                item,
-                rules.field_manager,
-                definition.as_ref(),
-            );
-            let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
-            let over_live = is_sent.then(|| OverLive {
-                object: body(Purpose::Send),
-                seen: Seen::version(item),
-            });
-            (verdict, over_live)
-        });
-        let scaled = member.and_then(|member| {
-            let definition = definitions.get(&live.key.group_kind);
-            replicas(member, item, resource, definition, &former)
-        });
+        let definition = self.definitions.get(&live.key.group_kind);
+        let scaled = member.and_then(|member| replicas(member, item, resource, definition, &self.former));
+        let compared = member.map(|member| self.compared(member, item, resource));
         // The object is as its manifest, but an interrupted run has left its hand-over behind.
         let compared = match (&scaled, compared) {
             (Some((path, Replicas::Returned)), Some((Verdict::Unchanged, over_live))) => {
@@ -108,43 +116,86 @@ pub(super) async fn read_members(
             }
             (_, compared) => compared,
         };
-        let current = depended_on.contains(&live.key);
-        let current = current.then(|| dependencies::currentness(item, resource, server.now(), rules));
-        let reports = depended_on_kinds.contains(&live.key.group_kind) && status::reports(item);
-        let signs = Signs {
-            currentness: current.flatten(),
-            reports,
-        };
-        Some((live, compared, signs, scaled))
-    };
-    let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
-    let mut all = Compared::default();
-    // Only a complete list shows whether another object of a kind reports.
-    let reporting = listed.iter().filter(|(_, _, signs, _)| signs.reports);
-    let reporting: HashSet<GroupKind> = reporting.map(|(live, ..)| live.key.group_kind.clone()).collect();
-    for (live, compared, signs, scaled) in listed {
-        if named.set.is_parent(&live) {
-            continue;
-        }
-        if let Some((verdict, over_live)) = compared {
-            all.comparisons.insert(live.key.clone(), verdict);
-            all.over_live
-                .extend(over_live.map(|over_live| (live.key.clone(), over_live)));
-        }
-        if let Some(scaled) = scaled {
-            all.scaled.insert(live.key.clone(), scaled);
-        }
-        let others = if reporting.contains(&live.key.group_kind) {
-            Others::Report
-        } else {
-            Others::Silent
-        };
-        if signs.currentness.is_some_and(|current| current.settled(others)) {
-            all.current.insert(live.key.clone());
-        }
-        all.members.push(live);
+        Some(Listed {
+            compared,
+            signs: self.signs(&live.key, item, resource),
+            scaled,
+            live,
+        })
     }
-    Ok(all)
+
+    fn compared(
+        &self,
+        member: &DesiredObject,
+        item: &Value,
+        resource: &Resource,
+    ) -> (Verdict, Option<OverLive>) {
+        if member.resource.version != resource.version {
+            return (Verdict::Send(Reason::OtherVersion), None);
+        }
+        let field_manager = self.rules.field_manager;
+        let definition = self.definitions.get(&member.key.group_kind);
+        let definition = definition.and_then(|definition| CrdVersion::of(definition, &resource.version));
+        let body = |purpose| body_over(member, item, field_manager, purpose);
+        let manifest = body(Purpose::Compare).value();
+        let verdict = changes::compare(&manifest, item, field_manager, definition.as_ref());
+        let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
+        let over_live = is_sent.then(|| OverLive {
+            object: body(Purpose::Send),
+            seen: Seen::version(item),
+        });
+        (verdict, over_live)
+    }
+
+    fn signs(&self, key: &ObjectKey, item: &Value, resource: &Arc<Resource>) -> Signs {
+        let is_depended_on = self.depended_on.contains(key);
+        let current =
+            is_depended_on.then(|| dependencies::currentness(item, resource, self.server.now(), self.rules));
+        Signs {
+            currentness: current.flatten(),
+            reports: self.depended_on_kinds.contains(&key.group_kind) && status::reports(item),
+        }
+    }
+}
+
+impl Compared {
+    /// Sorts what was found out. Only a complete list shows whether another object of a kind reports.
+    fn of(listed: Vec<Listed>, named: &NamedSet) -> Self {
+        let mut all = Self::default();
+        let reporting = listed.iter().filter(|listed| listed.signs.reports);
+        let reporting: HashSet<GroupKind> = reporting
+            .map(|listed| listed.live.key.group_kind.clone())
+            .collect();
+        for Listed {
+            live,
+            compared,
+            signs,
+            scaled,
+        } in listed
+        {
+            if named.set.is_parent(&live) {
+                continue;
+            }
+            if let Some((verdict, over_live)) = compared {
+                all.comparisons.insert(live.key.clone(), verdict);
+                all.over_live
+                    .extend(over_live.map(|over_live| (live.key.clone(), over_live)));
+            }
+            if let Some(scaled) = scaled {
+                all.scaled.insert(live.key.clone(), scaled);
+            }
+            let others = if reporting.contains(&live.key.group_kind) {
+                Others::Report
+            } else {
+                Others::Silent
+            };
+            if signs.currentness.is_some_and(|current| current.settled(others)) {
+                all.current.insert(live.key.clone());
+            }
+            all.members.push(live);
+        }
+        all
+    }
 }
 
 /// Returns the body of an object that is compared with the live one, or sent over it.

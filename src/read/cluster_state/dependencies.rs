@@ -65,22 +65,7 @@ pub(super) async fn known(
             }
         }
     }
-    let reads = unread.into_iter().map(async |(key, resource)| {
-        let object = object(&cluster.server, &resource, key).await;
-        let object = object.map_err(|error| ReadError::Object {
-            what: key.to_string(),
-            error,
-        })?;
-        let now = cluster.server.now();
-        // As the wait does, which finds it by its name.
-        let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
-        Ok::<(&ObjectKey, Arc<Resource>, Option<bool>), ReadError>((key, resource, is_current))
-    });
-    let found: Vec<_> = stream::iter(reads)
-        .buffer_unordered(rules.concurrency)
-        .try_collect()
-        .await?;
-    for (key, resource, is_current) in found {
+    for (key, resource, is_current) in read_all(cluster, unread, rules).await? {
         match is_current {
             None => {
                 missing.insert(key);
@@ -98,6 +83,27 @@ pub(super) async fn known(
     } else {
         Err(ReadError::MissingDependencies(missing_of(desired, &missing)))
     }
+}
+
+/// Reads objects, and returns whether each is Current; `None` for one that does not exist.
+async fn read_all<'k>(
+    cluster: &Cluster,
+    unread: Vec<(&'k ObjectKey, Arc<Resource>)>,
+    rules: Rules<'_>,
+) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, ReadError> {
+    let reads = unread.into_iter().map(async |(key, resource)| {
+        let object = object(&cluster.server, &resource, key).await;
+        let object = object.map_err(|error| ReadError::Object {
+            what: key.to_string(),
+            error,
+        })?;
+        let now = cluster.server.now();
+        // As the wait does, which finds it by its name.
+        let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
+        Ok((key, resource, is_current))
+    });
+    let reads = stream::iter(reads).buffer_unordered(rules.concurrency);
+    reads.try_collect().await
 }
 
 /// The status of an object that others depend on, from a list that may not be complete yet.
