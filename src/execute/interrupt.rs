@@ -23,6 +23,16 @@ pub enum Cause {
     Time,
 }
 
+impl Cause {
+    /// Returns the reason why something was not done.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::User => "the run was interrupted",
+            Self::Time => "--timeout ran out",
+        }
+    }
+}
+
 /// The urgency of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {

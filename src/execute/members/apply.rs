@@ -93,6 +93,9 @@ impl Execution<'_> {
             Ok(handover) => handover.cloned(),
             Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
         };
+        if let Some(reason) = self.interrupted_handover(object) {
+            return failed(subject, reason);
+        }
         match self.apply_if_allowed(object, member_status, kinds).await {
             Ok(reply) => MemberReply {
                 handover,

@@ -20,7 +20,8 @@ use crate::read::{self, METADATA};
 
 impl Execution<'_> {
     /// Hands the number of replicas over with its live value, or takes it back, if the plan says so and
-    /// the live object still needs it. Returns what was handed over.
+    /// the live object still needs it. Returns what was handed over. An interrupted run writes nothing
+    /// more, so the caller does not apply the object then.
     pub(crate) async fn hand_over(&self, object: &DesiredObject) -> Result<Option<&Handover>, ApiError> {
         let Some(handover) = self.plan.handovers.get(&object.key) else {
             return Ok(None);
@@ -45,6 +46,9 @@ impl Execution<'_> {
                 },
                 None => return Ok(None),
             };
+            if self.interrupt.is_requested() {
+                return Ok(None);
+            }
             match self.server.send(call).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return Err(error),
@@ -52,6 +56,13 @@ impl Execution<'_> {
                 Ok(_) => return Ok(Some(handover)),
             }
         }
+    }
+
+    /// Returns why an object of a hand-over is not applied after it: the run was interrupted while the
+    /// object was read or written.
+    pub(crate) fn interrupted_handover(&self, object: &DesiredObject) -> Option<String> {
+        let is_interrupted = self.interrupt.is_requested() && self.plan.handovers.contains_key(&object.key);
+        is_interrupted.then(|| format!("not applied: {}", self.interrupt.cause().reason()))
     }
 
     /// Returns the object as a dry run sends it, if its number of replicas would be handed over: with the

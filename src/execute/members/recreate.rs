@@ -22,7 +22,7 @@ use crate::execute::members::apply::{MemberReply, OVERTAKEN, failed};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::Expected;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Cause, Execution};
+use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
@@ -282,10 +282,7 @@ impl Execution<'_> {
             let going = going.filter(|live| *uid.get_or_insert_with(|| live.uid.clone()) == live.uid);
             let limit = self.writing.deletion_patience;
             let end = if self.interrupt.is_requested() {
-                match self.interrupt.cause() {
-                    Cause::User => Some("the run was interrupted".to_owned()),
-                    Cause::Time => Some("--timeout ran out".to_owned()),
-                }
+                Some(self.interrupt.cause().reason().to_owned())
             } else {
                 let limit = limit.filter(|limit| begun.elapsed() >= *limit);
                 limit.map(|limit| format!("timed out waiting for the condition after {}", short(limit)))

@@ -1,6 +1,8 @@
 //! The commands that are disturbed, each in a scenario of its own: fresh namespaces, a
 //! set, bystanders, and what has to hold in the end.
 
+mod fields;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +22,23 @@ const KINDS: [(&str, &str); 3] = [
     ("Secret", "secrets"),
     ("Service", "services"),
 ];
+
+/// A namespaced kind that only some stages have.
+struct OtherKind {
+    kind: &'static str,
+    api_version: &'static str,
+    plural: &'static str,
+}
+
+impl OtherKind {
+    /// The path of all objects in a namespace.
+    fn path(&self, namespace: &str) -> String {
+        format!(
+            "/apis/{}/namespaces/{namespace}/{}",
+            self.api_version, self.plural
+        )
+    }
+}
 
 /// The group of the custom resources of all stages, defined by the first one.
 pub(super) fn custom_group() -> &'static str {
@@ -41,7 +60,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 14] = [
+pub(super) const SCENARIOS: [Scenario; 16] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -65,6 +84,14 @@ pub(super) const SCENARIOS: [Scenario; 14] = [
     Scenario {
         name: "recreating apply",
         stage: recreating_apply,
+    },
+    Scenario {
+        name: "handing over apply",
+        stage: fields::handing_over_apply,
+    },
+    Scenario {
+        name: "ignoring apply",
+        stage: fields::ignoring_apply,
     },
     Scenario {
         name: "with an undo file apply",
@@ -118,6 +145,10 @@ pub(super) struct Stage {
     bystanders: Vec<Value>,
     /// What is deleted and created again, as `identities` writes it.
     recreated: Vec<String>,
+    /// Kinds of members and bystanders that other stages do not have.
+    other_kinds: &'static [OtherKind],
+    /// Fields that the command leaves to others: identity, JSON pointer and value.
+    kept_fields: Vec<(String, &'static str, Value)>,
     /// What may be run, the first being the command itself. Whatever has happened to the
     /// command, each of them puts all in order.
     pub(super) sequels: Vec<Sequel>,
@@ -136,6 +167,8 @@ pub(super) struct Sequel {
     pub(super) need: Need,
     /// What there is of each set then.
     pub(super) leaves: Vec<Left>,
+    /// The field managers that alone own a field then: identity, pointer in `fieldsV1`, managers.
+    owners: Vec<(String, &'static str, &'static [&'static str])>,
     /// How it ends where that is so already.
     pub(super) code_when_done: i32,
 }
@@ -217,6 +250,7 @@ impl Sequel {
             undo_files: None,
             need: Need::Always,
             leaves: vec![Left::Members(objects.to_vec())],
+            owners: Vec::new(),
             code_when_done: 0,
         }
     }
@@ -230,6 +264,7 @@ impl Sequel {
             undo_files: None,
             need: Need::File(file.to_owned()),
             leaves: vec![Left::Members(objects.to_vec())],
+            owners: Vec::new(),
             code_when_done: 0,
         }
     }
@@ -252,6 +287,7 @@ impl Sequel {
             undo_files: None,
             need: Need::Always,
             leaves: vec![Left::Nothing, Left::Members(objects.to_vec())],
+            owners: Vec::new(),
             code_when_done: 2,
         }
     }
@@ -277,6 +313,7 @@ impl Sequel {
             undo_files: None,
             need: Need::Always,
             leaves: vec![Left::Nothing],
+            owners: Vec::new(),
             code_when_done: 0,
         }
     }
@@ -291,6 +328,7 @@ impl Sequel {
             undo_files: None,
             need: Need::Always,
             leaves: vec![Left::Objects(objects.to_vec())],
+            owners: Vec::new(),
             code_when_done: 2,
         }
     }
@@ -352,6 +390,8 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
         sets: vec![set],
         bystanders,
         recreated: Vec::new(),
+        other_kinds: &[],
+        kept_fields: Vec::new(),
         sequels: Vec::new(),
         kept_files: None,
     };
@@ -648,6 +688,10 @@ impl Stage {
                 let path = format!("/api/v1/namespaces/{namespace}/{plural}");
                 ((kind, "v1", Some(namespace.as_str())), path)
             }));
+            places.extend(self.other_kinds.iter().map(|other| {
+                let place = (other.kind, other.api_version, Some(namespace.as_str()));
+                (place, other.path(namespace))
+            }));
         }
         if let Some(container) = &self.container {
             let path = format!("/api/v1/namespaces{}", named_only(container));
@@ -679,6 +723,9 @@ impl Stage {
         for namespace in namespaces {
             for (_, plural) in KINDS {
                 cluster().delete_all(&format!("/api/v1/namespaces/{namespace}/{plural}"));
+            }
+            for other in self.other_kinds {
+                cluster().delete_all(&other.path(namespace));
             }
             let group = custom_group();
             cluster().delete_all(&format!("/apis/{group}/v1/namespaces/{namespace}/widgets"));
@@ -737,6 +784,12 @@ impl Stage {
                 }
             }
         }
+        for (identity, pointer, kept) in &self.kept_fields {
+            let live = now.get(identity).and_then(|live| live.pointer(pointer));
+            if live != Some(kept) {
+                return Err(format!("{pointer} of {identity} is {live:?} instead of {kept}"));
+            }
+        }
         for wanted in self.sequels[0].leaves.iter().flat_map(Left::objects) {
             let identity = identity(wanted);
             if self.recreated.contains(&identity) {
@@ -754,6 +807,14 @@ impl Stage {
 
     /// What has to hold when this sequel has got through.
     pub(super) fn check_done(&self, sequel: &Sequel, now: &Snapshot) -> Result<(), String> {
+        for (identity, pointer, managers) in &sequel.owners {
+            let owners = fields::owners(now.get(identity).unwrap_or(&Value::Null), pointer);
+            if owners != *managers {
+                return Err(format!(
+                    "{pointer} of {identity} belongs to {owners:?} instead of {managers:?}"
+                ));
+            }
+        }
         for (set, left) in self.sets.iter().zip(&sequel.leaves) {
             let members: Vec<String> = now
                 .iter()
