@@ -124,8 +124,13 @@ fn target(key: &ObjectKey) -> String {
     let namespace = namespace.map_or_else(String::new, |namespace| {
         format!(", namespace: {}", exactly(namespace))
     });
+    // An empty pattern would match every group.
+    let group = match key.group_kind.group.as_str() {
+        "" => String::new(),
+        group => format!("group: {}, ", exactly(group)),
+    };
     let kind = exactly(&key.group_kind.kind);
-    format!("{{kind: {kind}, name: {}{namespace}}}", exactly(&key.name))
+    format!("{{{group}kind: {kind}, name: {}{namespace}}}", exactly(&key.name))
 }
 
 /// A text as a regular expression that matches it alone.
@@ -226,6 +231,22 @@ mod tests {
         let text = format!("{}\n", all.rules().join("\n"));
         assert!(crate::compare::ignore::IgnoreRules::read(&text).is_ok(), "{text}");
         assert!(text.contains("name: a\\.b-c"), "{text}");
+    }
+
+    #[test]
+    fn rules_name_the_group() {
+        let mut replicas = conflict("web", ".spec.replicas", "/spec/replicas");
+        replicas.object.group_kind = GroupKind::new("apps", "Deployment");
+        let mut size = conflict("web", ".spec.size", "/spec/size");
+        size.object.group_kind = GroupKind::new("example.com", "Widget");
+        let text = noted(vec![replicas, size]).rules().join("\n");
+        for target in [
+            "  target: {group: apps, kind: Deployment, name: web, namespace: shop}",
+            "  target: {group: example\\.com, kind: Widget, name: web, namespace: shop}",
+        ] {
+            assert!(text.contains(target), "{text}");
+        }
+        assert!(crate::compare::ignore::IgnoreRules::read(&text).is_ok(), "{text}");
     }
 
     #[test]

@@ -99,6 +99,10 @@ fn rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
     let pointers = conflicts.iter().filter_map(|conflict| conflict.pointer.as_ref());
     let paths: Vec<String> = pointers.map(ToString::to_string).collect();
     let mut target = json!({"kind": object.key.group_kind.kind, "name": regex::escape(&object.key.name)});
+    let group = &object.key.group_kind.group;
+    if !group.is_empty() {
+        target["group"] = json!(regex::escape(group));
+    }
     if let Some(namespace) = &object.key.namespace {
         target["namespace"] = json!(namespace);
     }
