@@ -1,7 +1,9 @@
 //! What answers a question, and what does not.
 
-use super::asks;
-use crate::support::{Program, Set, Terminal, config_map, eventually, namespace};
+use serde_json::json;
+
+use super::{answered, asks};
+use crate::support::{Program, Set, Terminal, cluster, config_map, eventually, namespace, with};
 
 #[test]
 fn what_was_typed_before_the_question_does_not_answer_it() {
@@ -50,4 +52,37 @@ fn a_question_can_be_left_by_a_signal() {
         });
         assert!(!shown.iter().any(|row| row.contains("under way")), "{shown:#?}");
     }
+}
+
+#[test]
+fn a_recreation_is_confirmed_as_one() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let frozen = |value| {
+        let mark = json!({"kustomize.toolkit.fluxcd.io/force": "enabled"});
+        let more = json!({"immutable": true, "metadata": {"annotations": mark}});
+        with(config_map(&home, "frozen", value), &more)
+    };
+    let [old, new] = ["1", "2"].map(frozen);
+    set.apply(std::slice::from_ref(&old));
+    let before = cluster().live(&old).expect("it");
+    let flags = &["--confirm"][..];
+
+    let (code, terminal) = answered(&set, std::slice::from_ref(&new), flags, "no\n");
+    assert_eq!(code, Some(3), "{}", terminal.screen());
+    let line = "1 of the changes may delete and create again: configmap/frozen";
+    assert!(terminal.screen().contains(line), "{}", terminal.screen());
+    assert_eq!(cluster().live(&old).as_ref(), Some(&before));
+
+    let (code, terminal) = answered(&set, std::slice::from_ref(&new), flags, "yes\n");
+    assert_eq!(code, Some(0), "{}", terminal.screen());
+    assert!(
+        terminal.screen().contains("± 1 recreated"),
+        "{}",
+        terminal.screen()
+    );
+    let live = cluster().live(&new).expect("it");
+    assert_ne!(live["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(live["data"]["key"], "2");
+    set.assert_holds(&[new]);
 }
