@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::field_conflict::FieldConflict;
+use super::recreatable_kind::RecreatableKind;
 
 /// A message of one line, with details and hints below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Message {
     /// What this message and others about other objects have in common; if it is repeated, it is
     /// counted.
     pub alike: Option<String>,
+    /// The kind that a hint of it lets the user recreate. The hints of all kinds are printed as one.
+    pub recreatable: Option<Box<RecreatableKind>>,
     /// The field conflicts that it is about.
     pub conflicts: Box<[FieldConflict]>,
     /// Bytes of the text before the message itself.
@@ -36,6 +39,7 @@ impl Message {
             details: Vec::new(),
             hints: Vec::new(),
             alike: None,
+            recreatable: None,
             conflicts: Box::default(),
             prefix: 0,
         }
@@ -64,6 +68,22 @@ impl Message {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// The message with the hint that recreates objects of this kind.
+    #[must_use]
+    pub fn with_recreation(mut self, kind: RecreatableKind) -> Self {
+        self.hints.push(kind.hint());
+        self.recreatable = Some(Box::new(kind));
+        self
+    }
+
+    /// The message with this hint in place of those that it has.
+    #[must_use]
+    pub fn with_only_hint(mut self, hint: String) -> Self {
+        self.hints = vec![hint];
+        self.recreatable = None;
         self
     }
 

@@ -19,6 +19,7 @@ pub mod permission;
 pub mod pointer;
 pub mod protection;
 pub mod prune_order;
+pub mod recreatable_kind;
 pub mod recreation_mark;
 pub mod resource;
 pub mod set;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::output::print_message;
 use super::{Colors, human};
 use crate::model::message::Message;
+use crate::model::recreatable_kind::{RecreatableKind, recreation_hints};
 use crate::model::text::{counted, with_more};
 
 /// The messages of one group that are printed in full.
@@ -15,6 +16,8 @@ const SHOWN_ALIKE: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     printed: BTreeSet<String>,
+    /// The kinds that the user may let a run recreate: one hint names all of them.
+    recreatable: BTreeSet<RecreatableKind>,
     /// The subjects of each group, those that were printed included.
     alike: BTreeMap<String, Vec<String>>,
     /// The number of times that each warning was given.
@@ -33,6 +36,10 @@ impl Hints {
             }
         }
         let mut shown = message.clone();
+        if let Some(kind) = shown.recreatable.take() {
+            shown.hints.retain(|hint| *hint != kind.hint());
+            self.recreatable.insert(*kind);
+        }
         shown.hints.retain(|hint| self.printed.insert(hint.clone()));
         Some(shown)
     }
@@ -44,10 +51,13 @@ impl Hints {
         *count == 1
     }
 
-    /// Prints the messages and warnings that were only counted.
+    /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
     pub(super) fn print_rest(&self, colors: Colors) {
         for message in self.rest() {
             print_message(human::Label::Error, &message, colors);
+        }
+        for hint in recreation_hints(&self.recreatable) {
+            print_message(human::Label::Hint, &hint.into(), colors);
         }
     }
 
@@ -83,6 +93,8 @@ pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::identity::GroupKind;
+    use crate::model::recreatable_kind::Loss;
 
     #[test]
     fn each_hint_is_printed_once() {
@@ -99,6 +111,26 @@ mod tests {
             assert_eq!(hints.shown(&message), Some(shown));
         }
         assert_eq!(hints.rest(), []);
+    }
+
+    #[test]
+    fn hints_to_recreate_are_printed_together() {
+        let mut hints = Hints::default();
+        for kind in ["Job", "CronJob", "Job"] {
+            let kind = RecreatableKind {
+                kind: GroupKind::new("batch", kind),
+                loss: Loss::None,
+            };
+            let failed = Message::new("immutable").with_recreation(kind);
+            assert_eq!(failed.hints.len(), 1);
+            assert_eq!(hints.shown(&failed), Some(Message::new("immutable")));
+        }
+        assert_eq!(
+            recreation_hints(&hints.recreatable),
+            [
+                "keep the old values, give the objects other names, or recreate them with --recreate=CronJob,Job"
+            ]
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
-use crate::model::identity::GroupKind;
 use crate::model::message::Message;
+use crate::model::recreatable_kind::{Loss, RecreatableKind};
 use crate::plan::loses_data;
 
 /// The longest text about one field that is shown whole, in characters.
@@ -48,7 +48,7 @@ pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option
         })),
     };
     Some(if is_unchangeable {
-        message.with_hint(way_out(object))
+        with_way_out(message, object)
     } else {
         message
     })
@@ -86,51 +86,27 @@ fn in_short(message: &str) -> Message {
     Message::new(first).with_details(differing)
 }
 
-fn way_out(object: &DesiredObject) -> String {
-    let key = &object.key;
-    let leave = "keep the old value, or give the object another name";
-    if PRECIOUS.contains(&key.group_kind.kind.as_str()) {
-        return leave.to_owned();
+/// Adds the ways out for a field that cannot change.
+fn with_way_out(message: Message, object: &DesiredObject) -> Message {
+    match recreatable_kind(object) {
+        Some(kind) => message.with_recreation(kind),
+        None => message.with_hint("keep the old value, or give the object another name"),
     }
-    let flag = recreate_flag(&key.group_kind);
-    let loss = if loses_data(&key.group_kind) {
-        " --allow-data-loss"
-    } else {
-        ""
-    };
-    format!("keep the old value, give the object another name, or recreate it with {flag}{loss}")
 }
 
-/// The flag that recreates objects of this kind. Groups without a dot are built in, and their kinds come
-/// first for a bare name.
-fn recreate_flag(kind: &GroupKind) -> String {
-    let name = if kind.group.contains('.') {
-        kind.to_string()
-    } else {
-        kind.kind.clone()
-    };
-    format!("--recreate={name}")
+/// Returns the kind of the object, if a hint may name the flag that recreates it.
+pub(crate) fn recreatable_kind(object: &DesiredObject) -> Option<RecreatableKind> {
+    let kind = &object.key.group_kind;
+    let loss = if loses_data(kind) { Loss::Data } else { Loss::None };
+    (!PRECIOUS.contains(&kind.kind.as_str())).then(|| RecreatableKind {
+        kind: kind.clone(),
+        loss,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_flag_names_the_kind_as_it_is_looked_up() {
-        for (group, kind, expected) in [
-            ("batch", "Job", "--recreate=Job"),
-            ("", "Service", "--recreate=Service"),
-            ("example.com", "Job", "--recreate=Job.example.com"),
-            (
-                "rbac.authorization.k8s.io",
-                "RoleBinding",
-                "--recreate=RoleBinding.rbac.authorization.k8s.io",
-            ),
-        ] {
-            assert_eq!(recreate_flag(&GroupKind::new(group, kind)), expected);
-        }
-    }
 
     #[test]
     fn what_go_prints_is_left_out() {

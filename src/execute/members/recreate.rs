@@ -70,9 +70,8 @@ impl NotRecreated {
             }
             Self::Interrupted => return refused,
         };
-        let mut message = refused.with_details([format!("not recreated: {reason}")]);
-        message.hints = vec![hint];
-        message
+        let message = refused.with_details([format!("not recreated: {reason}")]);
+        message.with_only_hint(hint)
     }
 }
 

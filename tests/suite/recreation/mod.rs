@@ -271,3 +271,24 @@ fn objects_that_depend_on_a_recreated_one_follow_it() {
     assert_eq!(run.results("recreated"), identities([&objects[0]]));
     assert_eq!(run.results("configured"), identities([&objects[1]]));
 }
+
+#[test]
+fn one_hint_names_all_kinds_that_could_be_recreated() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = |value: &str| [frozen(&home, "one", value), job(&home, "migrate", value)];
+    set.apply(&objects("one"));
+    let files = Files::new().with("objects.yaml", &objects_file(&objects("two")));
+    let run = set.command(Program::new(), &files).run().expect(1);
+    let hints: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.contains("--recreate="))
+        .collect();
+    assert_eq!(
+        hints,
+        [
+            "hint: keep the old values, give the objects other names, or recreate them with --recreate=ConfigMap,Job"
+        ]
+    );
+}

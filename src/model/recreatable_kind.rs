@@ -1,0 +1,111 @@
+//! Kinds that the flag `--recreate` may name, and the hint that names it for all objects of a run.
+
+use std::collections::BTreeSet;
+
+use super::identity::GroupKind;
+
+/// A kind of objects that the user may let a run recreate.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecreatableKind {
+    /// The kind.
+    pub kind: GroupKind,
+    /// What is lost with its objects.
+    pub loss: Loss,
+}
+
+/// What is lost when objects of a kind are recreated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// Nothing.
+    None,
+    /// Data, which the user has to agree to.
+    Data,
+}
+
+impl RecreatableKind {
+    /// Returns the hint for an object of this kind.
+    pub fn hint(&self) -> String {
+        let flags = flags([self], self.loss);
+        format!("keep the old value, give the object another name, or recreate it with {flags}")
+    }
+
+    /// Returns the value of the flag. Groups without a dot are built in, and their kinds come first for a
+    /// bare name.
+    pub fn name(&self) -> String {
+        if self.kind.group.contains('.') {
+            self.kind.to_string()
+        } else {
+            self.kind.kind.clone()
+        }
+    }
+}
+
+/// Returns the hints for objects of all these kinds: one flag for those whose recreation loses nothing,
+/// and one for the others.
+pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
+    let hint = |loss: Loss| {
+        let kinds: Vec<&RecreatableKind> = kinds.iter().filter(|kind| kind.loss == loss).collect();
+        match kinds.as_slice() {
+            [] => None,
+            [kind] => Some(kind.hint()),
+            kinds => Some(format!(
+                "keep the old values, give the objects other names, or recreate them with {}",
+                flags(kinds.iter().copied(), loss)
+            )),
+        }
+    };
+    [Loss::None, Loss::Data].into_iter().filter_map(hint).collect()
+}
+
+fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loss: Loss) -> String {
+    let names: Vec<String> = kinds.into_iter().map(RecreatableKind::name).collect();
+    let agreed = match loss {
+        Loss::None => "",
+        Loss::Data => " --allow-data-loss",
+    };
+    format!("--recreate={}{agreed}", names.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(group: &str, kind: &str, loss: Loss) -> RecreatableKind {
+        let kind = GroupKind::new(group, kind);
+        RecreatableKind { kind, loss }
+    }
+
+    #[test]
+    fn the_flag_names_the_kind_as_it_is_looked_up() {
+        for (group, name, expected) in [
+            ("batch", "Job", "Job"),
+            ("", "Service", "Service"),
+            ("example.com", "Job", "Job.example.com"),
+            (
+                "rbac.authorization.k8s.io",
+                "RoleBinding",
+                "RoleBinding.rbac.authorization.k8s.io",
+            ),
+        ] {
+            assert_eq!(kind(group, name, Loss::None).name(), expected);
+        }
+    }
+
+    #[test]
+    fn one_flag_names_all_kinds_that_lose_nothing() {
+        let job = kind("batch", "Job", Loss::None);
+        let deployment = kind("apps", "Deployment", Loss::None);
+        let database = kind("apps", "StatefulSet", Loss::Data);
+        assert_eq!(recreation_hints(&BTreeSet::new()), Vec::<String>::new());
+        assert_eq!(recreation_hints(&[job.clone()].into()), [job.hint()]);
+        assert_eq!(
+            recreation_hints(&[deployment, job, database].into()),
+            [
+                "keep the old values, give the objects other names, or recreate them with \
+                 --recreate=Deployment,Job",
+                "keep the old value, give the object another name, or recreate it with \
+                 --recreate=StatefulSet --allow-data-loss",
+            ]
+        );
+    }
+}
