@@ -4,6 +4,7 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
+mod faulty_fields;
 mod maker;
 mod managed_fields;
 mod managers;
@@ -14,6 +15,7 @@ mod replicas;
 mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
+pub use faulty_fields::only_others_own;
 pub use maker::{Maker, maker};
 pub(in crate::compare) use managed_fields::is_apply_of;
 pub use managed_fields::{content_writers, was_created_by};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, with_marks};
+use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -98,6 +99,8 @@ pub enum RecreationObstacle {
     Owns(Vec<ObjectKey>, BTreeMap<ObjectKey, String>),
     /// These fields are left to others, and a new object would not have their values.
     ResetsIgnored(Vec<Pointer>),
+    /// All fields that the server refuses belong to others alone: these, with their managers.
+    FaultsOfOthers(Vec<(String, Vec<String>)>),
 }
 
 impl RecreationObstacle {
@@ -106,6 +109,22 @@ impl RecreationObstacle {
         let metadata = object.object.metadata();
         let mark = protection(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;
         Some(Self::Kept(SkipReason::Protected { mark }))
+    }
+
+    /// Returns the reason of an update that was refused for these fields. If others own all of them, the
+    /// manifest may be valid, and a new object would lose what they have set.
+    pub fn of_faults<'f>(
+        fields: impl Iterator<Item = &'f str>,
+        manifest: &Value,
+        live: &Value,
+        ours: &BTreeSet<&str>,
+    ) -> Option<Self> {
+        let owned = fields.map(|field| {
+            let owners = only_others_own(field, manifest, live, ours)?;
+            Some((field.to_owned(), owners))
+        });
+        let owned: Vec<(String, Vec<String>)> = owned.collect::<Option<_>>()?;
+        (!owned.is_empty()).then_some(Self::FaultsOfOthers(owned))
     }
 
     /// Returns the hint.
@@ -122,6 +141,9 @@ impl RecreationObstacle {
                 "give the manifest the live values of these fields, or remove their rules from the file of \
                  --ignore"
                     .to_owned()
+            }
+            Self::FaultsOfOthers(_) => {
+                "correct these fields as their owners, or add them to the manifest".to_owned()
             }
             Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Holds(_) | Self::Owns(..) => {
                 KEEP.to_owned()
@@ -147,6 +169,15 @@ impl fmt::Display for RecreationObstacle {
                 "the garbage collector would then delete {}",
                 with_marks(dependents, marks)
             ),
+            Self::FaultsOfOthers(fields) => {
+                let fields = fields.iter();
+                let fields = fields.map(|(field, owners)| format!("{field} ({})", owners.join(", ")));
+                write!(
+                    f,
+                    "only other managers own the refused fields: {}",
+                    listed(fields)
+                )
+            }
             Self::ResetsIgnored(fields) => {
                 let fields: Vec<String> = fields.iter().map(Pointer::to_string).collect();
                 write!(

@@ -1,0 +1,111 @@
+//! The owners of fields that the server finds invalid.
+//!
+//! The server writes a path like `spec.ports[0].port` or `data[a.b]`. Ownership of list items is not
+//! looked at: of a path into a list, the list counts.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::managed_fields::entries;
+
+/// Returns the managers that own the field at `path` if the manifest does not have it, and none of
+/// `ours` owns it; `None` if it is ours, or if the path says nothing.
+pub fn only_others_own(
+    path: &str,
+    manifest: &Value,
+    live: &Value,
+    ours: &BTreeSet<&str>,
+) -> Option<Vec<String>> {
+    if path.is_empty() || path.starts_with('<') || reaches(manifest, "", path) {
+        return None;
+    }
+    let owning = entries(&live["metadata"])
+        .iter()
+        .filter(|entry| entry["subresource"].as_str().is_none_or(str::is_empty))
+        .filter(|entry| reaches(&entry["fieldsV1"], "f:", path));
+    let managers: BTreeSet<&str> = owning.filter_map(|entry| entry["manager"].as_str()).collect();
+    (!managers.is_empty() && managers.is_disjoint(ours))
+        .then(|| managers.into_iter().map(str::to_owned).collect())
+}
+
+/// Returns whether a manifest, or the fields of a manager, have this path, or hold a whole value that
+/// the path leads into.
+fn reaches(fields: &Value, prefix: &str, path: &str) -> bool {
+    let path = path.strip_prefix('.').unwrap_or(path);
+    if path.is_empty() || is_index(path) {
+        return true;
+    }
+    let Some(fields) = fields.as_object() else {
+        return true;
+    };
+    if fields.is_empty() && !prefix.is_empty() {
+        return true;
+    }
+    // Names may hold dots, so the object decides where one ends.
+    fields.iter().any(|(key, field)| {
+        let behind = key.strip_prefix(prefix).and_then(|name| behind(path, name));
+        behind.is_some_and(|behind| reaches(field, prefix, behind))
+    })
+}
+
+/// Returns what follows this name at the beginning of a path.
+fn behind<'p>(path: &'p str, name: &str) -> Option<&'p str> {
+    let in_brackets = path
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_prefix(name)?.strip_prefix(']'));
+    let plain = || {
+        path.strip_prefix(name)
+            .filter(|behind| behind.is_empty() || behind.starts_with(['.', '[']))
+    };
+    in_brackets.or_else(plain)
+}
+
+fn is_index(path: &str) -> bool {
+    let index = path.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    index.is_some_and(|(index, _)| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_field_of_others_is_neither_in_the_manifest_nor_owned_by_us() {
+        let manifest = json!({"spec": {"size": 2, "ports": [{"port": 80}]}, "data": {"a.b": "1"}});
+        let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Apply", "fieldsV1": fields});
+        let live = json!({"metadata": {"managedFields": [
+            entry("applyset", json!({"f:spec": {"f:size": {}, "f:left": {}}})),
+            entry("others", json!({"f:spec": {"f:extra": {}, "f:whole": {}, "f:size": {}}, "f:data": {"f:c.d": {}}})),
+            {"manager": "kubelet", "subresource": "status", "fieldsV1": {"f:spec": {"f:free": {}}}},
+        ]}});
+        let ours = BTreeSet::from(["applyset"]);
+        let others = Some(vec!["others".to_owned()]);
+        for (path, expected) in [
+            ("spec.extra", &others),
+            ("spec.whole.part[0]", &others),
+            ("data[c.d]", &others),
+            // In the manifest.
+            ("spec", &None),
+            ("spec.size", &None),
+            ("spec.ports[0].port", &None),
+            ("spec.ports[7].name", &None),
+            ("data[a.b]", &None),
+            // It left the manifest.
+            ("spec.left", &None),
+            // A default, or a status.
+            ("spec.clusterIPs[0]", &None),
+            ("spec.free", &None),
+            ("<nil>", &None),
+            ("", &None),
+        ] {
+            assert_eq!(
+                only_others_own(path, &manifest, &live, &ours),
+                *expected,
+                "{path}"
+            );
+        }
+    }
+}
