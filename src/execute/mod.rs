@@ -42,7 +42,7 @@ pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 use undo_file::UndoFile;
-pub use wave::WaveEvent;
+pub use wave::{WaitNotes, WaveEvent};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
@@ -97,6 +97,8 @@ pub struct Execution<'a> {
     pub undo: Option<&'a UndoFile>,
     /// How the run is finished after an interrupt.
     pub resume: Resume,
+    /// What writes wait for.
+    pub wait_notes: &'a WaitNotes,
 }
 
 /// Receives the events of a run.

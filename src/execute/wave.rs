@@ -3,6 +3,7 @@
 //! The caller defines each write, and reports its outcome. A slow write does not block others, and is
 //! reported.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,22 @@ pub enum WaveEvent<A> {
     Slowest(Option<(ObjectKey, Duration)>),
 }
 
+/// What writes wait for while they are under way, as far as it is not reported yet.
+#[derive(Debug, Default)]
+pub struct WaitNotes(RefCell<Vec<String>>);
+
+impl WaitNotes {
+    /// Adds what the object `key` waits for.
+    pub(super) fn add(&self, key: &ObjectKey, reason: &str) {
+        self.0.borrow_mut().push(format!("waiting for {key}: {reason}"));
+    }
+
+    /// Takes the notes.
+    pub(super) fn take(&self) -> Vec<String> {
+        self.0.take()
+    }
+}
+
 impl WaveEvent<ObjectOutcome> {
     /// The event for this; `count` sees the outcome first, if it is one.
     pub(super) fn counted(self, count: impl FnOnce(&ObjectOutcome)) -> Event {
@@ -41,7 +58,7 @@ impl WaveEvent<ObjectOutcome> {
 }
 
 /// Time after which a slow write is reported.
-const SLOW: Duration = Duration::from_secs(2);
+pub(super) const SLOW: Duration = Duration::from_secs(2);
 
 /// Starts a write for each of `items` and passes on each answer as it arrives. After an interrupt no
 /// write starts, and the run waits for those in flight.

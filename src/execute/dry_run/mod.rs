@@ -20,7 +20,7 @@ use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::deletion::detach::{OWNERS_REMOVED, without_owners};
-use crate::execute::members::apply::{TERMINATING, uid};
+use crate::execute::members::apply::uid;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::refused;
 use crate::execute::reread::GONE_ALREADY;
@@ -147,7 +147,7 @@ impl Execution<'_> {
             MemberStatus::Terminating if self.awaits_deletion(object) => {
                 self.predict_created_again(object, subject).await
             }
-            MemberStatus::Terminating => failed(subject, TERMINATING.to_owned()),
+            MemberStatus::Terminating => failed(subject, self.terminating(object)),
             _ => {
                 self.predict_on_server(object, subject, &apply.member_status)
                     .await
@@ -197,7 +197,7 @@ impl Execution<'_> {
                     let mut refused = explained(self.server, object, &error).await;
                     if self.may_recreate(object, member_status, &error) {
                         let subject = subject.clone();
-                        match Box::pin(self.predict_recreation(object, subject, refused)).await {
+                        match Box::pin(self.predict_recreation(object, subject, &error, refused)).await {
                             Ok(prediction) => return prediction,
                             Err(message) => refused = message,
                         }

@@ -10,7 +10,7 @@ use super::{Prediction, of_outcome, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
-use crate::execute::members::recreate::NotRecreated;
+use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::read;
@@ -21,19 +21,20 @@ const STAND_IN: &str = "-0recreated0";
 const LONGEST_NAME: usize = 63;
 
 impl Execution<'_> {
-    /// Predicts an object whose update was refused with this message.
+    /// Predicts an object whose update was refused with this error, and the message that explains it.
     pub(super) async fn predict_recreation(
         &self,
         object: &DesiredObject,
         subject: Subject,
+        error: &ApiError,
         refused: Message,
     ) -> Result<Prediction, Message> {
         let reason = refused.text.clone();
-        match self.victim(object).await {
+        match self.victim(object, error).await {
             Ok(_) => {}
             Err(not_recreated) => return Err(not_recreated.explain(refused)),
         }
-        let unread = |error: ApiError| NotRecreated::Unread(error.kind.to_string()).explain(refused);
+        let unread = |error: ApiError| NotRecreated::unread(object, &error).explain(refused);
         let live = read::object(self.server, &object.resource, &object.key).await;
         let live = live.map_err(unread)?;
         Ok(self.recreated(object, subject, live, reason).await)

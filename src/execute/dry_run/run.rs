@@ -8,6 +8,7 @@ use http::StatusCode;
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::prune::Pruned;
 use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
+use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
@@ -28,6 +29,9 @@ impl Execution<'_> {
         let mut progress = Progress::new(self);
         for time in self.plan.apply_times(self.desired) {
             sink(Event::Note(time));
+        }
+        if let Some(objects) = self.recreatable() {
+            sink(Event::Note(format!("{RECREATED_IF}: {objects}")));
         }
         self.report_unchanged(&mut progress.applied, sink);
         for wave in self.plan.prerequisites.iter().chain(&self.plan.waves) {

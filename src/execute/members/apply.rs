@@ -67,7 +67,7 @@ impl Execution<'_> {
         kinds: &Kinds,
     ) -> MemberReply {
         if !self.awaits_deletion(object) {
-            return failed(subject, TERMINATING.to_owned());
+            return failed(subject, self.terminating(object));
         }
         match self.writing.dry_run {
             DryRun::None => self.create_again(object, subject, None, kinds).await,

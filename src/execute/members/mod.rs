@@ -10,6 +10,7 @@ pub(crate) mod found;
 pub(crate) mod handover;
 pub(crate) mod invalid;
 pub(crate) mod migrate;
+pub(crate) mod not_recreated;
 pub(crate) mod over_live;
 pub(crate) mod recreate;
 pub(crate) mod refused;

@@ -10,24 +10,30 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use http::StatusCode;
+use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, Call};
 use crate::compare::ignore;
+use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
+use crate::execute::Execution;
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::object::{Deleting, Purpose};
 use crate::execute::kinds::Kinds;
-use crate::execute::members::apply::{MemberReply, OVERTAKEN, failed};
+use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::Expected;
+use crate::execute::members::invalid::recreatable_kind;
+use crate::execute::members::not_recreated::NotRecreated;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::Execution;
+use crate::execute::wave::SLOW;
 use crate::manifest::desired::DesiredObject;
+use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::settings::{DryRun, WriteSettings};
-use crate::model::text::short;
+use crate::model::text::{listed, short};
 use crate::plan::{Dependents, Judge, MemberStatus, Plan, RecreationObstacle, Unowned};
 use crate::read::{self, WHOLE_OBJECTS};
 
@@ -36,44 +42,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-const KEEP: &str = "keep the old value, or give the object another name";
+/// The outcome of a change of which only the server knows whether it is possible.
+pub(crate) const RECREATED_IF: &str = "recreated if the server refuses the update";
 const AGAIN: &str = "run the same command again to create it";
-
-/// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
-pub(crate) enum NotRecreated {
-    /// Another client has deleted it since the update.
-    Changed(&'static str),
-    /// Its creation was not answered with `AlreadyExists`.
-    NotCreatable(ApiError),
-    /// The rules for deletes keep it.
-    Obstacle(RecreationObstacle),
-    /// It, or what it owns, could not be read.
-    Unread(String),
-    /// The user stopped the run.
-    Interrupted,
-    /// Its delete failed, or it is kept as it is by now.
-    Undeleted(String),
-}
-
-impl NotRecreated {
-    /// Adds the reason to the message about the refused update.
-    pub(crate) fn explain(self, refused: Message) -> Message {
-        let (reason, hint) = match self {
-            Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
-            Self::NotCreatable(error) => (
-                format!("a dry run of its creation failed: {}", error.kind),
-                KEEP.to_owned(),
-            ),
-            Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
-            Self::Unread(reason) | Self::Undeleted(reason) => {
-                (reason, "run the same command again".to_owned())
-            }
-            Self::Interrupted => return refused,
-        };
-        let message = refused.with_details([format!("not recreated: {reason}")]);
-        message.with_only_hint(hint)
-    }
-}
 
 /// An object that may be deleted to be created again, with what that judgement needs.
 pub(crate) struct Victim {
@@ -110,10 +81,28 @@ impl Execution<'_> {
     /// Returns whether an object that is being deleted is waited for, and then created: its recreation
     /// may have begun in an earlier run.
     pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
+        !self.is_namespace_going(object) && self.chooses_to_recreate(object)
+    }
+
+    /// Returns the error of an object that is being deleted, and not waited for.
+    pub(crate) fn terminating(&self, object: &DesiredObject) -> Message {
+        let message = Message::new(TERMINATING);
+        if self.is_namespace_going(object) || self.plan.preconditions.are_bound() {
+            return message;
+        }
+        match recreatable_kind(object) {
+            Some(kind) => message.with_hint(format!(
+                "wait for it and create it again with --recreate={}",
+                kind.name()
+            )),
+            None => message,
+        }
+    }
+
+    fn is_namespace_going(&self, object: &DesiredObject) -> bool {
         let namespace = object.key.namespace.as_ref();
         let namespace = namespace.and_then(|namespace| self.namespaces.get(namespace));
-        let is_going = namespace.is_some_and(|state| state.presence == Presence::Terminating);
-        !is_going && self.chooses_to_recreate(object)
+        namespace.is_some_and(|state| state.presence == Presence::Terminating)
     }
 
     /// Returns whether the flag or a mark chooses the object, and a saved plan does.
@@ -131,11 +120,11 @@ impl Execution<'_> {
     ) -> MemberReply {
         let refused = explained(self.server, object, error).await;
         let reason = refused.text.clone();
-        let victim = match self.victim(object).await {
+        let victim = match self.victim(object, error).await {
             Ok(victim) => victim,
             Err(not_recreated) => return failed(subject, not_recreated.explain(refused)),
         };
-        if let Err(not_recreated) = self.delete_victim(&victim).await {
+        if let Err(not_recreated) = self.delete_victim(object, &victim).await {
             return failed(subject, not_recreated.explain(refused));
         }
         let uid = Some(victim.live.uid.as_str());
@@ -147,19 +136,24 @@ impl Execution<'_> {
     }
 
     /// Finds out whether the object may be deleted to be created again.
-    pub(crate) async fn victim(&self, object: &DesiredObject) -> Result<Victim, NotRecreated> {
+    /// Its update was refused with `error`.
+    pub(crate) async fn victim(
+        &self,
+        object: &DesiredObject,
+        error: &ApiError,
+    ) -> Result<Victim, NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
         match self.server.send(self.creation_dry_run(object)).await {
             Err(error) if is_already_there(&error) => {}
-            Err(error) => return Err(NotRecreated::NotCreatable(error)),
+            Err(error) => return Err(NotRecreated::not_creatable(object, &error)),
             Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
         }
         if let Some(obstacle) = RecreationObstacle::of_manifest(object) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
-        let unread = |error: ApiError| NotRecreated::Unread(error.kind.to_string());
+        let unread = |error: ApiError| NotRecreated::unread(object, &error);
         let found = read::object(self.server, &object.resource, &object.key).await;
         let found = found.map_err(unread)?;
         let gone = NotRecreated::Changed("it no longer exists");
@@ -167,6 +161,9 @@ impl Execution<'_> {
         let preconditions = &self.plan.preconditions;
         if preconditions.are_bound() && !preconditions.admit(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
+        }
+        if let Some(obstacle) = self.faults_of_others(object, &found, error) {
+            return Err(NotRecreated::Obstacle(obstacle));
         }
         let reset = ignore::reset_by_creation(object, &found, &self.writing.field_manager);
         if !reset.is_empty() {
@@ -199,8 +196,29 @@ impl Execution<'_> {
         }
     }
 
+    /// Returns the obstacle that the update was refused for fields of others alone.
+    fn faults_of_others(
+        &self,
+        object: &DesiredObject,
+        live: &Value,
+        error: &ApiError,
+    ) -> Option<RecreationObstacle> {
+        let WriteSettings {
+            field_manager,
+            former_manager,
+            ..
+        } = self.writing;
+        let appliers = self.policy.appliers.iter();
+        let ours = appliers.chain([field_manager]).chain(former_manager);
+        let tools = [HANDOVER_FIELD_MANAGER, CLIENT_SIDE_APPLY];
+        let ours: BTreeSet<&str> = ours.map(String::as_str).chain(tools).collect();
+        let causes = error.status()?.details.causes.iter();
+        let fields = causes.map(|cause| cause.field.as_str());
+        RecreationObstacle::of_faults(fields, &object.object.value(), live, &ours)
+    }
+
     /// Deletes the object as it was judged, and everything that it owns.
-    async fn delete_victim(&self, victim: &Victim) -> Result<(), NotRecreated> {
+    async fn delete_victim(&self, object: &DesiredObject, victim: &Victim) -> Result<(), NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
@@ -222,7 +240,7 @@ impl Execution<'_> {
         };
         match (outcome.action, outcome.error) {
             (Action::Recreated, _) => Ok(()),
-            (_, Some(error)) => Err(NotRecreated::Undeleted(error.text)),
+            (_, Some(error)) => Err(NotRecreated::undeleted(object, error.text)),
             (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
         }
     }
@@ -271,6 +289,7 @@ impl Execution<'_> {
         let mut uid = uid.map(str::to_owned);
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
+        let mut is_noted = false;
         loop {
             let found = read::object(self.server, &object.resource, &object.key).await;
             let found = found.map_err(|error| {
@@ -289,6 +308,11 @@ impl Execution<'_> {
             match (going, end) {
                 (None, None) => return Ok(()),
                 (None, Some(_)) if !self.interrupt.is_requested() => return Ok(()),
+                (Some(live), None) if !is_noted && begun.elapsed() >= SLOW => {
+                    is_noted = true;
+                    let reason = waits_for(&live).unwrap_or_else(|| "it is still being deleted".to_owned());
+                    self.wait_notes.add(&object.key, &reason);
+                }
                 (Some(_), None) => {}
                 (going, Some(end)) => return Err(not_created(going.as_ref(), &end)),
             }
@@ -318,8 +342,21 @@ impl Execution<'_> {
 
     /// Returns the outcome of a client dry run, which cannot ask whether the update is possible.
     pub(crate) fn recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
-        let is_predicted = self.writing.dry_run == DryRun::Client && self.chooses_to_recreate(object);
-        is_predicted.then_some("recreated if the server refuses the update")
+        let is_predicted = self.writing.dry_run == DryRun::Client
+            && self.policy.may_recreate(object, &self.plan.preconditions);
+        is_predicted.then_some(RECREATED_IF)
+    }
+
+    /// Returns the changed members for which a client dry run has this outcome; `None` without any.
+    pub(crate) fn recreatable(&self) -> Option<String> {
+        let changed = self
+            .plan
+            .all_applies()
+            .filter(|apply| matches!(apply.member_status, MemberStatus::Member { .. }))
+            .map(|apply| &self.desired.members[apply.index])
+            .filter(|object| self.recreation_note(object).is_some());
+        let keys: Vec<&ObjectKey> = changed.map(|object| &object.key).collect();
+        (!keys.is_empty()).then(|| listed(keys))
     }
 }
 
@@ -330,15 +367,17 @@ fn is_already_there(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && has_reason
 }
 
+/// Returns the reasons why the object is still there.
+fn waits_for(live: &Live) -> Option<String> {
+    (!live.waits_for.is_empty()).then(|| live.waits_for.join("; "))
+}
+
 /// The error of an object that is deleted, and not created again. `going` is what there still is of it.
 fn not_created(going: Option<&Live>, end: &str) -> Message {
     let Some(live) = going else {
         return Message::new(format!("deleted, but not created again: {end}")).with_hint(AGAIN);
     };
-    let waits_for = match live.waits_for.as_slice() {
-        [] => String::new(),
-        reasons => format!(": {}", reasons.join("; ")),
-    };
+    let waits_for = waits_for(live).map_or_else(String::new, |reasons| format!(": {reasons}"));
     Message::new(format!(
         "not created again: {end}: it is still being deleted{waits_for}"
     ))

@@ -205,12 +205,18 @@ impl Execution<'_> {
             pace,
         } = sending;
         let write = async |apply| (apply, self.apply_member(apply, kinds).await);
-        let reported = |news: WaveEvent<(_, MemberReply)>| match news {
-            WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
-            WaveEvent::Note(text) => sink(Event::Note(text)),
-            WaveEvent::Answer((apply, reply)) => {
-                if let Some(reply) = set_aside.take(apply, reply, webhooks, sink) {
-                    answered(apply, reply, sink);
+        let reported = |news: WaveEvent<(_, MemberReply)>| {
+            // A write that waits is slow, so its note is reported within a second.
+            for note in self.wait_notes.take() {
+                sink(Event::Note(note));
+            }
+            match news {
+                WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+                WaveEvent::Note(text) => sink(Event::Note(text)),
+                WaveEvent::Answer((apply, reply)) => {
+                    if let Some(reply) = set_aside.take(apply, reply, webhooks, sink) {
+                        answered(apply, reply, sink);
+                    }
                 }
             }
         };

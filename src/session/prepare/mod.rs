@@ -15,7 +15,7 @@ use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::event::Resume;
-use crate::execute::{Execution, Interrupt};
+use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
 use crate::model::settings::WriteSettings;
@@ -43,6 +43,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// The manifests, if they were to be kept.
     pub manifests: Vec<SavedManifest>,
+    /// What the writes wait for.
+    wait_notes: WaitNotes,
 }
 
 /// The source of the objects.
@@ -309,6 +311,7 @@ impl Prepared {
             writing,
             plan,
             manifests,
+            wait_notes: WaitNotes::default(),
         }
     }
 
@@ -338,6 +341,7 @@ impl Prepared {
             dependencies: None,
             undo: None,
             resume: Resume::default(),
+            wait_notes: &self.wait_notes,
         }
     }
 }

@@ -64,8 +64,14 @@ fn a_finalizer_is_named_and_the_next_run_continues() {
     let before = uid(&held);
     let new = marked(job(&home, "migrate", "two"));
     let objects = [new.clone()];
-    for flag in ["--timeout=3s", "--wait=1s"] {
+    for flag in ["--timeout=6s", "--wait=1s"] {
         let run = set.apply_with(&objects, &[flag]).expect(1);
+        let note = format!(
+            "note: waiting for {}: finalizer example.com/hold\n",
+            format_args!("job.batch/migrate in namespace {home}")
+        );
+        let notes = run.stderr.matches(&note).count();
+        assert_eq!(notes, usize::from(flag == "--timeout=6s"), "{}", run.stderr);
         assert_eq!(run.results("failed"), identities([&new]), "{}", run.stderr);
         assert!(
             run.stderr.contains("finalizer example.com/hold"),
@@ -81,6 +87,8 @@ fn a_finalizer_is_named_and_the_next_run_continues() {
     // Without consent it is not waited for.
     let run = set.apply_with(&objects, &["--recreate=never"]).expect(1);
     assert!(run.stderr.contains("is being deleted"), "{}", run.stderr);
+    let hint = "hint: wait for it and create it again with --recreate=Job\n";
+    assert!(run.stderr.contains(hint), "{}", run.stderr);
 
     let released = std::thread::scope(|scope| {
         let run = scope.spawn(|| set.apply_with(&objects, &[]));

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{annotated, assert_stays, diff, frozen, job, marked, uid};
 use crate::suite::rights::{grant_what_is_printed, rule, user};
 use crate::support::{
-    Files, Program, Set, cluster, cluster_role, config_map, fresh, identities, named, namespace,
-    objects_file, with,
+    Files, Program, Set, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
+    named, namespace, objects_file, with,
 };
 
 fn owned_by(object: Value, owner: &Value) -> Value {
@@ -182,4 +182,66 @@ fn what_the_user_may_not_create_is_not_deleted() {
         run.stderr
     );
     assert_eq!(uid(&new), before);
+}
+
+#[test]
+fn a_fault_of_fields_that_others_own_recreates_nothing() {
+    let group = format!("{}.example.com", fresh("recreation"));
+    let mut kind = definition(&group, "Namespaced");
+    let spec = &mut kind["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    spec["properties"]["extra"] = json!({"type": "integer"});
+    spec["x-kubernetes-validations"] = json!([{
+        "rule": "!has(self.extra) || self.size + self.extra <= 10",
+        "message": "too much",
+        "fieldPath": ".extra",
+    }]);
+    cluster().define(&kind);
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let old = custom_resource(&group, Some(&home), "one");
+    set.apply(from_ref(&old));
+    let mut extra = with(old.clone(), &json!({"spec": {"extra": 9}}));
+    extra["spec"].as_object_mut().expect("a spec").remove("size");
+    cluster().apply_as("others", &extra);
+    let new = with(old, &json!({"spec": {"size": 2}}));
+    let flag = format!("--recreate=Widget.{group}");
+    let run = assert_stays(&set, from_ref(&new), &new, &[&flag]);
+    let reason = "not recreated: only other managers own the refused fields: spec.extra (others)";
+    assert!(run.stderr.contains(reason), "{}", run.stderr);
+    let diff = diff(&set, from_ref(&new), &[&flag, "-o", "json"]).expect(1);
+    assert!(diff.stdout.contains(reason), "{}", diff.stdout);
+}
+
+#[test]
+fn a_missing_permission_is_named() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[frozen(&home, "one", "1")]);
+    let new = marked(frozen(&home, "one", "2"));
+    let before = uid(&new);
+    for (missing, verbs) in [
+        ("delete", ["get", "list", "patch", "create"]),
+        ("create", ["get", "list", "patch", "delete"]),
+    ] {
+        let someone = user(&[Grant::in_namespace(
+            &home,
+            [
+                rule("", "configmaps", &verbs),
+                rule("", "secrets", &["get", "patch"]),
+            ],
+        )]);
+        let files = Files::new().with("objects.yaml", &objects_file(from_ref(&new)));
+        let program = Program::with_kubeconfig(&someone.kubeconfig);
+        let run = set.command(program, &files).run().expect(1);
+        let hint = format!(
+            "hint: ask a cluster administrator for permission to {missing} configmaps in namespace {home}"
+        );
+        assert!(run.stderr.contains(&hint), "{}", run.stderr);
+        assert!(
+            !run.stderr.contains("run the same command again"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(uid(&new), before);
+    }
 }

@@ -57,6 +57,10 @@ fn a_diff_shows_the_old_and_the_new_object() {
         assert_eq!(run.results(action), identities([&objects[0]]), "{mode}");
         if mode == "client" {
             assert!(run.reason("migrate").contains("recreated if"), "{}", run.stdout);
+            let note = format!(
+                "note: recreated if the server refuses the update: job.batch/migrate in namespace {home}\n"
+            );
+            assert!(run.stderr.contains(&note), "{}", run.stderr);
         }
     }
     assert_eq!(cluster().state(&[&home]), state);

@@ -1,0 +1,93 @@
+//! The reasons why an object that was chosen is not recreated, with their hints.
+
+use crate::cluster::apiserver::ApiError;
+use crate::manifest::desired::DesiredObject;
+use crate::model::identity::GroupKind;
+use crate::model::message::Message;
+use crate::plan::RecreationObstacle;
+
+const KEEP: &str = "keep the old value, or give the object another name";
+
+/// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
+pub(crate) enum NotRecreated {
+    /// Another client has deleted it since the update.
+    Changed(&'static str),
+    /// Its creation was not answered with `AlreadyExists`.
+    NotCreatable(String),
+    /// The rules for deletes keep it.
+    Obstacle(RecreationObstacle),
+    /// It, or what it owns, could not be read.
+    Unread(String),
+    /// The user stopped the run.
+    Interrupted,
+    /// Its delete failed, or it is kept as it is by now.
+    Undeleted(String),
+    /// The user lacks the permission for a request.
+    Forbidden {
+        /// The failure.
+        reason: String,
+        /// The permission.
+        permission: String,
+    },
+}
+
+impl NotRecreated {
+    /// The reason of a dry run of the creation that failed.
+    pub(crate) fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
+        let reason = format!("a dry run of its creation failed: {}", error.kind);
+        Self::of_request(object, "create", reason, Self::NotCreatable)
+    }
+
+    /// The reason of a read that failed.
+    pub(crate) fn unread(object: &DesiredObject, error: &ApiError) -> Self {
+        Self::of_request(object, "get", error.kind.to_string(), Self::Unread)
+    }
+
+    /// The reason of a delete that failed.
+    pub(crate) fn undeleted(object: &DesiredObject, reason: String) -> Self {
+        Self::of_request(object, "delete", reason, Self::Undeleted)
+    }
+
+    /// Returns the missing permission for this `verb`, if the request failed for that.
+    fn of_request(
+        object: &DesiredObject,
+        verb: &str,
+        reason: String,
+        otherwise: impl FnOnce(String) -> Self,
+    ) -> Self {
+        if !is_denied(&reason) {
+            return otherwise(reason);
+        }
+        let kind = GroupKind::new(&object.resource.group, &object.resource.plural);
+        let place = object.key.namespace.as_ref();
+        let place = place.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        Self::Forbidden {
+            reason,
+            permission: format!("{verb} {kind}{place}"),
+        }
+    }
+
+    /// Adds the reason to the message about the refused update.
+    pub(crate) fn explain(self, refused: Message) -> Message {
+        let (reason, hint) = match self {
+            Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
+            Self::NotCreatable(reason) => (reason, KEEP.to_owned()),
+            Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
+            Self::Unread(reason) | Self::Undeleted(reason) => {
+                (reason, "run the same command again".to_owned())
+            }
+            Self::Forbidden { reason, permission } => (
+                reason,
+                format!("ask a cluster administrator for permission to {permission}, or keep the old value"),
+            ),
+            Self::Interrupted => return refused,
+        };
+        let message = refused.with_details([format!("not recreated: {reason}")]);
+        message.with_only_hint(hint)
+    }
+}
+
+/// Returns whether RBAC denies the request, by the server's words. Webhooks and quotas have others.
+fn is_denied(message: &str) -> bool {
+    message.contains(" is forbidden: User ")
+}
