@@ -22,7 +22,7 @@ pub struct Message {
     pub hints: Vec<String>,
     /// What this message and others about other objects have in common; if it is repeated, it is
     /// counted.
-    pub alike: Option<String>,
+    pub alike: Option<Box<str>>,
     /// The kind that a hint of it lets the user recreate. The hints of all kinds are printed as one.
     pub recreatable: Option<Box<RecreatableKind>>,
     /// The field conflicts that it is about.
@@ -48,7 +48,8 @@ impl Message {
     /// Returns the message as one of a group of equal ones.
     #[must_use]
     pub fn in_group(mut self, alike: impl Into<String>) -> Self {
-        self.alike = Some(alike.into());
+        let alike: String = alike.into();
+        self.alike = Some(alike.into_boxed_str());
         self
     }
 

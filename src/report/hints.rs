@@ -29,7 +29,7 @@ impl Hints {
     /// enough messages of its group were printed; `rest` counts it.
     pub(super) fn shown(&mut self, message: &Message) -> Option<Message> {
         if let Some(group) = &message.alike {
-            let subjects = self.alike.entry(group.clone()).or_default();
+            let subjects = self.alike.entry(group.to_string()).or_default();
             subjects.push(message.subject().to_owned());
             if subjects.len() > SHOWN_ALIKE {
                 return None;
