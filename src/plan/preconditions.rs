@@ -56,6 +56,8 @@ struct Bound {
     ignored: BTreeMap<String, Vec<Pointer>>,
     /// The objects that the plan recreates.
     recreated: BTreeSet<ObjectKey>,
+    /// The objects that are being deleted, and are created once they are gone.
+    awaited: BTreeSet<ObjectKey>,
 }
 
 impl Bound {
@@ -192,6 +194,7 @@ impl Preconditions {
             parent,
             ignored: BTreeMap::new(),
             recreated: BTreeSet::new(),
+            awaited: BTreeSet::new(),
         }))
     }
 
@@ -213,6 +216,17 @@ impl Preconditions {
     #[must_use]
     pub fn recreating(self, recreated: BTreeSet<ObjectKey>) -> Self {
         Self(self.0.map(|bound| Bound { recreated, ..bound }))
+    }
+
+    /// Returns the same, with these objects to be created once they are gone.
+    #[must_use]
+    pub fn awaiting(self, awaited: BTreeSet<ObjectKey>) -> Self {
+        Self(self.0.map(|bound| Bound { awaited, ..bound }))
+    }
+
+    /// Returns whether an object that is being deleted is created once it is gone.
+    pub fn await_deletion_of(&self, key: &ObjectKey) -> bool {
+        self.0.as_ref().is_some_and(|bound| bound.awaited.contains(key))
     }
 
     /// Returns whether an object may be recreated. A plan that is bound names the objects.

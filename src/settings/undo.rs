@@ -66,6 +66,7 @@ impl ApplyOptions {
             is_interactive: apply.confirm && is_interactive(),
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
+                deletion_patience: waiting.deletion_patience(),
                 ..WriteSettings::without_manifests(
                     run.field_manager.clone(),
                     dry_run(&apply.dry_run),

@@ -59,7 +59,8 @@ impl Execution<'_> {
         reply
     }
 
-    /// Handles a member that is being deleted: its recreation may have begun in an earlier run.
+    /// Handles a member that is being deleted: an earlier run may have deleted it for its recreation, or
+    /// the run that this one undoes.
     async fn apply_terminating(
         &self,
         object: &DesiredObject,
@@ -70,6 +71,9 @@ impl Execution<'_> {
             return failed(subject, self.terminating(object));
         }
         match self.writing.dry_run {
+            DryRun::None if self.undo.is_some_and(|undo| !undo.begin(&object.key)) => {
+                failed(subject, NOT_RECORDED.to_owned())
+            }
             DryRun::None => self.create_again(object, subject, None, kinds).await,
             DryRun::Client => reply_of(ObjectOutcome::new(subject, Action::Recreated)),
             DryRun::Server => {

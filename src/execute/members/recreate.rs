@@ -79,9 +79,10 @@ impl Execution<'_> {
     }
 
     /// Returns whether an object that is being deleted is waited for, and then created: its recreation
-    /// may have begun in an earlier run.
+    /// may have begun in an earlier run, or this run undoes the one that has deleted it.
     pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
-        !self.is_namespace_going(object) && self.chooses_to_recreate(object)
+        let is_undone = self.plan.preconditions.await_deletion_of(&object.key);
+        !self.is_namespace_going(object) && (is_undone || self.chooses_to_recreate(object))
     }
 
     /// Returns the error of an object that is being deleted, and not waited for.

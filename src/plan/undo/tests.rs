@@ -147,7 +147,12 @@ fn an_object_is_undone_only_if_it_is_as_the_run_left_it() {
         (&changed, Some(&replaced), Some(&replaced), "restore \"1\""),
         (&pruned, None, None, "create \"1\""),
         (&pruned, None, Some(&before), "as before"),
-        (&pruned, None, Some(&doomed), "skip"),
+        // An undo waits for what it creates again.
+        (&pruned, None, Some(&doomed), "create \"1\""),
+        (&pruned, None, Some(&going(before.clone())), "create \"1\""),
+        (&pruned, None, Some(&going(live("u", "1", None))), "skip"),
+        (&changed, None, Some(&going(before.clone())), "skip"),
+        (&secret, None, Some(&going(before.clone())), "skip"),
         (&pruned, None, Some(&replaced), "ask: as before, skip"),
         (&taken, Some(&after), Some(&after), "restore \"1\""),
         (&others, Some(&after), Some(&after), "skip"),
@@ -197,6 +202,15 @@ fn what_a_run_recreates_is_created_if_it_is_gone() {
             "ask: as before, ask: restore \"1\", skip",
         ),
         (&never, &plain, None, Some(&replaced), "ask: as before, skip"),
+        // A finalizer holds it.
+        (
+            &kinds,
+            &plain,
+            None,
+            Some(&going(member("u", "1"))),
+            "create \"1\"",
+        ),
+        (&never, &plain, None, Some(&going(member("u", "1"))), "skip"),
     ];
     for (number, (run, item, written, now, expected)) in table.into_iter().enumerate() {
         assert_eq!(verdict_of(run, item, written, now), expected, "case {number}");

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::{Change, RecordedRun, UndoItem, Values, Written};
 use crate::compare::ownership::{manifest_of, other_deciders};
-use crate::model::applyset::IS_PARENT_TYPE_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
+use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
+use crate::plan::SkipReason;
 
 /// The way to undo one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +17,7 @@ pub enum Verdict {
     Absent,
     /// This manifest is applied to it.
     Restore(Value),
-    /// It is created with this manifest.
+    /// It is created with this manifest, once it is gone if it is still being deleted.
     Create(Value),
     /// It is deleted.
     Delete,
@@ -51,15 +52,15 @@ pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, r
     let Some(live) = live else {
         return absent(item, run);
     };
+    if live["metadata"]["deletionTimestamp"].is_string() {
+        return going(item, live, run);
+    }
     let now = Written::of(live, &run.salt);
     if item.state.is_some() && now == item.state {
         return Verdict::AsBefore;
     }
     let is_left_by_run = written.is_some() && now.as_ref() == written;
     match item.change {
-        _ if live["metadata"]["deletionTimestamp"].is_string() => {
-            Verdict::Skip("already being deleted; run the same command again when it is gone".to_owned())
-        }
         Change::Create if is_left_by_run => Verdict::Delete,
         Change::Create => unlike_created(item, written, live, manager),
         Change::Change | Change::Prune => {
@@ -96,6 +97,21 @@ fn absent(item: &UndoItem, run: &RecordedRun) -> Verdict {
         (_, None) => Verdict::Skip("its state before the run is not recorded".to_owned()),
         _ if item.values == Values::Omitted => Verdict::Skip(OMITTED.to_owned()),
         (_, Some(was)) => Verdict::Create(without_metadata(manifest_of(was, None, &run.field_manager))),
+    }
+}
+
+/// Judges an object that is still being deleted: a member that the undo creates again is waited for.
+fn going(item: &UndoItem, live: &Value, run: &RecordedRun) -> Verdict {
+    let is_member = live["metadata"]["labels"][PART_OF_LABEL] == *run.set.id.as_str();
+    match absent(item, run) {
+        create @ Verdict::Create(_) if is_member => create,
+        _ => {
+            let finalizers = live["metadata"]["finalizers"].as_array().into_iter().flatten();
+            let names = finalizers.filter_map(Value::as_str);
+            let waits_for = names.map(|name| format!("finalizer {name}")).collect();
+            let going = SkipReason::Terminating { waits_for };
+            Verdict::Skip(format!("{going}; run the same command again when it is gone"))
+        }
     }
 }
 

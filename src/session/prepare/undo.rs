@@ -133,11 +133,16 @@ pub async fn plan(
     bind_deletes(&mut plan, &todo);
     let salt = &record.run.salt;
     let seen = todo.iter().map(|judged| {
-        let seen = judged.live.as_ref().and_then(|live| Seen::of(live, salt));
+        let live = judged.live.as_ref().filter(|_| !judged.is_awaited());
+        let seen = live.and_then(|live| Seen::of(live, salt));
         (judged.item.key.clone(), seen)
     });
     let recreated = todo.iter().map(|judged| judged.item.key.clone()).collect();
-    plan.preconditions = Preconditions::bound(salt.clone(), seen.collect(), None).recreating(recreated);
+    let awaited = todo.iter().filter(|judged| judged.is_awaited());
+    let awaited = awaited.map(|judged| judged.item.key.clone()).collect();
+    plan.preconditions = Preconditions::bound(salt.clone(), seen.collect(), None)
+        .recreating(recreated)
+        .awaiting(awaited);
     let outcomes: Vec<ObjectOutcome> = judged.iter().filter_map(Judged::outcome).collect();
     let is_skipped = outcomes.iter().any(|outcome| outcome.action == Action::Skipped);
     let pruned: BTreeSet<&str> = plan.all_prunes().map(|live| live.uid.as_str()).collect();
@@ -173,6 +178,11 @@ impl Judged<'_> {
         )
     }
 
+    /// Returns whether it is still being deleted, and created once it is gone.
+    fn is_awaited(&self) -> bool {
+        self.live.is_some() && matches!(self.verdict, Verdict::Create(_))
+    }
+
     fn uid(&self) -> Option<String> {
         let uid = &self.live.as_ref()?["metadata"]["uid"];
         uid.as_str().map(str::to_owned)
@@ -203,11 +213,12 @@ impl Judged<'_> {
         match &self.verdict {
             Verdict::AsBefore => Some(ObjectOutcome::new(subject(), Action::Unchanged)),
             Verdict::Skip(reason) => Some(ObjectOutcome::because(subject(), Action::Skipped, reason)),
-            Verdict::Absent
-            | Verdict::Restore(_)
-            | Verdict::Create(_)
-            | Verdict::Delete
-            | Verdict::Ask(_) => None,
+            Verdict::Absent => Some(ObjectOutcome::because(
+                subject(),
+                Action::Unchanged,
+                "it does not exist, as before the run",
+            )),
+            Verdict::Restore(_) | Verdict::Create(_) | Verdict::Delete | Verdict::Ask(_) => None,
         }
     }
 }

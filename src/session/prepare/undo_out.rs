@@ -15,6 +15,7 @@ use super::saved_plan::{check_name, identify, ignored, look_at_parent, resource_
 use crate::error::Error;
 use crate::execute::Interrupt;
 use crate::execute::undo_file::{self, UndoFile};
+use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::{Origin, Resource};
 use crate::model::text::os_cause;
@@ -54,6 +55,7 @@ pub async fn record(
             key,
             resource,
             manifest,
+            existence: _,
         } = look;
         UndoItem::new(key, &resource, was, manifest, options.secrets, &salt)
     });
@@ -96,25 +98,45 @@ struct Look {
     resource: Arc<Resource>,
     /// The manifest that is going to be applied; `None` for a prune.
     manifest: Option<Value>,
+    existence: Existence,
+}
+
+/// What is known of an object before it is read.
+enum Existence {
+    /// It has to be read.
+    Unknown,
+    /// It is being deleted, and the run creates it once it is gone.
+    Going,
+}
+
+/// Returns whether the run waits until an object that is being deleted is gone, and creates it.
+fn awaits(prepared: &Prepared, object: &DesiredObject) -> bool {
+    let preconditions = &prepared.plan.preconditions;
+    preconditions.await_deletion_of(&object.key) || prepared.policy.recreate.allows(object, preconditions)
 }
 
 fn to_read(prepared: &Prepared) -> Vec<Look> {
     let readable = resources(prepared);
-    let applies = prepared.plan.all_applies();
-    let applies = applies.filter(|apply| apply.member_status != MemberStatus::Terminating);
-    let applies = applies.map(|apply| {
+    let applies = prepared.plan.all_applies().filter_map(|apply| {
         let object = &prepared.desired.members[apply.index];
+        let existence = match apply.member_status {
+            MemberStatus::Terminating if awaits(prepared, object) => Existence::Going,
+            MemberStatus::Terminating => return None,
+            _ => Existence::Unknown,
+        };
         let resource = readable.get(&object.key).unwrap_or(&object.resource);
-        Look {
+        Some(Look {
             key: object.key.clone(),
             resource: Arc::clone(resource),
             manifest: Some(object.object.value()),
-        }
+            existence,
+        })
     });
     let prunes = prepared.plan.all_prunes().map(|live| Look {
         key: live.key.clone(),
         resource: Arc::clone(&live.resource),
         manifest: None,
+        existence: Existence::Unknown,
     });
     applies.chain(prunes).collect()
 }
@@ -123,7 +145,7 @@ async fn read_all(prepared: &Prepared, looks: &[Look]) -> Result<Vec<Option<Valu
     let server = &prepared.cluster.server;
     let reads = looks.iter().map(async |look| {
         // A kind that is not served yet has no objects.
-        if look.resource.origin == Origin::NotYetServed {
+        if look.resource.origin == Origin::NotYetServed || matches!(look.existence, Existence::Going) {
             return Ok(None);
         }
         let object = read::object(server, &look.resource, &look.key).await;

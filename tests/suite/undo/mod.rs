@@ -3,6 +3,7 @@
 
 mod client_side;
 mod elsewhere;
+mod going;
 mod interrupted;
 mod other_flags;
 mod property;

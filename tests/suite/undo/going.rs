@@ -1,0 +1,69 @@
+//! Undoes of objects that are still being deleted.
+
+use std::slice::from_ref;
+
+use super::*;
+
+/// A `ConfigMap` with a finalizer that nothing removes.
+fn held(namespace: &str) -> Value {
+    with(
+        config_map(namespace, "held", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/hold"]}}),
+    )
+}
+
+fn release(object: &Value) {
+    cluster().patch(object, &json!({"metadata": {"finalizers": null}}));
+}
+
+#[test]
+fn an_undo_waits_for_what_the_run_is_still_deleting() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let (stays, held) = (config_map(&home, "stays", "1"), held(&home));
+    runs.set.apply(&[stays.clone(), held.clone()]);
+    runs.apply("undo", from_ref(&stays), &[]).expect(0);
+    let before = cluster().live(&held).expect("the object")["metadata"]["uid"].clone();
+
+    let run = runs.undo("undo", &["--timeout=3s"]).expect(1);
+    assert_eq!(actions(&run)["ConfigMap/held"], "failed");
+    assert!(
+        run.stderr.contains("finalizer example.com/hold"),
+        "{}",
+        run.stderr
+    );
+    runs.undo("undo", &["--dry-run=server"]).expect(0);
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let again = runs.file("again");
+            let undo = runs.undo_by(Program::new(), "undo");
+            undo.args(["--undo-out".into(), again]).run()
+        });
+        release(&held);
+        run.join().expect("no panic").expect(0)
+    });
+    let action = actions(&run)["ConfigMap/held"].clone();
+    assert!(["created", "recreated"].contains(&action.as_str()), "{action}");
+    assert_ne!(
+        cluster().live(&held).expect("the object")["metadata"]["uid"],
+        before
+    );
+    runs.set.assert_holds(&[stays.clone(), held.clone()]);
+    release(&held);
+}
+
+#[test]
+fn an_object_that_others_are_deleting_is_not_reported_as_restored() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let held = held(&home);
+    let changed = with(held.clone(), &json!({"data": {"key": "2"}}));
+    runs.set.apply(from_ref(&held));
+    runs.apply("undo", from_ref(&changed), &[]).expect(0);
+    runs.undo("undo", &[]).expect(0);
+    cluster().delete(&held);
+    let (action, reason) = results(&runs.undo("undo", &[]).expect(1))["ConfigMap/held"].clone();
+    assert_eq!(action, "skipped");
+    assert!(reason.contains("finalizer example.com/hold"), "{reason}");
+    release(&held);
+}
