@@ -10,7 +10,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Interrupt;
@@ -31,8 +30,8 @@ pub struct UndoFile {
 }
 
 impl UndoFile {
-    /// Writes the state of all objects before the run. The file appears complete and on disk, or not at
-    /// all, and only its owner may read it.
+    /// Writes the state of all objects before the run. Only its owner may read the file. A process that is
+    /// killed in the meantime leaves a file without its end, which is not read; an error leaves none.
     ///
     /// # Errors
     ///
@@ -43,14 +42,16 @@ impl UndoFile {
         items: &[UndoItem],
         interrupt: &Interrupt,
     ) -> io::Result<Self> {
-        let directory = directory(path);
-        // A temporary file has mode 0600, and keeps it.
-        let mut file = NamedTempFile::new_in(directory)?;
-        file.write_all(undo::begin(run, items).as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist_noclobber(path)?;
-        sync_directory(directory)?;
-        let file = OpenOptions::new().append(true).open(path)?;
+        let mut file = new_file(path)?;
+        let written = file
+            .write_all(undo::begin(run, items).as_bytes())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| sync_directory(directory(path)));
+        if let Err(error) = written {
+            // The error of the write is reported, not that of the removal.
+            drop(fs::remove_file(path));
+            return Err(error);
+        }
         let places = items.iter().enumerate();
         Ok(Self {
             path: path.to_owned(),
@@ -135,10 +136,17 @@ enum Durability {
 ///
 /// If there is something at this path, or no file can be created in its directory.
 pub fn check(path: &Path) -> io::Result<()> {
-    if path.symlink_metadata().is_ok() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    NamedTempFile::new_in(directory(path)).map(drop)
+    new_file(path)?;
+    fs::remove_file(path)
+}
+
+/// Creates a file that only its owner may read, and never opens one that exists.
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn directory(path: &Path) -> &Path {

@@ -1,7 +1,7 @@
 //! The text of an undo file: JSON, a value per line.
 //!
 //! The first line describes the run, then comes a line for each object, then one with the digest of all
-//! lines so far. They are written at once, before the run. Behind them, the run appends a line before
+//! lines so far. They are written before the run; a file without that digest is not read. Behind them, the run appends a line before
 //! and after each write. A process that is killed while it appends leaves the last line without its end; that line is
 //! ignored.
 
@@ -25,6 +25,9 @@ pub enum Unreadable {
     /// The part that was written before the run is damaged, or was edited.
     #[error("the file was changed after it was saved")]
     Changed,
+    /// It ends before the digest.
+    #[error("the file is cut off: its run ended before the first write, or the file was not copied whole")]
+    CutOff,
     /// A line is invalid.
     #[error("line {line}: the file is damaged: {error}")]
     Damaged {
@@ -140,7 +143,7 @@ impl Lines<'_> {
     /// Reads one line with its end.
     fn next_value<T: for<'de> Deserialize<'de>>(&mut self) -> Result<T, Unreadable> {
         self.number += 1;
-        let (line, rest) = self.rest.split_once('\n').ok_or(Unreadable::Changed)?;
+        let (line, rest) = self.rest.split_once('\n').ok_or(Unreadable::CutOff)?;
         self.rest = rest;
         serde_json::from_str(line).map_err(|error| Unreadable::Damaged {
             line: self.number,
