@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Interrupt;
 use crate::model::identity::ObjectKey;
+use crate::model::pointer::Pointer;
 use crate::model::text::os_cause;
 use crate::plan::saved::Salt;
 use crate::plan::undo::{self, Entry, RecordedRun, UndoItem, Written};
@@ -23,10 +24,19 @@ use crate::plan::undo::{self, Entry, RecordedRun, UndoItem, Written};
 pub struct UndoFile {
     path: PathBuf,
     file: RefCell<File>,
-    places: HashMap<ObjectKey, usize>,
+    places: HashMap<ObjectKey, Place>,
     salt: Salt,
     interrupt: Interrupt,
     failure: RefCell<Option<String>>,
+}
+
+/// What the file has of an object.
+#[derive(Debug)]
+struct Place {
+    /// Its place among those of the run.
+    item: usize,
+    /// The fields that the run leaves to others.
+    left: Vec<Pointer>,
 }
 
 impl UndoFile {
@@ -56,7 +66,17 @@ impl UndoFile {
         Ok(Self {
             path: path.to_owned(),
             file: RefCell::new(file),
-            places: places.map(|(place, item)| (item.key.clone(), place)).collect(),
+            places: places
+                .map(|(item, recorded)| {
+                    (
+                        recorded.key.clone(),
+                        Place {
+                            item,
+                            left: recorded.left(),
+                        },
+                    )
+                })
+                .collect(),
             salt: run.salt.clone(),
             interrupt: interrupt.clone(),
             failure: RefCell::default(),
@@ -78,7 +98,8 @@ impl UndoFile {
             return;
         }
         // What is not noted, an undo asks the server.
-        if let Some(written) = Written::of(&object, &self.salt) {
+        let left = self.places.get(key).map_or(&[][..], |place| &place.left);
+        if let Some(written) = Written::of(&object, left, &self.salt) {
             self.note(key, Some(written), Durability::Disk);
         }
     }
@@ -96,7 +117,9 @@ impl UndoFile {
     }
 
     fn note(&self, key: &ObjectKey, written: Option<Written>, durability: Durability) {
-        let Some(&item) = self.places.get(key) else { return };
+        let Some(&Place { item, .. }) = self.places.get(key) else {
+            return;
+        };
         let line = undo::line(&Entry { item, written });
         let mut failure = self.failure.borrow_mut();
         // After a line that is not complete, no other line could be read.

@@ -5,6 +5,7 @@
 
 mod applyset_metadata;
 mod faulty_fields;
+mod left_fields;
 mod maker;
 mod managed_fields;
 mod managers;
@@ -16,6 +17,7 @@ mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
 pub use faulty_fields::only_others_own;
+pub use left_fields::{changed_by_others, scaled_fields};
 pub use maker::{Maker, maker};
 pub(in crate::compare) use managed_fields::is_apply_of;
 pub use managed_fields::{content_writers, was_created_by};

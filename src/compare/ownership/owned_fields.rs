@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
+use super::left_fields::without_fields;
 use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
+use crate::compare::ignore;
+use crate::model::pointer::Pointer;
 
 /// Field managers of Kubernetes' own controllers. What they write follows from the rest of the object.
 const CONTROLLERS: [&str; 5] = [
@@ -51,22 +54,16 @@ pub fn manifest_of(was: &Value, live: Option<&Value>, manager: &str) -> Value {
 
 /// Returns what field managers have made of an object: the fields and values of each entry. The status,
 /// finalizers that were added, and what Kubernetes' own controllers write are left out: they change
-/// without a decision. `None` if nothing is known of them.
-pub fn content_by_manager(object: &Value) -> Option<Value> {
+/// without a decision. So are the fields that the set has `left` to others. `None` if nothing is known.
+pub fn content_by_manager(object: &Value, left: &[Pointer]) -> Option<Value> {
     let mut contents = Vec::new();
     let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
-    for entry in entries(&object["metadata"])
-        .iter()
-        .filter(|entry| is_decision(entry))
-    {
-        let mut fields = entry["fieldsV1"].clone();
-        if entry["operation"] == "Update" {
-            remove_finalizers(&mut fields);
-        }
-        if fields.as_object().is_some_and(Map::is_empty) {
+    let counted = ignore::without(object, left);
+    for entry in entries(&object["metadata"]) {
+        let Some(fields) = decided_fields(entry, object, left) else {
             continue;
-        }
-        let values = part(object, &fields, Some(&all));
+        };
+        let values = part(&counted, &fields, Some(&all));
         let names = ["manager", "operation", "subresource", "apiVersion"];
         let names = names.map(|name| entry[name].as_str().unwrap_or_default().to_owned());
         let content = json!([names, fields, values]);
@@ -75,6 +72,19 @@ pub fn content_by_manager(object: &Value) -> Option<Value> {
     contents.sort_by(|(one, _), (other, _)| one.cmp(other));
     let contents: Vec<Value> = contents.into_iter().map(|(_, content)| content).collect();
     (!contents.is_empty()).then_some(Value::Array(contents))
+}
+
+/// Returns the fields of an entry that count as decided by its manager; `None` if none do.
+pub(super) fn decided_fields(entry: &Value, object: &Value, left: &[Pointer]) -> Option<Value> {
+    if !is_decision(entry) {
+        return None;
+    }
+    let mut fields = without_fields(&entry["fieldsV1"], object, left);
+    if entry["operation"] == "Update" {
+        remove_finalizers(&mut fields);
+    }
+    let is_empty = fields.as_object().is_some_and(Map::is_empty);
+    (!is_empty).then_some(fields)
 }
 
 /// Returns the field managers other than `manager` that have decided anything of the object.
@@ -382,12 +392,12 @@ mod tests {
         ];
         for (other, is_same) in table {
             assert_eq!(
-                content_by_manager(&other) == content_by_manager(&base),
+                content_by_manager(&other, &[]) == content_by_manager(&base, &[]),
                 is_same,
                 "{other}"
             );
         }
-        assert_eq!(content_by_manager(&json!({"metadata": {}})), None);
+        assert_eq!(content_by_manager(&json!({"metadata": {}}), &[]), None);
         let metadata = object(json!({}), &[labelled])["metadata"].clone();
         assert_eq!(
             other_deciders(&metadata, "us"),

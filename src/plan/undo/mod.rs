@@ -19,9 +19,10 @@ use super::preconditions::{Salt, Seen};
 use super::recreation::Recreate;
 use super::saved::{SavedCluster, SavedSet};
 use crate::compare::diff::SECRET_FIELDS;
-use crate::compare::ownership::content_by_manager;
+use crate::compare::ownership::{content_by_manager, scaled_fields};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 
 /// Everything that undoing a run needs.
@@ -78,6 +79,9 @@ pub struct UndoItem {
     /// Whether the values of a Secret are in the record.
     #[serde(default)]
     pub values: Values,
+    /// The fields that the run left to others, as JSON pointers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_to_others: Vec<String>,
 }
 
 /// What a run was going to do with an object.
@@ -117,12 +121,13 @@ impl Written {
     /// Returns the state of a live object; `None` if it is not a JSON object.
     ///
     /// The digest is over the fields and values of every field manager that has decided anything, so that
-    /// what controllers derive does not count. An object without owned fields counts as a whole.
-    pub fn of(object: &Value, salt: &Salt) -> Option<Self> {
-        let seen = Seen::of(object, salt)?;
+    /// what controllers derive does not count. Neither do the fields that the run has `left` to others. An
+    /// object without owned fields counts as a whole.
+    pub fn of(object: &Value, left: &[Pointer], salt: &Salt) -> Option<Self> {
+        let seen = Seen::without(object, left, salt)?;
         Some(Self {
             uid: seen.uid,
-            digest: content_by_manager(object)
+            digest: content_by_manager(object, left)
                 .map_or(seen.digest, |content| salt.digest("content", &content)),
         })
     }
@@ -131,13 +136,15 @@ impl Written {
 impl UndoItem {
     /// Returns the record of an object that the run is going to apply or prune, as it `was` right before.
     /// `manifest` is what is applied; `None` for a prune. `None` if there is nothing to undo: an object
-    /// to prune is gone.
+    /// to prune is gone. `left` are the fields that the run leaves to others; those that an autoscaler
+    /// had before, and that the run does not apply, are added.
     pub fn new(
         key: ObjectKey,
         resource: &Resource,
         was: Option<Value>,
         manifest: Option<Value>,
         values: Values,
+        left: &[Pointer],
         salt: &Salt,
     ) -> Option<Self> {
         let change = match (&was, &manifest) {
@@ -148,7 +155,14 @@ impl UndoItem {
         };
         let is_secret = key.group_kind == GroupKind::new("", "Secret");
         let values = if is_secret { values } else { Values::Kept };
-        let state = was.as_ref().and_then(|was| Written::of(was, salt));
+        let mut left = left.to_vec();
+        if let (Some(was), Some(manifest)) = (&was, &manifest) {
+            let scaled = scaled_fields(&was["metadata"]).into_iter();
+            left.extend(scaled.filter(|field| !field.is_in(manifest)));
+            left.sort();
+            left.dedup();
+        }
+        let state = was.as_ref().and_then(|was| Written::of(was, &left, salt));
         let mut was = was;
         if let Some(was) = was.as_mut().and_then(Value::as_object_mut) {
             was.remove("status");
@@ -168,7 +182,14 @@ impl UndoItem {
             was,
             state,
             values,
+            left_to_others: left.iter().map(Pointer::to_string).collect(),
         })
+    }
+
+    /// Returns the fields that the run left to others.
+    pub fn left(&self) -> Vec<Pointer> {
+        let left = self.left_to_others.iter();
+        left.filter_map(|text| Pointer::parse(text).ok()).collect()
     }
 
     /// Returns whether the object existed and was not in the set with this id.

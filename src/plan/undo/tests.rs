@@ -59,7 +59,7 @@ fn item(kind: &str, was: Option<Value>, manifest: Option<Value>, values: Values)
         namespace: Some("shop".to_owned()),
         name: "a".to_owned(),
     };
-    UndoItem::new(key, &resource, was, manifest, values, &salt()).expect("something to undo")
+    UndoItem::new(key, &resource, was, manifest, values, &[], &salt()).expect("something to undo")
 }
 
 /// What becomes of the item, in one word; `unchanged?` stands for a question with its two answers.
@@ -68,7 +68,7 @@ fn verdict(item: &UndoItem, written: Option<&Value>, now: Option<&Value>) -> Str
 }
 
 fn verdict_of(run: &RecordedRun, item: &UndoItem, written: Option<&Value>, now: Option<&Value>) -> String {
-    let written = written.and_then(|written| Written::of(written, &salt()));
+    let written = written.and_then(|written| Written::of(written, &item.left(), &salt()));
     name(judge(item, written.as_ref(), now, run))
 }
 
@@ -239,7 +239,7 @@ fn a_file_can_be_read_wherever_it_was_cut_off_behind_its_beginning() {
         item("ConfigMap", None, Some(manifest("2")), Values::Kept),
     ];
     let begun = begin(&run(), &items);
-    let written = Written::of(&member("u", "2"), &salt());
+    let written = Written::of(&member("u", "2"), &[], &salt());
     let notes = [
         Entry {
             item: 0,

@@ -3,9 +3,11 @@
 use serde_json::Value;
 
 use super::{Change, RecordedRun, UndoItem, Values, Written};
-use crate::compare::ownership::{manifest_of, other_deciders};
+use crate::compare::ignore::{self, Purpose};
+use crate::compare::ownership::{changed_by_others, manifest_of, other_deciders};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
+use crate::model::object::Object;
 use crate::plan::SkipReason;
 
 /// The way to undo one object.
@@ -55,7 +57,7 @@ pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, r
     if live["metadata"]["deletionTimestamp"].is_string() {
         return going(item, live, run);
     }
-    let now = Written::of(live, &run.salt);
+    let now = Written::of(live, &item.left(), &run.salt);
     if item.state.is_some() && now == item.state {
         return Verdict::AsBefore;
     }
@@ -70,20 +72,26 @@ pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, r
             if item.values == Values::Omitted {
                 return Verdict::Skip(OMITTED.to_owned());
             }
-            let restored = || manifest_of(was, Some(live), manager);
+            let restored = || over(item, &manifest_of(was, Some(live), manager), live, manager);
             match item.change {
                 Change::Change if is_left_by_run => restore(item, restored(), id),
                 Change::Change => unlike_changed(item, written, live, restored(), run),
                 // It was not pruned after all.
                 _ if was["metadata"]["uid"] == live["metadata"]["uid"] => Verdict::AsBefore,
                 _ => ask(
-                    manifest_of(was, None, manager),
+                    over(item, &manifest_of(was, None, manager), live, manager),
                     Verdict::AsBefore,
                     Verdict::Skip("it exists again, with other content".to_owned()),
                 ),
             }
         }
     }
+}
+
+/// Returns a manifest with the live values of the fields that the run left to others.
+fn over(item: &UndoItem, manifest: &Value, live: &Value, manager: &str) -> Value {
+    let left = item.left();
+    ignore::body(&Object::from(manifest), &left, live, manager, Purpose::Send).value()
 }
 
 const OMITTED: &str = "its values are not in the file (--undo-secrets=omit)";
@@ -130,13 +138,13 @@ fn may_be_recreated(item: &UndoItem, run: &RecordedRun) -> bool {
 /// Judges an object that the run was going to create, and that is not known to be as the run left it.
 fn unlike_created(item: &UndoItem, written: Option<&Written>, live: &Value, manager: &str) -> Verdict {
     if written.is_some() {
-        return Verdict::Skip(changed_since(written, live, manager));
+        return Verdict::Skip(changed_since(item, written, live, manager));
     }
     let unknown = "it exists, and the file does not show that the run created it";
     match &item.manifest {
         // The run ended between the write and its note.
         Some(manifest) if other_deciders(&live["metadata"], manager).is_empty() => ask(
-            manifest.clone(),
+            over(item, manifest, live, manager),
             Verdict::Delete,
             Verdict::Skip(unknown.to_owned()),
         ),
@@ -152,14 +160,15 @@ fn unlike_changed(
     restored: Value,
     run: &RecordedRun,
 ) -> Verdict {
-    let changed = Verdict::Skip(changed_since(written, live, &run.field_manager));
+    let manager = run.field_manager.as_str();
+    let changed = Verdict::Skip(changed_since(item, written, live, manager));
     let was = item.was.as_ref();
     let is_same = was.is_some_and(|was| was["metadata"]["uid"] == live["metadata"]["uid"]);
     let restore = restore(item, restored.clone(), run.set.id.as_str());
     let otherwise = match &item.manifest {
         // The run ended between the write and its note.
         Some(manifest) if written.is_none() && (is_same || may_be_recreated(item, run)) => {
-            ask(manifest.clone(), restore, changed)
+            ask(over(item, manifest, live, manager), restore, changed)
         }
         _ => changed,
     };
@@ -196,20 +205,32 @@ fn without_metadata(mut manifest: Value) -> Value {
     manifest
 }
 
-fn changed_since(written: Option<&Written>, live: &Value, manager: &str) -> String {
+fn changed_since(item: &UndoItem, written: Option<&Written>, live: &Value, manager: &str) -> String {
     if written.is_some_and(|written| live["metadata"]["uid"] != *written.uid) {
         return "it was deleted and created again after the run".to_owned();
     }
-    let others: Vec<String> = other_deciders(&live["metadata"], manager).into_iter().collect();
-    if others.is_empty() {
-        "it was changed after the run".to_owned()
-    } else {
-        format!(
-            "it was changed after the run; other field managers: {}",
-            others.join(", ")
-        )
+    let mut named = 0;
+    let mut hidden = 0;
+    let mut changes = Vec::new();
+    for (other, mut fields) in changed_by_others(item.was.as_ref(), live, manager, &item.left()) {
+        let shown = fields.len().min(NAMED_FIELDS - named);
+        named += shown;
+        hidden += fields.len() - shown;
+        fields.truncate(shown);
+        if shown > 0 {
+            changes.push(format!("{other} changed {}", fields.join(", ")));
+        }
     }
+    if hidden > 0 {
+        changes.push(format!("{hidden} more"));
+    }
+    let changes = changes.join("; ");
+    let separator = if changes.is_empty() { "" } else { ": " };
+    format!("it was changed after the run{separator}{changes}")
 }
+
+/// The most fields that a reason names.
+const NAMED_FIELDS: usize = 5;
 
 fn ask(manifest: Value, unchanged: Verdict, changed: Verdict) -> Verdict {
     Verdict::Ask(Question {

@@ -283,7 +283,8 @@ async fn is_unchanged(
         Ok(reply) => {
             let answer: Value = serde_json::from_slice(&reply.body).unwrap_or(json!(null));
             let salt = &record.run.salt;
-            Ok(Written::of(&answer, salt).is_some_and(|would| Some(would) == Written::of(live, salt)))
+            let written = |object| Written::of(object, &item.left(), salt);
+            Ok(written(&answer).is_some_and(|would| Some(would) == written(live)))
         }
         // What the server refuses is not what is there.
         Err(error) if error.status().is_some_and(|status| status.code < 500) => Ok(false),

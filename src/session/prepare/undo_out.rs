@@ -17,6 +17,7 @@ use crate::execute::Interrupt;
 use crate::execute::undo_file::{self, UndoFile};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
+use crate::model::pointer::Pointer;
 use crate::model::resource::{Origin, Resource};
 use crate::model::text::os_cause;
 use crate::plan::saved::{Salt, SavedSet, Seen};
@@ -49,7 +50,8 @@ pub async fn record(
     })?;
     let looks = to_read(prepared);
     let states = read_all(prepared, &looks).await?;
-    bind(prepared, &looks, &states, &salt).await?;
+    let ignored = ignored(prepared);
+    bind(prepared, &looks, &states, (&ignored, &salt)).await?;
     let items = looks.into_iter().zip(states).filter_map(|(look, was)| {
         let Look {
             key,
@@ -57,7 +59,8 @@ pub async fn record(
             manifest,
             existence: _,
         } = look;
-        UndoItem::new(key, &resource, was, manifest, options.secrets, &salt)
+        let left = left_to_others(prepared, &ignored, &key, manifest.as_ref());
+        UndoItem::new(key, &resource, was, manifest, options.secrets, &left, &salt)
     });
     let items: Vec<UndoItem> = items.collect();
     let manager = prepared.writing.field_manager.clone();
@@ -115,6 +118,21 @@ fn awaits(prepared: &Prepared, object: &DesiredObject) -> bool {
     preconditions.await_deletion_of(&object.key) || prepared.policy.recreate.allows(object, preconditions)
 }
 
+/// Returns the fields that the run leaves to others: those that are ignored, and replicas that it hands
+/// over.
+fn left_to_others(
+    prepared: &Prepared,
+    ignored: &BTreeMap<ObjectKey, Vec<Pointer>>,
+    key: &ObjectKey,
+    manifest: Option<&Value>,
+) -> Vec<Pointer> {
+    let handed_over = prepared.plan.handovers.get(key);
+    let handed_over = handed_over.map(|handover| handover.path.pointer());
+    let handed_over = handed_over.filter(|path| !manifest.is_some_and(|manifest| path.is_in(manifest)));
+    let ignored = ignored.get(key).into_iter().flatten().cloned();
+    ignored.chain(handed_over).collect()
+}
+
 fn to_read(prepared: &Prepared) -> Vec<Look> {
     let readable = resources(prepared);
     let applies = prepared.plan.all_applies().filter_map(|apply| {
@@ -166,12 +184,11 @@ async fn bind(
     prepared: &mut Prepared,
     looks: &[Look],
     states: &[Option<Value>],
-    salt: &Salt,
+    (ignored, salt): (&BTreeMap<ObjectKey, Vec<Pointer>>, &Salt),
 ) -> Result<(), Error> {
     if prepared.plan.preconditions.are_bound() {
         return Ok(());
     }
-    let ignored = ignored(prepared);
     let seen = looks.iter().zip(states).map(|(look, was)| {
         let fields = ignored.get(&look.key).map_or(&[][..], Vec::as_slice);
         let seen = was.as_ref().and_then(|was| Seen::without(was, fields, salt));
@@ -182,7 +199,7 @@ async fn bind(
     let recreated = seen.keys().cloned().collect();
     prepared.plan.preconditions = Preconditions::bound(salt.clone(), seen, parent)
         .recreating(recreated)
-        .ignoring(&ignored);
+        .ignoring(ignored);
     Ok(())
 }
 

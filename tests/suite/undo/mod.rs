@@ -5,6 +5,7 @@ mod client_side;
 mod elsewhere;
 mod going;
 mod interrupted;
+mod left_to_others;
 mod other_flags;
 mod property;
 mod races;

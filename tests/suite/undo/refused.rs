@@ -30,7 +30,7 @@ fn what_changed_after_the_run_is_left_as_it_is() {
     let run = runs.undo("undo", &[]).expect(1);
     let results = results(&run);
     for (name, reason) in [
-        ("edited", "changed after the run; other field managers: tests"),
+        ("edited", "changed after the run: tests changed data.key"),
         ("deleted", "deleted after the run"),
         ("replaced", "deleted and created again"),
         ("pruned", "exists again"),
