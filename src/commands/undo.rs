@@ -6,10 +6,10 @@ use super::apply::{carry_out, check_permissions, style};
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::plan::undo::UndoRecord;
+use crate::plan::undo::{UndoRecord, UndoScope};
 use crate::report::SetDocument;
 use crate::session::prepare::Prepared;
-use crate::session::prepare::undo::{self, Undo, UndoScope};
+use crate::session::prepare::undo::{self, Undo};
 use crate::session::prompt::{self, Questions};
 use crate::session::run::Run;
 use crate::settings::{ApplyOptions, Confirm};
@@ -64,7 +64,6 @@ async fn undo(
     let Undo {
         mut prepared,
         outcomes,
-        scope,
     } = tokio::select! {
         approved = approve => approved?,
         () = interrupt.requested() => return Ok(Ending::Interrupted),
@@ -73,8 +72,8 @@ async fn undo(
         run.reporter.event(Event::Object(outcome));
     }
     let ending = carry_out(run, &mut prepared, options).await?;
-    Ok(match (ending, scope) {
-        (Ending::Done, UndoScope::Partial) => Ending::Incomplete,
+    Ok(match (ending, prepared.undoes) {
+        (Ending::Done, Some(UndoScope::Partial)) => Ending::Incomplete,
         (ending, _) => ending,
     })
 }

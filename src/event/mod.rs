@@ -226,6 +226,9 @@ pub struct ObjectOutcome {
     /// Fields that left the manifest and keep their live values, since an autoscaler writes them.
     #[serde(rename = "handedOver", skip_serializing_if = "Vec::is_empty")]
     pub handed_over: Vec<String>,
+    /// `true` if the object failed after it was deleted to be created again.
+    #[serde(skip)]
+    pub was_deleted: bool,
     /// Position in the manifests; `None` for an object that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
@@ -241,6 +244,7 @@ impl ObjectOutcome {
             error: None,
             taken_in: false,
             handed_over: Vec::new(),
+            was_deleted: false,
             source: None,
         }
     }

@@ -14,6 +14,7 @@ use crate::event::{Action, Ending, Event, Summary};
 use crate::manifest::desired;
 use crate::model::applyset::parent::Reading;
 use crate::model::history::{self, Counts, HISTORY_ANNOTATION, PastResult, PastRun};
+use crate::plan::undo::UndoScope;
 use crate::read::{self, METADATA};
 
 /// Attempts to write the history of a parent that other clients write at the same time.
@@ -24,12 +25,17 @@ const ATTEMPTS: usize = 3;
 pub(super) struct Changes {
     objects: Summary,
     parent: bool,
+    /// An object was deleted to be created again, and then failed.
+    deleted: bool,
 }
 
 impl Changes {
     pub(super) fn note(&mut self, event: &Event) {
         match event {
-            Event::Object(outcome) => self.objects.add(outcome.action),
+            Event::Object(outcome) => {
+                self.objects.add(outcome.action);
+                self.deleted |= outcome.was_deleted;
+            }
             Event::Revised { before, now } => self.objects.recount(*before, now.action),
             Event::Parent(..) => self.parent = true,
             _ => {}
@@ -48,7 +54,9 @@ impl Changes {
 
     fn is_empty(&self) -> bool {
         let counts = self.counts();
-        !self.parent && counts.created + counts.configured + counts.recreated + counts.pruned == 0
+        !self.parent
+            && !self.deleted
+            && counts.created + counts.configured + counts.recreated + counts.pruned == 0
     }
 }
 
@@ -68,11 +76,13 @@ impl Execution<'_> {
         let run = PastRun {
             time: self.server.now().strftime("%FT%TZ").to_string(),
             result: match ending {
+                Ending::Done if self.undoes == Some(UndoScope::Partial) => PastResult::Incomplete,
                 Ending::Done => PastResult::Done,
                 Ending::Incomplete => PastResult::Failed,
                 Ending::Interrupted => PastResult::Interrupted,
             },
             counts: changes.counts(),
+            undo: self.undoes.is_some(),
             manifests: desired::digest(self.desired),
             user: read::user_name(self.server).await,
             version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -54,6 +54,7 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::counted;
+use crate::plan::undo::UndoScope;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
 use crate::read::{ListTargets, NamespaceState, OverLive};
 
@@ -95,6 +96,8 @@ pub struct Execution<'a> {
     pub dependencies: Option<&'a dyn DependencyGate>,
     /// Where the writes are noted for an undo; `None` if they are not.
     pub undo: Option<&'a UndoFile>,
+    /// How much of another run this one undoes; `None` if it undoes none.
+    pub undoes: Option<UndoScope>,
     /// How the run is finished after an interrupt.
     pub resume: Resume,
     /// What writes wait for.
@@ -247,6 +250,10 @@ impl Execution<'_> {
                 .map(|()| ending)
         };
         match kept {
+            // What was judged again, and is kept, is not undone.
+            Ok(Ending::Done) if self.undoes.is_some() && progress.kept > 0 => {
+                Ok((Ending::Incomplete, Some(known)))
+            }
             Ok(ending) => Ok((ending, Some(known))),
             Err(error) => {
                 // A parent that could not be written or read just before still cannot be.

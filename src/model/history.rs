@@ -31,6 +31,9 @@ pub struct PastRun {
     /// The number of objects by outcome.
     #[serde(flatten)]
     pub counts: Counts,
+    /// Whether it undid another run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undo: bool,
     /// The digest of the members' manifests.
     pub manifests: String,
     /// The user, if the server has named one.
@@ -46,6 +49,8 @@ pub struct PastRun {
 pub enum PastResult {
     /// Everything was done.
     Done,
+    /// It undid another run, except for objects that it skipped.
+    Incomplete,
     /// Something failed.
     Failed,
     /// It was interrupted.
@@ -57,6 +62,7 @@ impl PastResult {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
+            Self::Incomplete => "incomplete",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
         }
@@ -147,6 +153,7 @@ mod tests {
                 created: number,
                 ..Counts::default()
             },
+            undo: false,
             manifests: "0123456789ab".to_owned(),
             user: Some("jane".to_owned()),
             version: "v0.1.0".to_owned(),
@@ -166,6 +173,22 @@ mod tests {
         );
         let second = with(run(2), &annotated(&first)).expect("room");
         assert_eq!(read(&annotated(&second)), [run(2), run(1)]);
+    }
+
+    #[test]
+    fn an_undo_is_marked_and_runs_without_the_mark_are_read() {
+        let undo = PastRun {
+            undo: true,
+            result: PastResult::Incomplete,
+            ..run(1)
+        };
+        let value = with(undo.clone(), &Pairs::new()).expect("room");
+        assert!(
+            value.contains(r#""result":"incomplete","created":1,"undo":true"#),
+            "{value}"
+        );
+        let value = with(run(2), &annotated(&value)).expect("room");
+        assert_eq!(read(&annotated(&value)), [run(2), undo]);
     }
 
     #[test]

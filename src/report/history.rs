@@ -25,6 +25,8 @@ pub struct HistoryDocument {
 pub struct RunDocument {
     time: String,
     result: &'static str,
+    /// True if it undid another run.
+    undo: bool,
     created: usize,
     configured: usize,
     recreated: usize,
@@ -42,9 +44,11 @@ impl From<PastRun> for RunDocument {
     fn from(run: PastRun) -> Self {
         let named = run.counts.named();
         let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
+        let mark = if run.undo { "undo: " } else { "" };
         Self {
             time: run.time,
             result: run.result.as_str(),
+            undo: run.undo,
             created: run.counts.created,
             configured: run.counts.configured,
             recreated: run.counts.recreated,
@@ -53,7 +57,7 @@ impl From<PastRun> for RunDocument {
             manifests: run.manifests,
             user: run.user,
             version: run.version,
-            changes: changes.join(", "),
+            changes: format!("{mark}{}", changes.join(", ")),
         }
     }
 }

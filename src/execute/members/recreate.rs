@@ -133,6 +133,7 @@ impl Execution<'_> {
         if reply.outcome.action == Action::Recreated {
             reply.outcome.reason = reason;
         }
+        reply.outcome.was_deleted = reply.outcome.action == Action::Failed;
         reply
     }
 

@@ -11,7 +11,7 @@ use super::{Change, UndoItem, Values};
 use crate::compare::ownership::{CLIENT_SIDE_APPLY, applied_version, other_deciders};
 use crate::model::contents::Contents;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::plan::Plan;
+use crate::plan::{DataLoss, Plan, Policy, loses_data};
 
 /// Something that an undo cannot restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,11 +21,33 @@ pub struct Loss {
     pub object: ObjectKey,
     /// What is lost with it, as a noun.
     pub what: String,
+    /// Whether it is lost in any case.
+    #[serde(default)]
+    pub when: LossCase,
+}
+
+/// The case in which something is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LossCase {
+    /// The run loses it.
+    #[default]
+    Certain,
+    /// The run loses it if the server refuses to update the object.
+    IfRecreated,
 }
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: an undo cannot restore {}", self.object, self.what)
+        let condition = match self.when {
+            LossCase::Certain => "",
+            LossCase::IfRecreated => " if it is recreated",
+        };
+        write!(
+            f,
+            "{}: an undo cannot restore {}{condition}",
+            self.object, self.what
+        )
     }
 }
 
@@ -39,57 +61,86 @@ pub fn losses(
     items: &[UndoItem],
     contents: &BTreeMap<ObjectKey, Contents>,
     parent: Option<&ObjectKey>,
+    policy: &Policy,
     (manager, id): (&str, &str),
 ) -> Vec<Loss> {
     let recorded: BTreeSet<&ObjectKey> = items.iter().map(|item| &item.key).collect();
     let mut losses = Vec::new();
     for item in items {
-        let mut lose = |what: String| {
-            losses.push(Loss {
+        let loss = |when: LossCase| {
+            move |what: String| Loss {
                 object: item.key.clone(),
                 what,
-            });
+                when,
+            }
         };
+        let mut certain = Vec::new();
+        let mut lose = |what: String| certain.push(what);
         if item.values == Values::Omitted && item.change != Change::Create {
             lose("its values (--undo-secrets=omit)".to_owned());
         }
         if let Some(other) = item.former_set().filter(|other| *other != id) {
             lose(format!("its membership in ApplySet {other}"));
         }
-        let Some(was) = &item.was else { continue };
-        if let Some(version) = applied_version(&was["metadata"], manager)
+        if let Some(was) = &item.was
+            && let Some(version) = applied_version(&was["metadata"], manager)
             && was["apiVersion"] != version
         {
             lose(format!("the fields that only {version} has"));
         }
-        if item.change != Change::Prune {
-            continue;
-        }
-        if let Some(data) = data(&item.key.group_kind, was) {
-            lose(data.to_owned());
-        }
-        let mut others = other_deciders(&was["metadata"], manager);
-        // They come back as fields of ours.
-        others.remove(CLIENT_SIDE_APPLY);
-        if !others.is_empty() {
-            let others: Vec<String> = others.into_iter().collect();
-            lose(format!("the fields owned by {}", others.join(", ")));
-        }
-        if let Some(contents) = contents.get(&item.key) {
+        if item.change == Change::Prune
+            && let Some(contents) = contents.get(&item.key)
+        {
             lose_contents(contents, &recorded, &mut lose);
         }
+        if let Some(case) = case_of_deletion(item, policy) {
+            losses.extend(lost_by_deletion(item, manager).map(loss(case)));
+        }
+        losses.extend(certain.into_iter().map(loss(LossCase::Certain)));
     }
     for detachment in &plan.dependents.detachments {
         losses.push(Loss {
             object: detachment.dependent.key.clone(),
             what: "its owner references".to_owned(),
+            when: LossCase::Certain,
         });
     }
     losses.extend(parent.map(|parent| Loss {
         object: parent.clone(),
         what: "the content of the set's parent".to_owned(),
+        when: LossCase::Certain,
     }));
     losses
+}
+
+/// Returns the case in which the run deletes an object that existed; `None` if it does not.
+fn case_of_deletion(item: &UndoItem, policy: &Policy) -> Option<LossCase> {
+    match item.change {
+        Change::Create => None,
+        Change::Prune => Some(LossCase::Certain),
+        Change::Change => {
+            let kind = &item.key.group_kind;
+            let keeps_data = policy.data_loss == DataLoss::Refused && loses_data(kind);
+            let states = [&item.was, &item.manifest].into_iter().flatten();
+            let mut metadata = states.filter_map(|object| object["metadata"].as_object());
+            let is_chosen = metadata.any(|metadata| policy.recreate.chooses_one(kind, metadata));
+            (is_chosen && !keeps_data).then_some(LossCase::IfRecreated)
+        }
+    }
+}
+
+/// Returns what is lost if an object is deleted, and created again.
+fn lost_by_deletion(item: &UndoItem, manager: &str) -> impl Iterator<Item = String> {
+    let was = item.was.as_ref();
+    let data = was
+        .and_then(|was| data(&item.key.group_kind, was))
+        .map(str::to_owned);
+    let mut others = was.map_or_else(BTreeSet::new, |was| other_deciders(&was["metadata"], manager));
+    // They come back as fields of ours.
+    others.remove(CLIENT_SIDE_APPLY);
+    let others: Vec<String> = others.into_iter().collect();
+    let others = (!others.is_empty()).then(|| format!("the fields owned by {}", others.join(", ")));
+    data.into_iter().chain(others)
 }
 
 /// The data that is deleted with an object.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use file::{Entry, Unreadable, begin, is_undo_file, line, read};
-pub use losses::{Loss, losses};
+pub use losses::{Loss, LossCase, losses};
 pub use verdict::{Question, Verdict, answered, judge};
 
 use super::preconditions::{Salt, Seen};
@@ -54,6 +54,15 @@ pub struct RecordedRun {
     /// What an undo cannot restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<Loss>,
+}
+
+/// How much of a recorded run a plan undoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoScope {
+    /// All of it.
+    Whole,
+    /// Not the objects that are skipped.
+    Partial,
 }
 
 /// One object that the run was going to write.

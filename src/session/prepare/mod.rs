@@ -20,6 +20,7 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
 use crate::model::settings::WriteSettings;
 use crate::plan::saved::{self, Salt, SavedManifest};
+use crate::plan::undo::UndoScope;
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::report::SetDocument;
@@ -43,8 +44,12 @@ pub struct Prepared {
     pub plan: Plan,
     /// The manifests, if they were to be kept.
     pub manifests: Vec<SavedManifest>,
+
     /// What the writes wait for.
     wait_notes: WaitNotes,
+
+    /// How much of another run the plan undoes; `None` if it undoes none.
+    pub undoes: Option<UndoScope>,
 }
 
 /// The source of the objects.
@@ -311,7 +316,10 @@ impl Prepared {
             writing,
             plan,
             manifests,
+
             wait_notes: WaitNotes::default(),
+
+            undoes: None,
         }
     }
 
@@ -340,6 +348,7 @@ impl Prepared {
             gate: None,
             dependencies: None,
             undo: None,
+            undoes: self.undoes,
             resume: Resume::default(),
             wait_notes: &self.wait_notes,
         }

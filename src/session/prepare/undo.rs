@@ -24,7 +24,7 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::text::os_cause;
 use crate::plan::saved::Seen;
-use crate::plan::undo::{self, Question, UndoItem, UndoRecord, Verdict, Written};
+use crate::plan::undo::{self, Loss, LossCase, Question, UndoItem, UndoRecord, UndoScope, Verdict, Written};
 use crate::plan::{Plan, Preconditions};
 use crate::read::{self, WHOLE_OBJECTS};
 use crate::session::run::Run;
@@ -36,17 +36,6 @@ pub struct Undo {
     pub prepared: Prepared,
     /// The outcomes of recorded objects that the plan does not hold.
     pub outcomes: Vec<ObjectOutcome>,
-    /// Whether all of the recorded run is undone once the plan is carried out.
-    pub scope: UndoScope,
-}
-
-/// How much of a recorded run a plan undoes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UndoScope {
-    /// All of it.
-    Whole,
-    /// Not the objects that are skipped.
-    Partial,
 }
 
 /// Returns the text of a file if it is an undo file; `None` if it is anything else.
@@ -148,16 +137,24 @@ pub async fn plan(
     let pruned: BTreeSet<&str> = plan.all_prunes().map(|live| live.uid.as_str()).collect();
     let is_kept = created.iter().any(|uid| !pruned.contains(uid.as_str()));
     let lost = record.run.losses.iter();
-    let lost = lost.filter(|loss| todo.iter().any(|judged| judged.item.key == loss.object));
-    run.warn(&lost.map(undo::Loss::to_string).collect::<Vec<_>>());
+    let lost = lost.filter(|loss| todo.iter().any(|judged| judged.lost(loss)));
+    let lost = lost.cloned().map(|loss| Loss {
+        when: LossCase::Certain,
+        ..loss
+    });
+    run.warn(&lost.map(|loss| loss.to_string()).collect::<Vec<_>>());
+    let scope = if is_skipped || is_kept {
+        UndoScope::Partial
+    } else {
+        UndoScope::Whole
+    };
+    let prepared = Prepared::new(run, resolved, options, state, policy, plan);
     Ok(Undo {
-        prepared: Prepared::new(run, resolved, options, state, policy, plan),
-        outcomes,
-        scope: if is_skipped || is_kept {
-            UndoScope::Partial
-        } else {
-            UndoScope::Whole
+        prepared: Prepared {
+            undoes: Some(scope),
+            ..prepared
         },
+        outcomes,
     })
 }
 
@@ -181,6 +178,13 @@ impl Judged<'_> {
     /// Returns whether it is still being deleted, and created once it is gone.
     fn is_awaited(&self) -> bool {
         self.live.is_some() && matches!(self.verdict, Verdict::Create(_))
+    }
+
+    /// Returns whether the object has lost this.
+    fn lost(&self, loss: &Loss) -> bool {
+        let was = self.item.state.as_ref().map(|state| &state.uid);
+        let is_same = was.is_some() && self.uid().as_ref() == was && !self.is_awaited();
+        self.item.key == loss.object && (loss.when == LossCase::Certain || !is_same)
     }
 
     fn uid(&self) -> Option<String> {

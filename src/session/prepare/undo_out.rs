@@ -74,6 +74,7 @@ pub async fn record(
         &items,
         &prepared.state.observed.contents,
         parent.map(|parent| &parent.key),
+        &prepared.policy,
         (&manager, set.id.as_str()),
     );
     run.warn(&losses.iter().map(undo::Loss::to_string).collect::<Vec<_>>());

@@ -11,6 +11,7 @@ mod property;
 mod races;
 mod recreated;
 mod refused;
+mod reported;
 
 use std::collections::BTreeMap;
 use std::fs;
