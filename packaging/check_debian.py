@@ -1,12 +1,13 @@
 """Compares a Debian package with the archive that it was made from: check_debian.py PACKAGE ARCHIVE
 
 Ends with 1 if the package holds anything that is not from the archive or from this directory, or
-runs anything when it is installed. So it is as trustworthy as the archive, although other tools
-have packed it.
+runs or needs anything when it is installed. So it is as trustworthy as the archive, although other
+tools have packed it.
 """
 
 import gzip
 import io
+import re
 import stat
 import sys
 import tarfile
@@ -26,6 +27,11 @@ ADDED = {
     "debian-copyright": f"{DOC}/copyright",
     "debian-overrides": "usr/share/lintian/overrides/kubectl-applyset",
 }
+# Others make dpkg install or remove more than this package.
+FIELDS = set(
+    "Package Version Architecture Homepage Section Priority Maintainer Installed-Size Depends Suggests"
+    " Description".split()
+)
 
 
 def members(package):
@@ -51,6 +57,10 @@ def files(packed):
             if entry.isfile():
                 name = entry.name.removeprefix("./")
                 found[name] = (tar.extractfile(entry).read(), stat.S_IMODE(entry.mode))
+        # Python takes a header that it cannot read for the end; dpkg may read it.
+        tar.fileobj.seek(tar.offset)
+        if tar.fileobj.read().strip(b"\0"):
+            sys.exit("something follows the end of the files")
     return found
 
 
@@ -67,12 +77,19 @@ def expected(archive):
 
 def main():
     package, archive = map(Path, sys.argv[1:])
-    parts = dict(members(package))
-    if list(parts) != ["debian-binary", "control.tar.gz", "data.tar.gz"]:
-        sys.exit(f"{package}: unexpected parts: {', '.join(parts)}")
+    parts = list(members(package))
+    # Of two parts with one name, dpkg takes the first.
+    if (names := [name for name, _ in parts]) != ["debian-binary", "control.tar.gz", "data.tar.gz"]:
+        sys.exit(f"{package}: unexpected parts: {', '.join(names)}")
+    parts = dict(parts)
     # Everything else is run by dpkg, or says what to run.
-    if scripts := files(parts["control.tar.gz"]).keys() - {"control", "md5sums"}:
+    description = files(parts["control.tar.gz"])
+    if scripts := description.keys() - {"control", "md5sums"}:
         sys.exit(f"{package}: more than a description: {', '.join(sorted(scripts))}")
+    lines = re.sub(r"\n[ \t]", " ", description["control"][0].decode()).strip().splitlines()
+    fields = {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
+    if (more := fields.keys() - FIELDS) or fields["Package"] != "kubectl-applyset" or fields.get("Depends"):
+        sys.exit(f"{package}: needs or replaces others: {', '.join(sorted(more)) or 'Package, Depends'}")
     installed = files(parts["data.tar.gz"])
     installed.pop(f"{DOC}/changelog.Debian.gz", None)
     for path, (content, mode) in installed.items():

@@ -123,3 +123,63 @@ open(package, "wb").write(content[:at] + header + added + b"\n" * (len(added) % 
     assert_eq!(refused.status.code(), Some(1), "{errors}");
     assert!(errors.contains("more than a description: postinst"), "{errors}");
 }
+
+/// What dpkg reads is what the check has read.
+#[test]
+fn a_package_with_hidden_content_is_refused() {
+    let release = release_with_packages();
+    let package = release.file(&package_for(here().1));
+    let whole = fs::read(&package).expect("a package");
+    let script = r#"
+import gzip, io, sys, tarfile
+package, way = sys.argv[1:]
+content = open(package, "rb").read()
+parts, at = [], 8
+while at < len(content):
+    size = int(content[at + 48 : at + 58])
+    parts.append((content[at : at + 16], content[at + 60 : at + 60 + size]))
+    at += 60 + size + size % 2
+def tar(name, content, device=b""):
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), 0o4755
+    header = bytearray(entry.tobuf(tarfile.GNU_FORMAT)[:512])
+    header[329 : 329 + len(device)] = device
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + content + bytes(-len(content) % 512)
+if way == "part":
+    parts.insert(2, (parts[2][0], gzip.compress(tar("./usr/bin/kubectl-applyset", b"other") + bytes(1024))))
+elif way == "entry":
+    data = gzip.decompress(parts[2][1]).rstrip(bytes(1))
+    data += bytes(-len(data) % 512) + tar("./usr/bin/other", b"other", b"none") + bytes(1024)
+    parts[2] = (parts[2][0], gzip.compress(data))
+else:
+    control = b"Package: kubectl-applyset\n" + way.encode()
+    parts[1] = (parts[1][0], gzip.compress(tar("./control", control) + bytes(1024)))
+packed = b"!<arch>\n"
+for name, part in parts:
+    packed += b"%s%-12d%-6d%-6d%-8s%-10d`\n" % (name, 0, 0, 0, b"100644", len(part)) + part + b"\n" * (len(part) % 2)
+open(package, "wb").write(packed)
+"#;
+    for (way, message) in [
+        (
+            "part",
+            "unexpected parts: debian-binary, control.tar.gz, data.tar.gz, data.tar.gz",
+        ),
+        ("entry", "something follows the end of the files"),
+        ("Conflicts: sudo\n", "needs or replaces others: Conflicts"),
+        ("Depends:\n other\n", "needs or replaces others: Package, Depends"),
+    ] {
+        fs::write(&package, &whole).expect("a package");
+        succeed(
+            Command::new("python3")
+                .args(["-c", script])
+                .arg(&package)
+                .arg(way),
+        );
+        let refused = release.step("index").output().expect("it runs");
+        let errors = errors(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{way}: {errors}");
+        assert!(errors.contains(message), "{way}: {errors}");
+    }
+}
