@@ -167,6 +167,8 @@ fn the_objects_around_the_pod_are_accepted() {
         manifests.expect("a ConfigMap")["data"]["web.yaml"],
         read(&directory.join("manifests/web.yaml"))
     );
+    let job = &objects("job.yaml", &shop)[0]["spec"]["template"]["spec"];
+    assert_eq!(job["volumes"][0]["configMap"]["name"], volume);
     fs::write(files.path("job.yaml"), file("job.yaml", &shop)).expect("a Job");
     kubectl(&[
         "create",
