@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::{checkout, file_of_page, read, yaml};
 use crate::support::{Files, go_tools, python_tools, succeed};
 
@@ -32,6 +34,16 @@ fn the_page_of_the_action_has_its_inputs_and_outputs() {
         let declared = action[part].as_object().expect(part);
         let declared: BTreeSet<&str> = declared.keys().map(String::as_str).collect();
         assert_eq!(rows.collect::<BTreeSet<_>>(), declared, "{part}");
+    }
+}
+
+/// GitHub cancels what waits in a group when another run joins it, so no two sets share a group.
+#[test]
+fn the_groups_of_the_workflow_name_the_set() {
+    let workflow: Value = serde_saphyr::from_str(&file_of_page(PAGE, "applyset.yml")).expect("YAML");
+    for (name, job) in workflow["jobs"].as_object().expect("jobs") {
+        let group = job["concurrency"].as_str().expect("a group");
+        assert!(group.contains("-web"), "{name}: {group}");
     }
 }
 
