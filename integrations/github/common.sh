@@ -51,9 +51,10 @@ commit_of_run() {
     printf '%s\n' "${commit:-$GITHUB_SHA}"
 }
 
-artifact_name() { printf '%s\n' "applyset-plan${ID:+-$ID}${NAMESPACE:+-$NAMESPACE}-${SET//\//-}"; }
+# No two sets have the same: names hold no comma, and a slash between namespace and set is there in any case.
+artifact_name() { printf '%s\n' "applyset-plan,$ID,$NAMESPACE,${SET//\//,}"; }
 
-marker() { printf '%s\n' "<!-- kubectl-applyset${ID:+ $ID} ${NAMESPACE:+$NAMESPACE/}$SET -->"; }
+marker() { printf '%s\n' "<!-- kubectl-applyset${ID:+ $ID} $NAMESPACE/$SET -->"; }
 
 # The last line of a comment begins with this if there is a plan. What is above is text of
 # manifests in part, and proves nothing.

@@ -349,3 +349,46 @@ fn only_a_verified_program_is_installed() {
     fs::write(broken.path(&name), archive).expect("an archive");
     shop.assert_refused(&installed(3), "the checksum is wrong");
 }
+
+#[test]
+fn plans_of_two_sets_in_one_run_are_two_artifacts() {
+    let shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let names = [
+        ("", format!("{}-web", shop.namespace)),
+        (shop.namespace.as_str(), "web".to_owned()),
+    ];
+    for (id, set) in names {
+        let mut inputs = shop.inputs("diff");
+        inputs["id"] = json!(id);
+        inputs["set"] = json!(set);
+        let job = shop.repository.run_action(&Event::merge(1), &inputs);
+        assert_eq!(job.failure, None, "{}", job.log);
+    }
+    let state = shop.repository.rest.state();
+    let names: Vec<&Value> = state
+        .artifacts
+        .iter()
+        .map(|(artifact, _)| &artifact["name"])
+        .collect();
+    assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
+}
+
+/// Of two sets, one has a parent without a namespace.
+#[test]
+fn comments_of_two_sets_have_different_markers() {
+    let shop = Shop::new();
+    let tools = &shop.tools;
+    let program = tools.path("kubectl-applyset");
+    fs::write(&program, "#!/bin/sh\necho '### result'\n").expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+    for (namespace, set) in [("shop", "web"), ("", "shop/web")] {
+        let mut inputs = shop.inputs("diff");
+        inputs["install"] = json!("false");
+        inputs["namespace"] = json!(namespace);
+        inputs["set"] = json!(set);
+        let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
+        assert_eq!(job.failure, None, "{}", job.log);
+    }
+    assert_eq!(shop.repository.rest.state().own_comments().len(), 2);
+}
