@@ -131,7 +131,9 @@ run_program() {
     unset KUBECONFIG_CONTENT
     word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
     printf '::stop-commands::%s\n' "$word"
-    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes" >"$file" || code=$?
+    # Through one stream, since the runner reads standard error before standard output.
+    # shellcheck disable=SC2069 # the results do not join it
+    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes" 2>&1 >"$file" || code=$?
     printf '\n::%s::\n' "$word"
     return "$code"
 }

@@ -392,3 +392,19 @@ fn comments_of_two_sets_have_different_markers() {
     }
     assert_eq!(shop.repository.rest.state().own_comments().len(), 2);
 }
+
+#[test]
+fn lines_of_the_program_are_no_commands_for_the_runner() {
+    let shop = Shop::new();
+    let program = shop.tools.path("kubectl-applyset");
+    fs::write(&program, "#!/bin/sh\necho ::error::forged >&2\nexit 4\n").expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut inputs = shop.inputs("diff");
+    inputs["install"] = json!("false");
+    let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
+    assert_eq!(job.failure, Some(4), "{}", job.log);
+    let (_, stopped) = job.log.split_once("::stop-commands::").expect("a stop");
+    let word = stopped.lines().next().expect("a word");
+    let (stopped, _) = stopped.split_once(&format!("\n::{word}::\n")).expect("the end");
+    assert!(stopped.contains("::error::forged"), "{}", job.log);
+}

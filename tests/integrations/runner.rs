@@ -289,7 +289,8 @@ impl Running<'_> {
             bash.env(name, expand(&scalar(value), context));
         }
         let ended = bash.output().expect("bash runs");
-        for stream in [&ended.stdout, &ended.stderr] {
+        // The runner reads what is there of standard error first (actions/runner, `ProcessInvoker.cs`).
+        for stream in [&ended.stderr, &ended.stdout] {
             self.job.log.push_str(&String::from_utf8_lossy(stream));
         }
         if !ended.status.success() {
