@@ -4,15 +4,17 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
 use super::rest::{BOT, Rest};
 use super::runner::{Event, Job, Repository, merged};
-use super::{file_of_page, program};
+use super::{checkout, file_of_page, program};
+use crate::packaging::search_path_behind;
 use crate::release::{Release, VERSION};
-use crate::support::{Files, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
+use crate::support::{Files, Run, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
 
 const PAGE: &str = "docs/guides/github-actions.md";
 
@@ -407,4 +409,28 @@ fn lines_of_the_program_are_no_commands_for_the_runner() {
     let word = stopped.lines().next().expect("a word");
     let (stopped, _) = stopped.split_once(&format!("\n::{word}::\n")).expect("the end");
     assert!(stopped.contains("::error::forged"), "{}", job.log);
+}
+
+#[test]
+fn the_token_of_another_server_stays_there() {
+    let tools = Files::new().with_script("gh", "echo sent $GH_TOKEN");
+    let output = Command::new("bash")
+        .arg(checkout("integrations/github/install"))
+        .env("PATH", search_path_behind(&[tools.directory()]))
+        .env("RUNNER_TEMP", tools.directory())
+        .env("RUNNER_OS", "Linux")
+        .env("RUNNER_ARCH", "X64")
+        .env("GITHUB_ACTION_PATH", checkout(""))
+        .env("GITHUB_SERVER_URL", "https://github.example")
+        .env("GH_TOKEN", "token-of-the-job")
+        .env("VERSION", "")
+        .output()
+        .expect("bash runs");
+    let run = Run::of(&output).expect(2);
+    assert!(
+        run.stderr.contains("releases are on github.com"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stdout.contains("sent"), "{}", run.stdout);
 }

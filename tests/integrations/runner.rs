@@ -282,7 +282,7 @@ impl Running<'_> {
         .env("GITHUB_PATH", path)
         .env("GITHUB_REPOSITORY", REPOSITORY)
         .env("GITHUB_RUN_ID", self.event.run.to_string())
-        .env("GITHUB_SERVER_URL", "https://github.example")
+        .env("GITHUB_SERVER_URL", "https://github.com")
         .env("GITHUB_SHA", &self.event.commit)
         .env("GITHUB_STEP_SUMMARY", summary);
         for (name, value) in step["env"].as_object().into_iter().flatten() {
