@@ -17,6 +17,8 @@ use crate::release::{Release, VERSION};
 use crate::support::{Files, Run, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
 
 const PAGE: &str = "docs/guides/github-actions.md";
+/// The repository whose release workflow builds the program.
+const SOURCE: &str = "kubectl-applyset/kubectl-applyset";
 
 /// The archives of a release, made once.
 fn release() -> &'static Path {
@@ -45,11 +47,11 @@ fn gh(release: &Path) -> String {
     test "$GH_TOKEN" = token-of-the-job || exit 4
     shift 3
     while test $# -gt 0; do
-        case $1 in --repo) ;; --pattern) cp "{release}/$2" . ;; *) exit 2 ;; esac
+        case $1 in --repo) test "$2" = {SOURCE} ;; --pattern) cp "{release}/$2" . ;; *) exit 2 ;; esac
         shift 2
     done ;;
 "attestation verify")
-    case "$*" in *"--source-ref refs/tags/{VERSION} --deny-self-hosted-runners"*) ;; *) exit 2 ;; esac
+    case "$*" in *" --repo {SOURCE} --signer-workflow {SOURCE}/.github/workflows/release.yml --source-ref refs/tags/{VERSION} --deny-self-hosted-runners") ;; *) exit 2 ;; esac
     test "$(cat "$3.sigstore.json")" = '{{}}' ;;
 *) exit 2 ;;
 esac"#
