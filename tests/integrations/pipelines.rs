@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use controlplane::ControlPlane;
+use serde_json::{Value, json};
 
 use super::{checkout, documents, program, read, yaml};
 use crate::packaging::search_path_behind;
@@ -346,4 +347,60 @@ fn scripts_are_of_a_posix_shell() {
         let mut check = Command::new(python_tools().join("shellcheck"));
         succeed(check.args(["--shell", "sh"]).arg(files.path("script")));
     }
+}
+
+/// A user who may compare may also write, as far as RBAC knows. The policy is what refuses it.
+#[test]
+fn a_user_who_may_only_compare_cannot_write() {
+    let job = Job::new();
+    let one = config_map(&job.namespace, "one", "1");
+    job.write(std::slice::from_ref(&one));
+    let user = format!("{}-preview", job.namespace);
+    cluster().create(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "preview", "namespace": job.namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+    }));
+    let words = [
+        ("\"preview\"", format!("\"{user}\"")),
+        ("dry-runs-only", user.clone()),
+    ];
+    let words: Vec<(&str, &str)> = words
+        .iter()
+        .map(|(word, value)| (*word, value.as_str()))
+        .collect();
+    for object in replaced("integrations/dry-runs-only.yaml", &words) {
+        cluster().create(&object);
+    }
+    let manifests = job.files.path("manifests").display().to_string();
+    let run = |command: &str, set: &str| {
+        let program = Program::new().args([command, set, "-n", &job.namespace, "-f", &manifests]);
+        program.args(["--as", &user]).run()
+    };
+    eventually("the policy is in effect", || {
+        let mut kubectl = ControlPlane::shared().kubectl_command();
+        kubectl.args([
+            "create",
+            "configmap",
+            &fresh("tried"),
+            "-n",
+            &job.namespace,
+            "--as",
+            &user,
+        ]);
+        let refused = kubectl.output().expect("kubectl runs").stderr;
+        String::from_utf8_lossy(&refused)
+            .contains("this user may only compare")
+            .then_some(())
+    });
+    let refused = run("apply", "web");
+    assert!(
+        refused.code != 0 && refused.stderr.contains("this user may only compare"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(job.set.members(), Vec::<String>::new());
+    run("diff", "web").expect(1);
 }
