@@ -37,6 +37,20 @@ pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
     hide_copies(live, predicted, &values);
 }
 
+/// Replaces the sign of each hidden value of a Secret by another one.
+pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
+    let Some(object) = object.as_mut().filter(|object| object["kind"] == "Secret") else {
+        return;
+    };
+    for field in FIELDS {
+        let values = object.get_mut(field).and_then(Value::as_object_mut);
+        let values = values.into_iter().flat_map(Map::values_mut);
+        for value in values.filter(|value| **value == HIDDEN) {
+            *value = json!(sign);
+        }
+    }
+}
+
 /// Returns the values of both states, as they are written, encoded and decoded.
 fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
     let objects = states.into_iter().flatten();

@@ -72,14 +72,18 @@ impl Difference {
     }
 
     /// Returns the difference between this object before, and the one that replaces it after.
+    ///
+    /// The values of Secrets are hidden already, so each may have changed, and is shown as changed.
     #[must_use]
     pub fn replaced_by(&self, new: &Self) -> Self {
-        let mut live = self.live.clone();
+        let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
         noise::leave_out_made_up(&mut live);
+        mask::mark(&mut live, BEFORE);
+        mask::mark(&mut predicted, AFTER);
         Self {
             file: new.file.clone(),
             live,
-            predicted: new.predicted.clone(),
+            predicted,
         }
     }
 

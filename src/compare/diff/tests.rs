@@ -183,3 +183,16 @@ fn a_secret_that_is_none_hides_its_values_too() {
         }
     }
 }
+
+/// A password that changes with the name of its Secret is not shown as if it stayed.
+#[test]
+fn values_of_a_renamed_secret_are_shown_as_changed() {
+    let secret = |name: &str, password: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": {"password": password}});
+    let old = difference("Secret", Some(&secret("web-a", "b2xkLXBhc3M=")), None);
+    let new = difference("Secret", None, Some(&secret("web-b", "bmV3LXBhc3M=")));
+    let hunks = old.replaced_by(&new).hunks();
+    assert!(
+        hunks.contains("\n-  password: \"*** (before)\"\n+  password: \"*** (after)\"\n"),
+        "{hunks}"
+    );
+}
