@@ -3,4 +3,5 @@
 pub mod apiserver;
 pub mod connection;
 pub mod discovery;
+pub mod identity;
 pub mod proxy;

@@ -4,8 +4,8 @@ use crate::cli::{GlobalFlags, History};
 use crate::error::{Error, Exit};
 use crate::model::applyset::parent::Reading;
 use crate::model::history;
-use crate::report::{self, HistoryDocument, SetDocument};
-use crate::session::existing_set::{ExistingSet, existing_set};
+use crate::report::{self, HistoryDocument};
+use crate::session::existing_set::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
@@ -13,11 +13,11 @@ use crate::settings::{self, SetReference};
 pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
-    let mut set = SetDocument::named(&reference.name);
-    let found = unless_stopped(&listen(), history(&reference, shared, &mut set)).await;
+    let mut known = Known::named(&reference.name);
+    let found = unless_stopped(&listen(), history(&reference, shared, &mut known)).await;
     let document = match found {
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&HistoryDocument::failed(set, &error), style);
+            report::document(&HistoryDocument::failed(known.set, &error), &known.place, style);
             return Err(error);
         }
         found => found?,
@@ -31,24 +31,28 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
             style,
         );
     }
-    report::data(&document, style, report::history_table, |document| {
-        vec![document.reference()]
-    });
+    report::data(
+        &document,
+        &known.place,
+        style,
+        report::history_table,
+        |document| vec![document.reference()],
+    );
     Ok(Exit::Done)
 }
 
-/// Reads the history; `known` gets what is known of the set, in case of an error later.
+/// Reads the history; `known` gets what is known, in case of an error later.
 async fn history(
     reference: &SetReference,
     shared: &GlobalFlags,
-    known: &mut SetDocument,
+    known: &mut Known,
 ) -> Result<HistoryDocument, Error> {
     let ExistingSet { parent, .. } = existing_set(reference, shared, known).await?;
     if let Reading::Parent(record) = &parent.reading {
-        known.tooling = Some(record.tooling.to_string());
+        known.set.tooling = Some(record.tooling.to_string());
     }
     Ok(HistoryDocument::new(
-        known.clone(),
+        known.set.clone(),
         history::read(&parent.annotations),
     ))
 }

@@ -6,7 +6,7 @@ use crate::cli::{GlobalFlags, List};
 use crate::error::{Error, Exit};
 use crate::read;
 use crate::read::inspect::FoundSet;
-use crate::report::{self, ListDocument, SetListing, Style};
+use crate::report::{self, ListDocument, Place, SetListing, Style};
 use crate::session::connect;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings;
@@ -15,18 +15,21 @@ use crate::verify::doubts;
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
-    let listed = unless_stopped(&listen(), list(arguments, shared, style)).await;
+    let mut place = Place::default();
+    let listed = unless_stopped(&listen(), list(arguments, shared, style, &mut place)).await;
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {
-        report::document(&ListDocument::failed(error), style);
+        report::document(&ListDocument::failed(error), &place, style);
     }
     listed.map(|()| Exit::Done)
 }
 
-async fn list(arguments: &List, shared: &GlobalFlags, style: Style) -> Result<(), Error> {
-    let mut cluster =
-        connect::discover(connect::connect(shared).await?, connect::unlimited_waits(style)).await?;
+/// Prints the sets; `place` gets the cluster, in case of an error later.
+async fn list(arguments: &List, shared: &GlobalFlags, style: Style, place: &mut Place) -> Result<(), Error> {
+    let connection = connect::connect(shared).await?;
+    *place = connect::place(&connection);
+    let mut cluster = connect::discover(connection, connect::unlimited_waits(style)).await?;
     let mut warnings = Vec::new();
     let kinds = read::parent_kinds(&cluster, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
@@ -62,7 +65,7 @@ async fn list(arguments: &List, shared: &GlobalFlags, style: Style) -> Result<()
         report::warning(warning, style);
     }
     if document.sets.is_empty() {
-        let place = namespace.map_or_else(String::new, |namespace| {
+        let searched = namespace.map_or_else(String::new, |namespace| {
             format!(" in namespace {namespace}; use -A for all namespaces")
         });
         let found = if are_all_seen {
@@ -70,9 +73,9 @@ async fn list(arguments: &List, shared: &GlobalFlags, style: Style) -> Result<()
         } else {
             "no sets found among those that you can list"
         };
-        report::note(&format!("{found}{place}"), style);
+        report::note(&format!("{found}{searched}"), style);
     }
-    report::data(&document, style, report::list_text, |document| {
+    report::data(&document, place, style, report::list_text, |document| {
         document.sets.iter().map(SetListing::reference).collect()
     });
     Ok(())

@@ -12,8 +12,8 @@ use crate::error::{Error, Exit};
 use crate::model::live::Live;
 use crate::read::inspect::FoundSet;
 use crate::read::{MemberState, find_whole_members};
-use crate::report::{self, SetDocument, ViewDocument};
-use crate::session::existing_set::{ExistingSet, existing_set};
+use crate::report::{self, ViewDocument};
+use crate::session::existing_set::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 use crate::verify::doubts;
@@ -22,12 +22,12 @@ use crate::verify::doubts;
 pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
-    let mut set = SetDocument::named(&reference.name);
+    let mut known = Known::named(&reference.name);
     let rules = settings::status_rules(&arguments.status)?;
-    let viewed = unless_stopped(&listen(), view(&reference, shared, &rules, &mut set)).await;
+    let viewed = unless_stopped(&listen(), view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&ViewDocument::failed(set, &error), style);
+            report::document(&ViewDocument::failed(known.set, &error), &known.place, style);
             return Err(error);
         }
         viewed => viewed?,
@@ -36,16 +36,22 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
         report::warning(warning, style);
     }
     let document = document.as_loud_as(style);
-    report::data(&document, style, report::view_text, ViewDocument::member_names);
+    report::data(
+        &document,
+        &known.place,
+        style,
+        report::view_text,
+        ViewDocument::member_names,
+    );
     Ok(Exit::Done)
 }
 
-/// Reads the set; `known` gets what is known of it, in case of an error later.
+/// Reads the set; `known` gets what is known, in case of an error later.
 async fn view(
     reference: &SetReference,
     shared: &GlobalFlags,
     rules: &StatusRules,
-    known: &mut SetDocument,
+    known: &mut Known,
 ) -> Result<ViewDocument, Error> {
     let ExistingSet {
         mut cluster,

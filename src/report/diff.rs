@@ -14,8 +14,8 @@ use super::place::{header, title};
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
-    API_VERSION, Colors, Format, Loudness, Place, Reporter, RunEnd, Style, human, object_name, plan_screen,
-    print, print_message, text,
+    Colors, Format, Loudness, Place, Reporter, RunEnd, Style, human, object_name, plan_screen, print,
+    print_message, text,
 };
 use crate::compare::diff::{Change, Difference, OwnershipChange};
 use crate::error::Error;
@@ -209,7 +209,6 @@ impl Comparison {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DiffDocument<'a> {
-    api_version: &'static str,
     kind: &'static str,
     command: Operation,
     dry_run: &'static str,
@@ -299,7 +298,7 @@ impl Reporter {
             let page = markdown::of_diff((&set, place), found, end, warnings, self.style.max_bytes);
             print_document(&page);
         }
-        super::document(&self.diff_document(set, found, error, cost), self.style);
+        super::document(&self.diff_document(set, found, error, cost), place, self.style);
     }
 
     fn diff_document<'a>(
@@ -311,7 +310,6 @@ impl Reporter {
     ) -> DiffDocument<'a> {
         let summary = found.summary();
         DiffDocument {
-            api_version: API_VERSION,
             kind: "Report",
             command: Operation::Diff,
             dry_run: "server",

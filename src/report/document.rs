@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{API_VERSION, RunEnd};
+use super::RunEnd;
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::model::message::Message;
@@ -83,7 +83,6 @@ pub struct Collected {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<'a> {
-    api_version: &'static str,
     kind: &'static str,
     command: Operation,
     dry_run: &'static str,
@@ -164,7 +163,6 @@ impl<'a> Report<'a> {
         let actions = operation.actions();
         let count = |action| results.iter().filter(|outcome| outcome.action == action).count();
         Self {
-            api_version: API_VERSION,
             kind: "Report",
             command: *operation,
             dry_run: match dry_run {

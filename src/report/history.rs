@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::columns::{columns, fitting_columns};
 use super::document::ErrorDocument;
 use super::set_summary::{UNKNOWN, reference};
-use super::{API_VERSION, SetDocument, Width};
+use super::{SetDocument, Width};
 use crate::error::Error;
 use crate::model::history::PastRun;
 
@@ -13,7 +13,6 @@ use crate::model::history::PastRun;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryDocument {
-    api_version: &'static str,
     set: SetDocument,
     /// The runs, the latest first.
     pub runs: Vec<RunDocument>,
@@ -66,7 +65,6 @@ impl HistoryDocument {
     /// The document of these runs of the set.
     pub fn new(set: SetDocument, runs: Vec<PastRun>) -> Self {
         Self {
-            api_version: API_VERSION,
             set,
             runs: runs.into_iter().map(RunDocument::from).collect(),
             error: None,

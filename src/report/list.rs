@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
+use super::Width;
 use super::columns::{columns, fitting_columns};
 use super::document::ErrorDocument;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
-use super::{API_VERSION, Width};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
 use crate::read::inspect::{FoundSet, Visibility};
@@ -14,7 +14,6 @@ use crate::read::inspect::{FoundSet, Visibility};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListDocument {
-    api_version: &'static str,
     /// The sets, by namespace and name.
     pub sets: Vec<SetListing>,
     /// What is wrong with sets, and failed reads.
@@ -38,7 +37,6 @@ impl ListDocument {
     /// The document of these sets.
     pub fn new(sets: Vec<SetListing>, warnings: Vec<String>) -> Self {
         Self {
-            api_version: API_VERSION,
             sets,
             warnings,
             error: None,

@@ -8,6 +8,7 @@ mod columns;
 mod conflicts;
 mod diff;
 mod document;
+mod envelope;
 mod external;
 mod hints;
 mod history;
@@ -36,6 +37,7 @@ use serde_json::{Value, json};
 
 pub use diff::{Comparison, DiffLayout, DiffSummary, Differences, RecordChange, RecordDocument};
 pub use document::{Cost, Report, SetDocument};
+use envelope::Envelope;
 pub use external::show as show_externally;
 pub use external::{ExternalDiff, ExternalVerdict};
 pub use history::HistoryDocument;
@@ -54,9 +56,6 @@ use crate::error::Error;
 use crate::event::Resume;
 use crate::model::identity::GroupVersionKind;
 use crate::verify::Finding;
-
-/// `apiVersion` of all documents.
-pub const API_VERSION: &str = "kubectl-applyset/v1";
 
 /// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,11 +119,11 @@ pub fn findings_below(document: &VerifyDocument, style: Style) {
 }
 
 /// Prints the findings of `verify`, with their hints.
-pub fn findings(document: &VerifyDocument, style: Style) {
+pub fn findings(document: &VerifyDocument, place: &Place, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => verify::lines(document).iter().for_each(|line| print(line)),
         Format::Names => document.object_names().iter().for_each(|name| print(name)),
-        Format::Json | Format::Yaml | Format::Markdown => self::document(document, style),
+        Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
     }
     document.print_summary(style);
 }
@@ -132,6 +131,7 @@ pub fn findings(document: &VerifyDocument, style: Style) {
 /// Prints data in the chosen format; `lines` makes the text for people.
 pub fn data<T: Serialize>(
     document: &T,
+    place: &Place,
     style: Style,
     lines: impl FnOnce(&T, Width) -> Vec<String>,
     names: impl FnOnce(&T) -> Vec<String>,
@@ -144,15 +144,16 @@ pub fn data<T: Serialize>(
         Format::Lines => lines(document, width).iter().for_each(|line| print(line)),
         Format::Wide => lines(document, Width::Wide).iter().for_each(|line| print(line)),
         Format::Names => names(document).iter().for_each(|name| print(name)),
-        Format::Json | Format::Yaml | Format::Markdown => self::document(document, style),
+        Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
     }
 }
 
-/// Prints a document if one was requested.
-pub fn document<T: Serialize>(document: &T, style: Style) {
+/// Prints a document if one was requested, with the cluster that it is about.
+pub fn document<T: Serialize>(document: &T, place: &Place, style: Style) {
+    let document = Envelope::new(document, place);
     match style.format {
-        Format::Json => print_document(&output::json(document)),
-        Format::Yaml => print_document(&output::yaml(document)),
+        Format::Json => print_document(&output::json(&document)),
+        Format::Yaml => print_document(&output::yaml(&document)),
         Format::Lines | Format::Wide | Format::Names | Format::Markdown => {}
     }
 }

@@ -3,14 +3,17 @@
 use super::SetDocument;
 use super::paint::{Color, Line, fitted};
 use super::set_summary::reference;
+use crate::cluster::identity::ClusterUid;
 
 /// The cluster that a run works on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The kubeconfig's context, if there is one.
     pub context: Option<String>,
-    /// The URL of the server.
+    /// The URL of the server, without credentials; empty if it is unknown.
     pub server: String,
+    /// The UID of the cluster; only documents need it.
+    pub uid: ClusterUid,
 }
 
 /// `secret/shop in platform`
@@ -61,6 +64,7 @@ mod tests {
         let place = Place {
             context: Some("prod-eu".to_owned()),
             server: "https://10.0.0.1:6443/".to_owned(),
+            ..Place::default()
         };
         let text = |columns| header(&title(&set), &place, columns).text(Colors::Off);
         assert_eq!(

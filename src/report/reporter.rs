@@ -293,7 +293,7 @@ impl Reporter {
             ));
         }
         let report = Report::new(set, &self.collected, error, completeness, cost);
-        document(&report, self.style);
+        document(&report, place, self.style);
     }
 
     fn print_summary(&self, completeness: RunEnd, cost: Cost) {

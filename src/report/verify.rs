@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::document::{Cost, ErrorDocument};
-use super::{API_VERSION, SetListing, Style, hint, human};
+use super::{SetListing, Style, hint, human};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
 use crate::model::settings::DryRun;
@@ -16,7 +16,6 @@ use crate::verify::{Finding, FixStatus, Rule, Severity};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifyDocument {
-    api_version: &'static str,
     /// The sets that were checked, as in the document of `list`.
     pub sets: Vec<SetListing>,
     findings: Vec<FindingDocument>,
@@ -71,7 +70,6 @@ impl VerifyDocument {
             findings.iter().filter(is_left).count()
         };
         Self {
-            api_version: API_VERSION,
             sets,
             summary: Counts {
                 errors: count(Severity::Error),

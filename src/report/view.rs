@@ -9,7 +9,7 @@ use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
-use super::{API_VERSION, Loudness, SetDocument, Style};
+use super::{Loudness, SetDocument, Style};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
@@ -22,7 +22,6 @@ use crate::read::inspect::{FoundSet, Visibility};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewDocument {
-    api_version: &'static str,
     #[serde(flatten)]
     summary: SetSummary,
     /// Null if none could be listed.
@@ -78,7 +77,6 @@ impl ViewDocument {
         let member = |live: &Live| MemberDocument::new(live, states.get(&live.uid));
         let members = || set.members.iter().map(member).collect();
         Self {
-            api_version: API_VERSION,
             summary: SetSummary::new(set, discovery),
             members: (sight != Visibility::Nothing).then(members),
             warnings,
@@ -100,7 +98,6 @@ impl ViewDocument {
     /// The document of an error.
     pub fn failed(set: SetDocument, error: &Error) -> Self {
         Self {
-            api_version: API_VERSION,
             summary: SetSummary {
                 set,
                 group_kinds: None,

@@ -1,20 +1,26 @@
 //! Connects to the cluster and discovers what it serves.
 
-use futures_util::future::join;
+use futures_util::future::{join, try_join};
 
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::{Connection, ConnectionOptions, Login};
 use crate::cluster::discovery;
+use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::read::{Cluster, KindWaits};
-use crate::report::{self, Place, Style};
+use crate::report::{self, Format, Place, Style};
 use crate::settings;
 
-/// Sets the connection up; nothing is sent yet.
+/// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
+/// `-o yaml` name the cluster by its UID, so no other format asks for it.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
-    connect_for(shared, Login::Attended).await
+    let needs_uid = matches!(settings::style(shared).format, Format::Json | Format::Yaml);
+    Ok(Connection {
+        uid: needs_uid.then(ClusterUid::default),
+        ..connect_for(shared, Login::Attended).await?
+    })
 }
 
 /// Sets the connection up for a command that may be unable to ask the user to log in.
@@ -53,11 +59,12 @@ async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Resul
     Ok(connection)
 }
 
-/// The cluster of a connection, for people.
+/// The cluster of a connection, for people and for documents.
 pub fn place(connection: &Connection) -> Place {
     Place {
         context: connection.context.clone(),
         server: connection.endpoint.address.clone(),
+        uid: connection.uid.clone().unwrap_or_default(),
     }
 }
 
@@ -66,10 +73,19 @@ pub fn unlimited_waits(style: Style) -> KindWaits {
     KindWaits::new(None, move |text| report::note(text, style))
 }
 
-/// Asks the server what it serves.
+/// Asks the server what it serves, and at the same time for the cluster's UID if the connection needs it.
 pub async fn discover(connection: Connection, kind_waits: KindWaits) -> Result<Cluster, Error> {
+    let server = &connection.server;
+    let identify = async {
+        if let Some(uid) = &connection.uid {
+            uid.ask(server).await;
+        }
+        Ok(())
+    };
+    // A server without discovery is not waited for.
+    let (discovery, ()) = try_join(discovery::fetch(server), identify).await?;
     Ok(Cluster {
-        discovery: discovery::fetch(&connection.server).await?,
+        discovery,
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
@@ -96,4 +112,75 @@ pub async fn discover_with(
     let manifests = divide(manifests);
     cluster.add_definitions(&manifests.applied).await?;
     Ok((cluster, manifests))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::sync::Barrier;
+
+    use super::*;
+    use crate::cluster::apiserver::ApiServer;
+    use crate::cluster::connection::Endpoint;
+
+    /// Discovers with a server that answers once so many requests have arrived, and returns their paths.
+    async fn paths_at_once(count: usize, uid: Option<ClusterUid>) -> BTreeSet<String> {
+        let paths = Arc::new(Mutex::new(BTreeSet::new()));
+        let seen = Arc::clone(&paths);
+        let barrier = Arc::new(Barrier::new(count));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let list = |group: &str| {
+                let versions = json!([{"version": "v1", "resources": []}]);
+                let group = json!({"metadata": {"name": group}, "versions": versions});
+                json!({"kind": "APIGroupDiscoveryList", "items": [group]})
+            };
+            let body = match path.as_str() {
+                "/api" => list(""),
+                "/apis" => list("apps"),
+                _ => json!({"metadata": {"uid": "1c2a"}}),
+            };
+            seen.lock().expect("no panic").insert(path);
+            let barrier = Arc::clone(&barrier);
+            async move {
+                barrier.wait().await;
+                Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes())))
+            }
+        });
+        let address = "https://example.com".to_owned();
+        let client = kube::Client::new(service, "default");
+        let connection = Connection {
+            server: ApiServer::new(client, &address, Duration::from_secs(10)),
+            namespace: "default".to_owned(),
+            endpoint: Endpoint {
+                address,
+                authorities: Vec::new(),
+            },
+            context: None,
+            uid,
+        };
+        assert!(discover(connection, KindWaits::none()).await.is_ok());
+        paths.lock().expect("no panic").clone()
+    }
+
+    #[tokio::test]
+    async fn the_uid_is_asked_for_beside_discovery_if_it_is_needed() {
+        let roots = ["/api", "/apis"];
+        assert_eq!(
+            paths_at_once(2, None).await,
+            roots.map(str::to_owned).into_iter().collect()
+        );
+        let uid = ClusterUid::default();
+        let paths = paths_at_once(3, Some(uid.clone())).await;
+        assert_eq!(uid.get(), Some("1c2a"));
+        assert!(paths.contains("/api/v1/namespaces/kube-system"), "{paths:?}");
+    }
 }

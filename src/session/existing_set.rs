@@ -7,7 +7,7 @@ use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::read::{Cluster, ParentError, named_set};
-use crate::report::SetDocument;
+use crate::report::{Place, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
 
@@ -21,20 +21,41 @@ pub struct ExistingSet {
     pub parent: ParentObject,
 }
 
-/// Connects, and reads the parent of the set. `known` gets what is known of the set, in case of an error
+/// What is known of a set and its cluster, for the document.
+#[derive(Debug)]
+pub struct Known {
+    /// The set.
+    pub set: SetDocument,
+    /// The cluster, once there is a connection.
+    pub place: Place,
+}
+
+impl Known {
+    /// Knows only the name of the set.
+    pub fn named(name: &str) -> Self {
+        Self {
+            set: SetDocument::named(name),
+            place: Place::default(),
+        }
+    }
+}
+
+/// Connects, and reads the parent of the set. `known` gets what is known, in case of an error
 /// later.
 ///
 /// The error is [`ParentError::NoSuchSet`] if there is no parent, or one without a record.
 pub async fn existing_set(
     reference: &SetReference,
     shared: &GlobalFlags,
-    known: &mut SetDocument,
+    known: &mut Known,
 ) -> Result<ExistingSet, Error> {
     let kind_waits = connect::unlimited_waits(settings::style(shared));
-    let mut cluster = connect::discover(connect::connect(shared).await?, kind_waits).await?;
+    let connection = connect::connect(shared).await?;
+    known.place = connect::place(&connection);
+    let mut cluster = connect::discover(connection, kind_waits).await?;
     let named = named_set(&mut cluster, reference, Tooling::ours(), &[]).await?;
     // Only the parent shows which tool manages the set.
-    *known = SetDocument {
+    known.set = SetDocument {
         tooling: None,
         ..SetDocument::from(&named.set)
     };

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod changed_while_waiting;
+mod clusters;
 mod completion;
 mod concurrency;
 mod connections;

@@ -108,11 +108,11 @@ fn assert_cost(sent: &[Sent], expected: Cost<'_>) {
     );
 }
 
-/// What a command on the set sends until it ends with success.
+/// What a command on the set sends until it ends with success. A document would cost one request more.
 fn sent_by(set: &Set, command: &str, arguments: &[&str]) -> Vec<Sent> {
     let proxy = Proxy::transparent();
-    set.invoke_by(Program::with_kubeconfig(&proxy.kubeconfig()), command, arguments)
-        .expect(0);
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    set.invocation(program, command, arguments).run().expect(0);
     proxy.sent()
 }
 

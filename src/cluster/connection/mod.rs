@@ -27,6 +27,7 @@ use self::kubeconfig::{Chosen, Names};
 pub use self::kuberc::{Denial, KubercError};
 use self::resolve::Resolved;
 use crate::cluster::apiserver::{ApiServer, Credential};
+use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
 
 /// Settings of the connection; `None` leaves a setting to the kubeconfig.
@@ -118,6 +119,8 @@ pub struct Connection {
     pub endpoint: Endpoint,
     /// The kubeconfig's context; `None` without one.
     pub context: Option<String>,
+    /// The UID of the cluster, to be asked for beside discovery; `None` if nothing needs it.
+    pub uid: Option<ClusterUid>,
 }
 
 /// What a kubeconfig, flags and the environment come to.
@@ -166,6 +169,7 @@ impl ConnectionOptions {
             namespace,
             endpoint,
             context,
+            uid: None,
         })
     }
 

@@ -56,15 +56,18 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     }
     let has_looked = !verifying.looked.listings.is_empty();
     let document = verifying.document(outcome.as_ref().err());
+    let place = &verifying.asking.place;
     for warning in &document.warnings {
         report::warning(warning, style);
     }
     match &outcome {
         Err(Error::NotConfirmed(_)) if verifying.are_printed => report::findings_below(&document, style),
-        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed(_)) => report::findings(&document, style),
-        Err(Error::Interrupted) if has_looked => report::findings(&document, style),
+        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed(_)) => {
+            report::findings(&document, place, style);
+        }
+        Err(Error::Interrupted) if has_looked => report::findings(&document, place, style),
         // Nothing was read, so there are no findings to count.
-        Err(_) => report::document(&document, style),
+        Err(_) => report::document(&document, place, style),
     }
     outcome?;
     Ok(if document.has_something_left() {
