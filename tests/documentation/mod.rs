@@ -26,7 +26,7 @@ use output::is_alike;
 use page::{Page, Step};
 use shell::Shell;
 
-use crate::support::jq;
+use crate::support::{OwnControlPlane, admin_kubeconfig, jq};
 
 macro_rules! pages {
     ($($test:ident: $path:literal),+ $(,)?) => {
@@ -71,6 +71,7 @@ pages! {
     recreate: "docs/guides/recreate.md",
     rename: "docs/guides/rename-and-split.md",
     saved_plan: "docs/guides/saved-plan.md",
+    several_clusters: "docs/guides/several-clusters.md",
     undo: "docs/guides/undo.md",
     verify: "docs/guides/verify.md",
     wait: "docs/guides/wait.md",
@@ -190,6 +191,14 @@ fn run(path: &str) {
         return;
     }
     let mut shell = Shell::start(control_plane(), page.uses_jq().then(jq));
+    let _second = (path == "docs/guides/several-clusters.md").then(|| {
+        let second = OwnControlPlane::start();
+        shell.use_contexts(&[
+            ("test", control_plane().admin_kubeconfig()),
+            ("production", admin_kubeconfig()),
+        ]);
+        second
+    });
     let mut differences = String::new();
     let mut wrong_codes = String::new();
     for step in page.steps() {

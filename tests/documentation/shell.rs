@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use controlplane::ControlPlane;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Ends the output of each command.
@@ -55,6 +56,26 @@ impl Shell {
             output,
             directory,
         }
+    }
+
+    /// Uses a kubeconfig with these contexts, each by its name and a kubeconfig of the cluster.
+    pub(super) fn use_contexts(&mut self, contexts: &[(&str, &Path)]) {
+        let mut config = json!({"apiVersion": "v1", "kind": "Config"});
+        for part in ["clusters", "users", "contexts"] {
+            let entries = contexts.iter().map(|(name, file)| {
+                let text = fs::read_to_string(file).expect("a kubeconfig");
+                let single: Value = serde_saphyr::from_str(&text).expect("YAML");
+                let mut entry = single[part][0].clone();
+                entry["name"] = json!(name);
+                if part == "contexts" {
+                    entry["context"] = json!({"cluster": name, "user": name});
+                }
+                entry
+            });
+            config[part] = entries.collect();
+        }
+        self.write_file("kubeconfig", &config.to_string());
+        self.run("export KUBECONFIG=\"$PWD/kubeconfig\"");
     }
 
     /// Writes a file of the page.

@@ -65,10 +65,16 @@ fn workflows_pass_actionlint() {
     let files = Files::new()
         .with(".git/HEAD", "ref: refs/heads/main\n")
         .with("action.yml", &read(&checkout("action.yml")));
-    let workflow = file_of_page(PAGE, "applyset.yml");
     let own = "kubectl-applyset/kubectl-applyset@0000000000000000000000000000000000000000";
-    assert!(workflow.contains(own), "{workflow}");
-    let mut files = files.with(".github/workflows/page.yml", &workflow.replace(own, "./"));
+    let pages = [
+        (PAGE, "applyset.yml"),
+        ("docs/guides/several-clusters.md", "clusters.yml"),
+    ];
+    let mut files = pages.into_iter().fold(files, |files, (page, name)| {
+        let workflow = file_of_page(page, name);
+        assert!(workflow.contains(own), "{workflow}");
+        files.with(&format!(".github/workflows/{name}"), &workflow.replace(own, "./"))
+    });
     for file in fs::read_dir(checkout(".github/workflows")).expect("workflows") {
         let path = file.expect("a file").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
