@@ -47,6 +47,9 @@ Examples:
   kubectl applyset diff web -n shop -f manifests/ --out plan.json
   kubectl applyset apply --plan plan.json
 
+  # Find what others have changed since that plan was applied
+  kubectl applyset diff --plan plan.json --exit-code-on=drift
+
   # Compare with another program
   KUBECTL_EXTERNAL_DIFF='diff -y' kubectl applyset diff web -n shop -f manifests";
 

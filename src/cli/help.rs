@@ -53,7 +53,8 @@ const USAGES: [(&str, &str); 14] = [
     ),
     (
         "diff",
-        "kubectl applyset diff SET -n NAMESPACE (-f FILE | -k DIR) [flags]",
+        "kubectl applyset diff SET -n NAMESPACE (-f FILE | -k DIR) [flags]\n       \
+         kubectl applyset diff --plan FILE [flags]",
     ),
     ("delete", "kubectl applyset delete SET -n NAMESPACE [flags]"),
     ("list", "kubectl applyset list [-n NAMESPACE | -A] [flags]"),

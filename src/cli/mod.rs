@@ -14,7 +14,8 @@ mod spellings;
 mod tips;
 
 pub use apply::{
-    Apply, Diff, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode,
+    Apply, Diff, DifferenceMode, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode,
+    ValidateMode,
 };
 pub use arguments::{
     DryRunFlag, DryRunMode, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
+use crate::compare::drift;
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, Prediction, WaveEvent};
@@ -16,12 +17,13 @@ use crate::model::message::Message;
 use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
+use crate::plan::saved::SavedPlan;
 use crate::report::{
-    self, Comparison, Cost, DiffLayout, DiffSummary, Differences, ExternalVerdict, Format, RecordChange,
-    RecordDocument, RunEnd, SetDocument,
+    self, Cause, Comparison, Cost, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict,
+    Format, RecordChange, RecordDocument, RunEnd, SetDocument,
 };
 use crate::session;
-use crate::session::prepare::{self, Input, Prepared, saved_plan};
+use crate::session::prepare::{self, Input, Prepared, compared_plan, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::run::Run;
 use crate::settings::{self, DiffOptions, Layout};
@@ -44,7 +46,11 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
 }
 
 async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let options = DiffOptions::new(arguments, shared)?;
+    let plan = arguments.plan.as_deref().map(saved_plan::read).transpose()?;
+    let options = match &plan {
+        Some(plan) => DiffOptions::of_plan(plan, arguments, shared)?,
+        None => DiffOptions::new(arguments, shared)?,
+    };
     let style = settings::style_with(shared, &arguments.markdown);
     let mut run = Run::begin(
         Operation::Diff,
@@ -56,7 +62,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let mut found = Differences::default();
     let interrupt = run.interrupt.clone();
     let outcome = tokio::select! {
-        outcome = compare(&mut run, shared, &options, &mut found) => outcome,
+        outcome = compare(&mut run, shared, &options, plan.as_ref(), &mut found) => outcome,
         () = interrupt.requested() => Ok(Exit::Interrupted),
     };
     let outcome = match (outcome, &options.external) {
@@ -72,7 +78,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             for line in found.ownership_lines() {
                 report::note(&line, style);
             }
-            external_exit(verdict, &found)
+            external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
         }
         (outcome, _) => {
             print(&mut run, &found, options.layout, outcome.as_ref().err());
@@ -139,12 +145,17 @@ async fn compare(
     run: &mut Run,
     shared: &GlobalFlags,
     options: &DiffOptions,
+    plan: Option<&SavedPlan>,
     found: &mut Differences,
 ) -> Result<Exit, Error> {
     let salt = options.out.as_ref().map(|_| saved_plan::salt()).transpose()?;
-    let input = salt.clone().map_or(Input::Sources, Input::Kept);
-    let connection = run.connect(shared).await?;
-    let prepared = prepare::to_show(run, connection, &options.apply, input).await?;
+    let prepared = if let Some(plan) = plan {
+        compared_plan::prepare(run, shared, &options.apply, plan).await?
+    } else {
+        let input = salt.clone().map_or(Input::Sources, Input::Kept);
+        let connection = run.connect(shared).await?;
+        prepare::to_show(run, connection, &options.apply, input).await?
+    };
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
     let times = prepared.plan.apply_times(&prepared.desired).into_iter();
@@ -182,7 +193,7 @@ async fn compare(
         .await?;
         to_save = Some((file, plan));
     }
-    found.objects = comparisons(&prepared, predictions);
+    found.objects = comparisons(&prepared, predictions, plan);
     warn_of_failures(run, found, &prepared);
     if ending == Ending::Interrupted {
         return Ok(Exit::Interrupted);
@@ -193,11 +204,23 @@ async fn compare(
     if let Some((file, plan)) = to_save {
         saved_plan::write(file, &plan, found)?;
     }
-    Ok(if found.are_none() {
+    if options.counts(DifferenceKind::Drift) {
+        run.note(found.objects.iter().filter_map(Comparison::drift_line).collect());
+    }
+    let exit = if found.are_none() {
         Exit::Done
     } else {
         Exit::Failed
-    })
+    };
+    Ok(exit_code(exit, options, found))
+}
+
+/// Returns the exit code for the differences that `--exit-code-on` names.
+fn exit_code(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
+    match &options.counted {
+        Some(kinds) if exit == Exit::Failed && !found.have_any_of(kinds) => Exit::Done,
+        _ => exit,
+    }
 }
 
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
@@ -239,7 +262,11 @@ fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
 }
 
 /// Returns all objects with their predicted states, by the names of their files.
-fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Comparison> {
+fn comparisons(
+    prepared: &Prepared,
+    predictions: Vec<Prediction>,
+    plan: Option<&SavedPlan>,
+) -> Vec<Comparison> {
     let resources: BTreeMap<&ObjectKey, _> = prepared
         .state
         .observed
@@ -272,6 +299,10 @@ fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Compari
             let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
             comparisons.push(Comparison {
                 ownership: ownership(&outcome, &difference, live.as_ref(), predicted.as_ref()),
+                cause: match plan {
+                    Some(_) => Cause::SamePlan,
+                    None => cause(&outcome, live.as_ref(), predicted.as_ref(), prepared),
+                },
                 difference,
                 outcome,
             });
@@ -284,6 +315,7 @@ fn comparisons(prepared: &Prepared, predictions: Vec<Prediction>) -> Vec<Compari
                 difference: Difference::new(resource, key, None, None),
                 outcome: ObjectOutcome::failed(Subject::new(key, resource, None), refusal.to_string()),
                 ownership: None,
+                cause: Cause::Unknown,
             });
         }
     }
@@ -302,6 +334,28 @@ fn ownership(
     live.zip(predicted)
         .filter(|_| is_all)
         .map(|(live, predicted)| OwnershipChange::new(live, predicted))
+}
+
+/// Returns what the managed fields of an object show about the cause of its difference.
+fn cause(
+    outcome: &ObjectOutcome,
+    live: Option<&Value>,
+    predicted: Option<&Value>,
+    prepared: &Prepared,
+) -> Cause {
+    let (Some(live), Some(predicted)) = (live, predicted) else {
+        return Cause::Unknown;
+    };
+    let manager = &prepared.writing.field_manager;
+    let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
+    let conflicts = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
+    let mut taken = drift::taken_fields(live, predicted, manager);
+    taken.extend(drift::taken_in_conflict(live, conflicts, manager));
+    if taken.is_empty() {
+        Cause::Unknown
+    } else {
+        Cause::Taken(taken)
+    }
 }
 
 /// Returns the live parent, if it has a manifest.

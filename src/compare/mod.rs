@@ -3,6 +3,7 @@
 
 pub mod changes;
 pub mod diff;
+pub mod drift;
 pub mod ignore;
 pub mod ownership;
 mod rule_file;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::conflicts::FieldConflicts;
+use super::difference_kinds::Cause;
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::{Hints, shared_hints_last};
 use super::markdown::{self, End};
@@ -51,6 +52,8 @@ pub struct Comparison {
     pub difference: Difference,
     /// The change of field ownership, if nothing else of the object changes.
     pub ownership: Option<OwnershipChange>,
+    /// What is known about the cause.
+    pub cause: Cause,
 }
 
 /// The layout of differences for people.

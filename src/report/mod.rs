@@ -7,6 +7,7 @@ mod age;
 mod columns;
 mod conflicts;
 mod diff;
+mod difference_kinds;
 mod document;
 mod envelope;
 mod external;
@@ -36,6 +37,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use diff::{Comparison, DiffLayout, DiffSummary, Differences, RecordChange, RecordDocument};
+pub use difference_kinds::{Cause, DifferenceKind};
 pub use document::{Cost, Report, SetDocument};
 use envelope::Envelope;
 pub use external::show as show_externally;

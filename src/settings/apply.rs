@@ -125,8 +125,27 @@ impl ApplyOptions {
             waiting.patience,
             "the plan was made with --prune-when=ready",
         )?;
+        let options = Self::saved(plan, shared)?;
         Ok(Self {
+            confirm: Confirm::new(apply, &[])?,
+            is_interactive: apply.confirm && is_interactive(),
+            writing: WriteSettings {
+                dry_run: dry_run(&apply.dry_run),
+                webhook_patience: waiting.webhook_patience(),
+                deletion_patience: waiting.deletion_patience(),
+                ..options.writing
+            },
             waiting,
+            status_rules: waiting_rules(apply)?,
+            undo_out: UndoOut::new(apply)?,
+            ..options
+        })
+    }
+
+    /// Reads a saved plan; dry run is off.
+    pub(super) fn saved(plan: &SavedPlan, shared: &GlobalFlags) -> Result<Self, Error> {
+        Ok(Self {
+            waiting: WaitOptions::default(),
             set: SetReference {
                 resource: Some(plan.set.resource.clone()),
                 name: plan.set.name.clone(),
@@ -144,22 +163,22 @@ impl ApplyOptions {
                 Confirmation::Given => TakeOver::Confirmed,
                 Confirmation::Missing => TakeOver::No,
             },
-            confirm: Confirm::new(apply, &[])?,
-            is_interactive: apply.confirm && is_interactive(),
+            confirm: Confirm::Dangers,
+            is_interactive: false,
             writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
-                webhook_patience: waiting.webhook_patience(),
-                deletion_patience: waiting.deletion_patience(),
+                webhook_patience: WaitOptions::default().webhook_patience(),
+                deletion_patience: WaitOptions::default().deletion_patience(),
                 ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
-                    dry_run(&apply.dry_run),
+                    DryRun::None,
                     usize::from(shared.concurrency),
                 )
             },
             ignore: plan.ignore.as_ref().map(Ignore::of_plan).transpose()?,
-            status_rules: waiting_rules(apply)?,
-            undo_out: UndoOut::new(apply)?,
+            status_rules: StatusRules::default(),
+            undo_out: None,
         })
     }
 

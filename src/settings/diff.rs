@@ -1,13 +1,15 @@
 //! Reads the flags and the environment of `diff`.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use super::{ApplyOptions, TakeOver};
-use crate::cli::{Diff, GlobalFlags};
+use crate::cli::{Diff, DifferenceMode, GlobalFlags};
 use crate::error::Error;
-use crate::model::settings::{DryRun, WriteSettings};
-use crate::report::ExternalDiff;
+use crate::model::settings::{Conflicts, DryRun, WriteSettings};
+use crate::plan::saved::SavedPlan;
+use crate::report::{DifferenceKind, ExternalDiff};
 
 /// Options of `diff`, except the shared ones.
 #[derive(Debug)]
@@ -20,6 +22,17 @@ pub struct DiffOptions {
     pub out: Option<PathBuf>,
     /// The program that shows the differences.
     pub external: Option<ExternalDiff>,
+    /// The differences that make the exit code 1; `None` for any.
+    pub counted: Option<BTreeSet<DifferenceKind>>,
+}
+
+fn counted(modes: &[DifferenceMode]) -> Option<BTreeSet<DifferenceKind>> {
+    let kind = |mode: &DifferenceMode| match mode {
+        DifferenceMode::Drift => DifferenceKind::Drift,
+        DifferenceMode::Change => DifferenceKind::Change,
+        DifferenceMode::Prune => DifferenceKind::Prune,
+    };
+    (!modes.is_empty()).then(|| modes.iter().map(kind).collect())
 }
 
 /// The layout of differences for people.
@@ -35,7 +48,30 @@ impl DiffOptions {
     /// Reads the flags of `diff`.
     pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
         let apply = ApplyOptions::planned(&diff.set, &diff.manifests, &diff.planning, shared)?;
-        Ok(Self {
+        Ok(Self::of(apply, diff))
+    }
+
+    /// Reads a saved plan, and the flags that are allowed with one.
+    pub fn of_plan(plan: &SavedPlan, diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
+        let apply = ApplyOptions::saved(plan, shared)?;
+        let apply = ApplyOptions {
+            // Nothing is written, and the values of both sides are to be shown.
+            writing: WriteSettings {
+                conflicts: Conflicts::Forced,
+                ..apply.writing
+            },
+            ..apply
+        };
+        Ok(Self::of(apply, diff))
+    }
+
+    /// Returns whether `--exit-code-on` names this kind.
+    pub fn counts(&self, kind: DifferenceKind) -> bool {
+        self.counted.as_ref().is_some_and(|kinds| kinds.contains(&kind))
+    }
+
+    fn of(apply: ApplyOptions, diff: &Diff) -> Self {
+        Self {
             apply: ApplyOptions {
                 // Nothing is written, so there is nothing to confirm.
                 take_over: match apply.take_over {
@@ -57,6 +93,7 @@ impl DiffOptions {
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")
                 .ok()
                 .and_then(|value| ExternalDiff::parse(&value)),
-        })
+            counted: counted(&diff.exit_code_on),
+        }
     }
 }

@@ -93,6 +93,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub use built_in::is_built_in;
+pub(in crate::compare) use path::readable;
 pub use shape::CrdVersion;
 pub use typing::Typing;
 

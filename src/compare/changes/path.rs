@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// Writes a path as in a manifest: `spec.ports[port=80,protocol=TCP].name`.
-pub(super) fn readable<'k>(path: impl Iterator<Item = &'k str>) -> String {
+pub(in crate::compare) fn readable<'k>(path: impl Iterator<Item = &'k str>) -> String {
     let mut text = String::new();
     for key in path {
         if let Some(name) = key.strip_prefix("f:") {

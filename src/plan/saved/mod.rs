@@ -19,9 +19,9 @@ use serde_json::Value;
 
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
-pub use overtaken::{Drift, Fresh, looked_at, moved, uncompared};
+pub use overtaken::{Drift, Fresh, looked_at, moved, other_cluster, uncompared};
 pub use seal::{Unsealable, discard, read, write};
-pub use secrets::{Alteration, is_lost, restore};
+pub use secrets::{Alteration, compared, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;

@@ -164,7 +164,7 @@ pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<
 /// Returns all drift, each object once. For another cluster, nothing
 /// else is returned.
 pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
-    if let Some(other) = cluster(saved, fresh) {
+    if let Some(other) = other_cluster(saved, fresh.cluster, fresh.namespaces, fresh.parent) {
         return vec![other];
     }
     let mut found = namespaces(saved, fresh);
@@ -224,9 +224,15 @@ fn is_other(then: &Seen, now: &Seen) -> bool {
     is_known && then.resource_version != now.resource_version && then.digest != now.digest
 }
 
-/// One cluster may have several addresses; one UID is in no two clusters.
-fn cluster(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Drift> {
-    let (then, now) = (&saved.cluster, fresh.cluster);
+/// Returns the difference if this is not certainly the cluster of the plan. One cluster may have several
+/// addresses; one UID is in no two clusters.
+pub fn other_cluster(
+    saved: &SavedPlan,
+    now: &SavedCluster,
+    namespaces: &NamespaceUids,
+    parent: Option<&ParentObject>,
+) -> Option<Drift> {
+    let then = &saved.cluster;
     let addresses = || (then.server.clone(), now.server.clone());
     if let (Some(one), Some(other)) = (&then.uid, &now.uid) {
         return (one != other).then(|| {
@@ -236,18 +242,22 @@ fn cluster(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Drift> {
     }
     let is_same_endpoint =
         then.server == now.server && then.certificate_authority == now.certificate_authority;
-    (!is_same_endpoint && !has_anything_in_common(saved, fresh)).then(|| {
+    (!is_same_endpoint && !has_anything_in_common(saved, namespaces, parent)).then(|| {
         let (then, now) = addresses();
         Drift::UnknownCluster { then, now }
     })
 }
 
-fn has_anything_in_common(saved: &SavedPlan, fresh: &Fresh<'_>) -> bool {
+fn has_anything_in_common(
+    saved: &SavedPlan,
+    namespaces: &NamespaceUids,
+    parent: Option<&ParentObject>,
+) -> bool {
     let is_there =
-        |(name, uid): (&String, &Option<String>)| uid.is_some() && fresh.namespaces.get(name) == Some(uid);
+        |(name, uid): (&String, &Option<String>)| uid.is_some() && namespaces.get(name) == Some(uid);
     let uid_of_parent = saved.parent.as_ref().map(|parent| &parent.uid);
     saved.namespaces.iter().any(is_there)
-        || (uid_of_parent.is_some() && uid_of_parent == fresh.parent.map(|parent| &parent.uid))
+        || (uid_of_parent.is_some() && uid_of_parent == parent.map(|parent| &parent.uid))
 }
 
 /// A namespace that cannot be read may be another one, or may not exist.

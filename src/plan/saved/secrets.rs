@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{Salt, SavedManifest, SavedPlan, SavedSource};
@@ -41,7 +43,7 @@ pub(super) fn hide(
     if is_secret(gvk) {
         for pointer in pointers(&object) {
             if let Some(value) = object.pointer_mut(&pointer) {
-                hidden.insert(pointer.clone(), salt.digest(&pointer, value));
+                hidden.insert(pointer.clone(), digest(&pointer, value, salt));
                 *value = json!(HIDDEN);
             }
         }
@@ -92,6 +94,63 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>
     })
 }
 
+/// Returns the manifest of a plan to compare with the live object. A hidden value that the live Secret has,
+/// by its digest, is the live one; each other is a placeholder that differs from it. `None` if it is not
+/// an object.
+pub fn compared(saved: &SavedManifest, live: Option<&Value>, salt: &Salt) -> Option<Manifest> {
+    let mut filled = saved.clone();
+    for (pointer, hidden) in &saved.hidden {
+        let live = live_value(pointer, live);
+        let is_it = |value: &Value| digest(pointer, value, salt) == *hidden;
+        // The server stores null as the empty text.
+        let null = Some(Value::Null).filter(|_| live.as_ref().is_none_or(|live| live == ""));
+        let found = live.iter().chain(&null).find(|value| is_it(value)).cloned();
+        if let Some(value) = filled.object.pointer_mut(pointer) {
+            *value = found.unwrap_or_else(|| placeholder(pointer, live.as_ref()));
+        }
+    }
+    filled.open()
+}
+
+/// Returns what a live Secret has of a value, in the writing of the manifest.
+fn live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
+    let Some(key) = pointer.strip_prefix("/stringData/") else {
+        return live?.pointer(pointer).cloned();
+    };
+    let encoded = live?.pointer(&format!("/data/{key}"))?.as_str()?;
+    String::from_utf8(BASE64.decode(encoded).ok()?)
+        .ok()
+        .map(Value::from)
+}
+
+/// Returns a value that differs from the live one. It is an empty JSON object, since some types of Secrets
+/// are validated.
+fn placeholder(pointer: &str, live: Option<&Value>) -> Value {
+    let written = |text: &str| {
+        if pointer.starts_with("/data/") {
+            json!(BASE64.encode(text))
+        } else {
+            json!(text)
+        }
+    };
+    let first = written("{}");
+    if live == Some(&first) {
+        written("{ }")
+    } else {
+        first
+    }
+}
+
+/// Returns the digest of a hidden value. The server ignores line breaks in base64.
+fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
+    match value.as_str().filter(|text| text.contains(['\n', '\r'])) {
+        Some(text) if pointer.starts_with("/data/") => {
+            salt.digest(pointer, &json!(text.replace(['\n', '\r'], "")))
+        }
+        _ => salt.digest(pointer, value),
+    }
+}
+
 fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
     let (object, hidden) = hide(&manifest.gvk, manifest.object.value(), salt);
     object == saved.object && hidden == saved.hidden
@@ -124,4 +183,101 @@ fn pointers(object: &Value) -> Vec<String> {
 
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_compared_with_the_live_one_by_its_digest() {
+        let salt = Salt::random().expect("random bytes");
+        let gvk = GroupVersionKind::from_api_version("v1", "Secret");
+        let filled = |mut manifest: Value, live: Option<Value>| {
+            manifest["apiVersion"] = json!("v1");
+            manifest["kind"] = json!("Secret");
+            manifest["metadata"] = json!({"name": "login"});
+            let (object, hidden) = hide(&gvk, manifest, &salt);
+            let saved = SavedManifest {
+                source: SavedSource::Elsewhere,
+                line: 1,
+                object,
+                hidden,
+            };
+            compared(&saved, live.as_ref(), &salt)
+                .expect("an object")
+                .object
+                .value()
+        };
+        let table = [
+            // The same value, as it is live.
+            (
+                json!({"data": {"a": "eA=="}}),
+                Some(json!({"data": {"a": "eA=="}})),
+                "/data/a",
+                json!("eA=="),
+            ),
+            (
+                json!({"data": {"a": "e\nA=="}}),
+                Some(json!({"data": {"a": "eA=="}})),
+                "/data/a",
+                json!("eA=="),
+            ),
+            (
+                json!({"stringData": {"a": "x"}}),
+                Some(json!({"data": {"a": "eA=="}})),
+                "/stringData/a",
+                json!("x"),
+            ),
+            (
+                json!({"data": {"a": null}}),
+                Some(json!({"data": {"a": ""}})),
+                "/data/a",
+                Value::Null,
+            ),
+            (
+                json!({"data": {"a/b": "eA=="}}),
+                Some(json!({"data": {"a/b": "eA=="}})),
+                "/data/a~1b",
+                json!("eA=="),
+            ),
+            // Another one.
+            (
+                json!({"data": {"a": "eA=="}}),
+                Some(json!({"data": {"a": "eQ=="}})),
+                "/data/a",
+                json!("e30="),
+            ),
+            (
+                json!({"data": {"a": "eA=="}}),
+                Some(json!({"data": {"a": "e30="}})),
+                "/data/a",
+                json!("eyB9"),
+            ),
+            (
+                json!({"stringData": {"a": "x"}}),
+                Some(json!({"data": {"a": "e30="}})),
+                "/stringData/a",
+                json!("{ }"),
+            ),
+            (
+                json!({"stringData": {"a": "x"}}),
+                Some(json!({"data": {"a": "/w=="}})),
+                "/stringData/a",
+                json!("{}"),
+            ),
+            // None.
+            (
+                json!({"data": {"a": "eA=="}}),
+                Some(json!({})),
+                "/data/a",
+                json!("e30="),
+            ),
+            (json!({"data": {"a": "eA=="}}), None, "/data/a", json!("e30=")),
+        ];
+        for (manifest, live, pointer, expected) in table {
+            let found = filled(manifest.clone(), live.clone());
+            assert_eq!(found.pointer(pointer), Some(&expected), "{manifest} {live:?}");
+        }
+    }
 }

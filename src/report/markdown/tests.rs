@@ -7,9 +7,9 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
-use crate::report::Place;
 use crate::report::diff::{Comparison, Differences};
 use crate::report::document::Collected;
+use crate::report::{Cause, Place};
 
 const DONE: End<'static> = End {
     error: None,
@@ -38,6 +38,7 @@ fn comparison(action: Action, kind: &str, name: &str, states: [Option<Value>; 2]
         difference: Difference::new(&resource, &key(kind, name), live.as_ref(), predicted.as_ref()),
         outcome: outcome(action, kind, name),
         ownership: None,
+        cause: Cause::Unknown,
     }
 }
 

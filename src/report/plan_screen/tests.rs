@@ -5,7 +5,7 @@ use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{ObjectOutcome, Subject};
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
-use crate::report::{Colors, RecordDocument};
+use crate::report::{Cause, Colors, RecordDocument};
 
 fn comparison(
     action: Action,
@@ -26,6 +26,7 @@ fn comparison(
         difference: Difference::new(&resource, &key, live.as_ref(), predicted.as_ref()),
         outcome: ObjectOutcome::new(Subject::new(&key, &resource, None), action),
         ownership: None,
+        cause: Cause::Unknown,
     }
 }
 

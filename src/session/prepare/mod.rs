@@ -1,6 +1,7 @@
 //! Everything that `apply` and `diff` do before the first write: manifests → discovery → cluster
 //! state → plan. Both make the same plan.
 
+pub mod compared_plan;
 pub mod saved_plan;
 pub mod undo;
 pub mod undo_out;
@@ -19,7 +20,7 @@ use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
 use crate::model::settings::WriteSettings;
-use crate::plan::saved::{self, Salt, SavedManifest};
+use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
@@ -65,6 +66,8 @@ pub enum Input {
         /// The namespace of manifests without one.
         namespace: String,
     },
+    /// From a saved plan, to be compared with the cluster. No source is read.
+    Compared(Box<SavedPlan>),
 }
 
 /// The set and the desired objects, before their state is read.
@@ -209,6 +212,14 @@ async fn resolve(
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
             let mut cluster = discover(connection, run.kind_waits()).await?;
+            let manifests = divide(manifests);
+            cluster.add_definitions(&manifests.applied).await?;
+            (cluster, manifests)
+        }
+        Input::Compared(plan) => {
+            connection.namespace.clone_from(&plan.set.namespace);
+            let mut cluster = discover(connection, run.kind_waits()).await?;
+            let manifests = compared_plan::manifests(&cluster, &plan, options.writing.concurrency).await?;
             let manifests = divide(manifests);
             cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)

@@ -140,7 +140,7 @@ pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<
     Ok(SavedCluster::new(endpoint, uid))
 }
 
-fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
+pub(super) fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
     let uid = |(name, state): (&String, &NamespaceState)| (name.clone(), state.uid.clone());
     namespaces.iter().map(uid).collect()
 }

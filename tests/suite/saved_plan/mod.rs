@@ -1,5 +1,6 @@
 //! A saved plan is carried out exactly as it was shown, or not at all.
 
+mod compared;
 mod overtaken;
 mod secrets;
 

@@ -1,0 +1,267 @@
+//! Drift: fields that this set has applied and that another field manager has changed since.
+//!
+//! The server removes a field from our `Apply` entry when another manager changes its value, and gives
+//! it to that manager, whose entry gets the time of the write; the time of ours stays. So a field is
+//! drift if an apply would take it back, with another value, from a manager that has written since.
+//!
+//! Three cases cannot be seen in a live object. A field that another manager removed, and a deleted
+//! object, leave no trace: they look like an addition to the manifest. A field that is new in the
+//! manifest, and that another manager has set after our last apply, looks like drift. Times have a
+//! resolution of one second; a write in the second of our apply counts as later, and so does one
+//! without a time.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Deserializer, Map, Value};
+
+use super::changes::readable;
+use super::ownership::is_apply_of;
+
+/// A field that another manager has changed since the set's last apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenField {
+    /// The field as a manifest has it, such as `spec.replicas`.
+    pub field: String,
+    /// The manager that owns it now.
+    pub manager: String,
+}
+
+/// Returns the fields that an apply by `manager` would take back. `predicted` is the object after it.
+pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<TakenField> {
+    let (Some(ours), Some(after)) = (apply_entry(live, manager), apply_entry(predicted, manager)) else {
+        return Vec::new();
+    };
+    let since = time(ours);
+    let others: Vec<&Value> = entries(live)
+        .iter()
+        .filter(|entry| !is_apply_of(entry, manager) && entry["subresource"] != "status")
+        .filter(|entry| is_since(entry, since))
+        .collect();
+    let mut gained = Vec::new();
+    leaves(&after["fieldsV1"], &mut Vec::new(), &mut gained);
+    let taken = gained.into_iter().filter_map(|path| {
+        if owns(&ours["fieldsV1"], &path) || at(live, &path) == at(predicted, &path) {
+            return None;
+        }
+        let owner = others.iter().find(|entry| owns(&entry["fieldsV1"], &path))?;
+        Some(TakenField {
+            field: readable(path.iter().copied()),
+            manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
+        })
+    });
+    taken.collect()
+}
+
+/// Returns the fields of a conflict that their owners have written since the last apply by `manager`.
+/// Fields and owners are written as the server does in its refusal: `.spec.replicas`, `"kubectl"`.
+pub fn taken_in_conflict<'c>(
+    live: &Value,
+    conflicts: impl IntoIterator<Item = (&'c str, &'c str)>,
+    manager: &str,
+) -> Vec<TakenField> {
+    let Some(since) = apply_entry(live, manager).map(time) else {
+        return Vec::new();
+    };
+    let writers: BTreeSet<&str> = entries(live)
+        .iter()
+        .filter(|entry| !is_apply_of(entry, manager) && entry["subresource"] != "status")
+        .filter(|entry| is_since(entry, since))
+        .filter_map(|entry| entry["manager"].as_str())
+        .collect();
+    let taken = conflicts.into_iter().filter_map(|(field, owner)| {
+        // A subresource may follow the name.
+        let owner: String = Deserializer::from_str(owner).into_iter().next()?.ok()?;
+        writers.contains(owner.as_str()).then(|| TakenField {
+            field: field.trim_start_matches('.').to_owned(),
+            manager: owner,
+        })
+    });
+    taken.collect()
+}
+
+fn entries(object: &Value) -> &[Value] {
+    object["metadata"]["managedFields"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
+}
+
+fn apply_entry<'o>(object: &'o Value, manager: &str) -> Option<&'o Value> {
+    entries(object).iter().find(|entry| is_apply_of(entry, manager))
+}
+
+/// Returns the time of an entry. The server writes RFC 3339 in UTC, so texts compare as times.
+fn time(entry: &Value) -> &str {
+    entry["time"].as_str().unwrap_or_default()
+}
+
+/// Returns whether an entry may have been written since this time. The server writes no time into an entry
+/// that it makes for the subresource `scale`.
+fn is_since(entry: &Value, since: &str) -> bool {
+    entry["time"].is_null() || time(entry) >= since
+}
+
+/// Collects the paths of a field set that have nothing below them.
+fn leaves<'f>(fields: &'f Value, path: &mut Vec<&'f str>, found: &mut Vec<Vec<&'f str>>) {
+    for (key, below) in fields.as_object().into_iter().flatten() {
+        if key == "." {
+            continue;
+        }
+        path.push(key);
+        if below.as_object().is_none_or(Map::is_empty) {
+            found.push(path.clone());
+        } else {
+            leaves(below, path, found);
+        }
+        path.pop();
+    }
+}
+
+/// Returns whether a field set has a path, or a whole value that the path is in.
+fn owns(fields: &Value, path: &[&str]) -> bool {
+    let mut node = fields;
+    for (depth, key) in path.iter().enumerate() {
+        match node.get(key) {
+            Some(below) => node = below,
+            None => return depth > 0 && node.as_object().is_some_and(Map::is_empty),
+        }
+    }
+    true
+}
+
+/// Returns the value at a path of a field set.
+fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(object, |value, key| {
+        if let Some(name) = key.strip_prefix("f:") {
+            return value.get(name);
+        }
+        let (kind, text) = key.split_at_checked(2)?;
+        let wanted: Value = serde_json::from_str(text).ok()?;
+        let items = value.as_array()?;
+        match (kind, &wanted) {
+            ("k:", Value::Object(keys)) => items
+                .iter()
+                .find(|item| keys.iter().all(|(name, value)| item.get(name) == Some(value))),
+            ("v:", _) => items.iter().find(|item| **item == wanted),
+            ("i:", _) => items.get(usize::try_from(wanted.as_u64()?).ok()?),
+            _ => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const THEN: &str = "2026-01-01T00:00:00Z";
+    const BEFORE: &str = "2025-12-31T00:00:00Z";
+    const SINCE: &str = "2026-01-02T00:00:00Z";
+
+    fn entry(manager: &str, operation: &str, time: &str, fields: &Value) -> Value {
+        json!({"manager": manager, "operation": operation, "time": time, "fieldsV1": fields})
+    }
+
+    fn object(data: &Value, entries: &[Value]) -> Value {
+        json!({"metadata": {"managedFields": entries}, "data": data})
+    }
+
+    /// Our entry, with these keys of the data.
+    fn ours(keys: &[&str]) -> Value {
+        entry("us", "Apply", THEN, &fields(keys))
+    }
+
+    fn fields(keys: &[&str]) -> Value {
+        let keys: Map<String, Value> = keys.iter().map(|key| (format!("f:{key}"), json!({}))).collect();
+        json!({"f:data": keys})
+    }
+
+    #[test]
+    fn fields_that_another_manager_has_changed_since_are_drift() {
+        let all = object(&json!({"a": "1", "b": "1"}), &[ours(&["a", "b"])]);
+        let edited = |time: &str| entry("kubectl-edit", "Update", time, &fields(&["b"]));
+        let mut status = edited(SINCE);
+        status["subresource"] = json!("status");
+        let mut scaled = edited(SINCE);
+        scaled["subresource"] = json!("scale");
+        let mut timeless = scaled.clone();
+        timeless["time"] = Value::Null;
+        let b = |live: &str, entries: &[Value]| object(&json!({"a": "1", "b": live}), entries);
+        let table = [
+            ("a change since", b("2", &[ours(&["a"]), edited(SINCE)]), true),
+            ("by a subresource", b("2", &[ours(&["a"]), scaled]), true),
+            ("without a time", b("2", &[ours(&["a"]), timeless]), true),
+            ("in the same second", b("2", &[ours(&["a"]), edited(THEN)]), true),
+            (
+                "under our own name",
+                b(
+                    "2",
+                    &[ours(&["a"]), entry("us", "Update", SINCE, &fields(&["b"]))],
+                ),
+                true,
+            ),
+            (
+                "new in the manifest",
+                b("2", &[ours(&["a"]), edited(BEFORE)]),
+                false,
+            ),
+            ("the same value", b("1", &[ours(&["a"]), edited(SINCE)]), false),
+            ("our own field", b("2", &[ours(&["a", "b"])]), false),
+            ("a status", b("2", &[ours(&["a"]), status]), false),
+            ("a field without an owner", b("2", &[ours(&["a"])]), false),
+            ("not applied by us", b("2", &[edited(SINCE)]), false),
+            (
+                "no trace of a removal",
+                object(&json!({"a": "1"}), &[ours(&["a"])]),
+                false,
+            ),
+        ];
+        for (case, live, is_drift) in table {
+            let found = taken_fields(&live, &all, "us");
+            assert_eq!(!found.is_empty(), is_drift, "{case}");
+            if let Some(taken) = found.first() {
+                assert_eq!(taken.field, "data.b", "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn items_of_lists_are_found_by_their_keys() {
+        let key = r#"k:{"name":"web"}"#;
+        let fields = |more: &Value| json!({"f:spec": {(key): more}});
+        let whole = fields(&json!({".": {}, "f:name": {}, "f:image": {}}));
+        let object = |image: &str, entries: &[Value]| {
+            json!({"metadata": {"managedFields": entries},
+                "spec": [{"name": "other", "image": "x"}, {"name": "web", "image": image}]})
+        };
+        let live = [
+            entry("us", "Apply", THEN, &fields(&json!({".": {}, "f:name": {}}))),
+            entry("kubectl-set", "Update", SINCE, &fields(&json!({"f:image": {}}))),
+        ];
+        let found = taken_fields(
+            &object("2", &live),
+            &object("1", &[entry("us", "Apply", THEN, &whole)]),
+            "us",
+        );
+        let expected = TakenField {
+            field: "spec[name=web].image".to_owned(),
+            manager: "kubectl-set".to_owned(),
+        };
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn a_conflict_is_drift_if_its_owner_has_written_since() {
+        let owner = r#""kubectl" with subresource "scale""#;
+        for (time, is_drift) in [(SINCE, true), (THEN, true), (BEFORE, false)] {
+            let live = object(
+                &json!({}),
+                &[ours(&["a"]), entry("kubectl", "Update", time, &fields(&["b"]))],
+            );
+            let found = taken_in_conflict(&live, [(".data.b", owner)], "us");
+            assert_eq!(!found.is_empty(), is_drift, "{time}");
+        }
+        let strange = object(&json!({}), &[entry("kubectl", "Update", SINCE, &fields(&["b"]))]);
+        assert_eq!(taken_in_conflict(&strange, [(".data.b", owner)], "us"), []);
+    }
+}

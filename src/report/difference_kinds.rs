@@ -1,0 +1,209 @@
+//! The kinds of difference, which `diff --exit-code-on` chooses from.
+
+use std::collections::BTreeSet;
+
+use super::diff::{Comparison, Differences};
+use crate::compare::diff::Difference;
+use crate::compare::drift::TakenField;
+use crate::event::Action;
+use crate::plan::Refusal;
+
+/// One kind of difference. An object may have two: drift is also a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DifferenceKind {
+    /// What others have changed since the set was applied.
+    Drift,
+    /// What an apply would create, change or recreate.
+    Change,
+    /// What an apply would prune.
+    Prune,
+}
+
+/// What is known about the cause of a difference.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// The manifest, or something that left no trace.
+    #[default]
+    Unknown,
+    /// Others have changed these fields since the last apply.
+    Taken(Vec<TakenField>),
+    /// The manifests are those that were applied, so others have caused it.
+    SamePlan,
+}
+
+impl Comparison {
+    /// Returns the kinds of this difference; `None` if an apply would fail for another reason than a
+    /// field conflict, and that is not a kind of difference.
+    fn kinds(&self) -> Option<Vec<DifferenceKind>> {
+        let kinds = match self.outcome.action {
+            Action::Unchanged | Action::Skipped => return Some(Vec::new()),
+            Action::Pruned => return Some(vec![DifferenceKind::Prune]),
+            Action::Failed => {
+                let conflicts = self.outcome.error.iter().flat_map(|error| &error.conflicts);
+                conflicts.take(1).map(|_| DifferenceKind::Change).collect()
+            }
+            _ => vec![DifferenceKind::Change],
+        };
+        let drift = (self.cause != Cause::Unknown).then_some(DifferenceKind::Drift);
+        (!kinds.is_empty()).then(|| kinds.into_iter().chain(drift).collect())
+    }
+
+    /// Returns a line about the fields that others have changed.
+    pub fn drift_line(&self) -> Option<String> {
+        let Cause::Taken(fields) = &self.cause else {
+            return None;
+        };
+        let fields: Vec<String> = fields
+            .iter()
+            .map(|taken| format!("{} by {}", taken.field, taken.manager))
+            .collect();
+        let key = self.outcome.subject.key();
+        Some(format!(
+            "{key} changed since the last apply: {}",
+            fields.join(", ")
+        ))
+    }
+}
+
+impl Differences {
+    /// Returns whether there is a difference of one of these kinds. What would fail or be refused
+    /// always counts: the effect of an apply is not known then.
+    pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
+        let refused: BTreeSet<_> = self.refusals.iter().filter_map(Refusal::object).collect();
+        let parent = self
+            .parent
+            .as_ref()
+            .is_some_and(|parent| !Difference::is_empty(parent));
+        let counts = |object: &Comparison| match object.kinds() {
+            None => true,
+            Some(_) if refused.contains(&object.outcome.subject.key()) => true,
+            Some(found) => found.iter().any(|kind| kinds.contains(kind)),
+        };
+        !self.refusals.is_empty()
+            || !self.failures.is_empty()
+            || parent && kinds.contains(&DifferenceKind::Change)
+            || self.objects.iter().any(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::{ObjectOutcome, Subject};
+    use crate::model::field_conflict::FieldConflict;
+    use crate::model::identity::{GroupKind, ObjectKey};
+    use crate::model::message::Message;
+    use crate::model::resource::{Resource, Scope};
+
+    fn key() -> ObjectKey {
+        ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        }
+    }
+
+    fn comparison(action: Action, cause: Cause) -> Comparison {
+        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        Comparison {
+            difference: Difference::new(&resource, &key(), None, None),
+            outcome: ObjectOutcome::new(Subject::new(&key(), &resource, None), action),
+            ownership: None,
+            cause,
+        }
+    }
+
+    fn taken() -> Cause {
+        Cause::Taken(vec![TakenField {
+            field: "data.color".to_owned(),
+            manager: "kubectl-edit".to_owned(),
+        }])
+    }
+
+    #[test]
+    fn each_word_counts_its_kind_of_difference() {
+        let mut conflicting = comparison(Action::Failed, taken());
+        conflicting.outcome.error = Some(Message::new("conflict").with_conflicts(vec![FieldConflict {
+            object: key(),
+            place: String::new(),
+            field: ".data.color".to_owned(),
+            owner: "\"kubectl-edit\"".to_owned(),
+            since: None,
+            values: None,
+            pointer: None,
+        }]));
+        let table = [
+            (
+                comparison(Action::Unchanged, Cause::Unknown),
+                [false, false, false],
+            ),
+            (
+                comparison(Action::Skipped, Cause::SamePlan),
+                [false, false, false],
+            ),
+            (comparison(Action::Created, Cause::Unknown), [false, true, false]),
+            (comparison(Action::Created, Cause::SamePlan), [true, true, false]),
+            (
+                comparison(Action::Configured, Cause::Unknown),
+                [false, true, false],
+            ),
+            (comparison(Action::Configured, taken()), [true, true, false]),
+            (
+                comparison(Action::Recreated, Cause::Unknown),
+                [false, true, false],
+            ),
+            (comparison(Action::Pruned, Cause::SamePlan), [false, false, true]),
+            (comparison(Action::Failed, Cause::Unknown), [true, true, true]),
+            (conflicting, [true, true, false]),
+        ];
+        for (object, expected) in table {
+            let description = format!("{:?} {:?}", object.outcome.action, object.cause);
+            let found = Differences {
+                objects: vec![object],
+                ..Differences::default()
+            };
+            let words = [
+                DifferenceKind::Drift,
+                DifferenceKind::Change,
+                DifferenceKind::Prune,
+            ];
+            let counted = words.map(|word| found.have_any_of(&[word].into()));
+            assert_eq!(counted, expected, "{description}");
+        }
+    }
+
+    #[test]
+    fn the_parent_is_a_change_and_a_refusal_always_counts() {
+        let parent = Difference {
+            file: String::new(),
+            live: None,
+            predicted: Some(json!({})),
+        };
+        let with_parent = Differences {
+            parent: Some(parent),
+            ..Differences::default()
+        };
+        let refused = Differences {
+            refusals: vec![Refusal::EmptyManifests { objects: Vec::new() }],
+            ..Differences::default()
+        };
+        let words = [
+            DifferenceKind::Drift,
+            DifferenceKind::Change,
+            DifferenceKind::Prune,
+        ];
+        let counted = |found: &Differences| words.map(|word| found.have_any_of(&[word].into()));
+        assert_eq!(counted(&with_parent), [false, true, false]);
+        assert_eq!(counted(&refused), [true, true, true]);
+    }
+
+    #[test]
+    fn drift_is_described_with_its_fields_and_managers() {
+        let line = comparison(Action::Configured, taken()).drift_line();
+        let expected =
+            "configmap/web in namespace shop changed since the last apply: data.color by kubectl-edit";
+        assert_eq!(line.as_deref(), Some(expected));
+    }
+}

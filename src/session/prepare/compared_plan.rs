@@ -1,0 +1,98 @@
+//! Reads the state for a comparison with a saved plan: the manifests are those of the plan, and no other
+//! source is read.
+
+use futures_util::stream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
+
+use super::saved_plan::{identify, uids};
+use super::{Input, Prepared, to_show};
+use crate::cli::GlobalFlags;
+use crate::cluster::discovery::KindLookup;
+use crate::error::{Error, Exit};
+use crate::manifest::{Manifest, desired};
+use crate::model::history;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::plan::saved::{self, Drift, SavedManifest, SavedPlan};
+use crate::read::{self, Cluster};
+use crate::session::run::Run;
+use crate::settings::ApplyOptions;
+
+/// Plans from the manifests of a saved plan.
+///
+/// # Errors
+///
+/// It is another cluster, or the plan cannot be made there any more.
+pub async fn prepare(
+    run: &mut Run,
+    shared: &GlobalFlags,
+    options: &ApplyOptions,
+    plan: &SavedPlan,
+) -> Result<Prepared, Error> {
+    let connection = run.connect(shared).await?;
+    let input = Input::Compared(Box::new(plan.clone()));
+    let prepared = match to_show(run, connection, options, input).await {
+        // The manifests were valid when the plan was made, so the cluster has changed.
+        Err(error) if error.exit() == Exit::Usage => {
+            return Err(Error::Overtaken(vec![Drift::Unplannable(error.to_string())]));
+        }
+        prepared => prepared?,
+    };
+    let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
+    let parent = prepared.state.parent_object();
+    if let Some(other) = saved::other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent) {
+        return Err(Error::Overtaken(vec![other]));
+    }
+    let runs = parent.map(|parent| history::read(&parent.annotations));
+    let last = runs.and_then(|runs| runs.into_iter().next());
+    if last.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
+        let text = "the last run that changed the set had other manifests than this plan";
+        run.warn(&[text.to_owned()]);
+    }
+    Ok(prepared)
+}
+
+/// Returns the manifests of a plan, with the values of live Secrets where their digests match.
+pub(super) async fn manifests(
+    cluster: &Cluster,
+    plan: &SavedPlan,
+    concurrency: usize,
+) -> Result<Vec<Manifest>, Error> {
+    let reads = plan.manifests.iter().map(async |manifest| {
+        let live = live_secret(cluster, plan, manifest).await?;
+        Ok::<_, Error>(saved::compared(manifest, live.as_ref(), &plan.salt))
+    });
+    let manifests: Vec<Option<Manifest>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
+    Ok(manifests.into_iter().flatten().collect())
+}
+
+/// Reads the Secret of a manifest with hidden values.
+async fn live_secret(
+    cluster: &Cluster,
+    plan: &SavedPlan,
+    manifest: &SavedManifest,
+) -> Result<Option<Value>, Error> {
+    let text = |field: &str| {
+        manifest.object["metadata"][field]
+            .as_str()
+            .filter(|text| !text.is_empty())
+    };
+    let group_kind = GroupKind::new("", "Secret");
+    let (false, Some(name), KindLookup::Found(resource)) = (
+        manifest.hidden.is_empty(),
+        text("name"),
+        cluster.discovery.preferred(&group_kind),
+    ) else {
+        return Ok(None);
+    };
+    let key = ObjectKey {
+        group_kind,
+        namespace: Some(text("namespace").unwrap_or(&plan.set.namespace).to_owned()),
+        name: name.to_owned(),
+    };
+    let object = read::object(&cluster.server, resource, &key).await;
+    object.map_err(|error| Error::Read {
+        what: key.to_string(),
+        error,
+    })
+}
