@@ -16,6 +16,8 @@ fail() {
     exit 2
 }
 
+command -v jq >/dev/null || fail 'jq is not on PATH: install it in a step before this one'
+
 # output NAME VALUE: an output of the step. Values are never text of others.
 output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
 
@@ -36,7 +38,7 @@ check_names() {
 # Code of a fork never runs with the credentials of this repository.
 refuse_forks() {
     case $GITHUB_EVENT_NAME in
-        pull_request_target | workflow_run) fail "event $GITHUB_EVENT_NAME: code of a fork could run with credentials" ;;
+        pull_request_target | workflow_run | issue_comment) fail "event $GITHUB_EVENT_NAME: code of a fork could run with credentials" ;;
         pull_request*)
             [[ $(event .pull_request.head.repo.full_name) == "$GITHUB_REPOSITORY" ]] ||
                 fail 'pull request from a fork: it has no access to the cluster'

@@ -230,6 +230,23 @@ fn what_the_approver_did_not_see_is_not_applied() {
         rest().runs.last_mut().expect("a run")["head_repository"]["full_name"] = json!("stranger/manifests");
     });
     shop.assert_refused(&of_foreign_run, "it is of a fork");
+
+    let of_other_repository = merge(6, &|| {
+        rest().runs.last_mut().expect("a run")["repository"]["full_name"] = json!("team/other");
+    });
+    shop.assert_refused(&of_other_repository, "it is of another repository");
+
+    for (number, event) in (7..).zip(["pull_request_target", "workflow_run", "issue_comment"]) {
+        let of_event = merge(number, &|| {
+            rest().runs.last_mut().expect("a run")["event"] = json!(event);
+        });
+        shop.assert_refused(&of_event, "code of a fork may have run in it");
+    }
+
+    let expired = merge(10, &|| {
+        rest().artifacts.last_mut().expect("a plan").0["expired"] = json!(true);
+    });
+    shop.assert_refused(&expired, "there is not exactly one artifact");
 }
 
 #[test]
