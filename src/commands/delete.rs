@@ -225,8 +225,8 @@ async fn prepare(
         }
     };
     run.set = SetDocument::from(&named.set);
-    run.warn(&state.warnings);
-    run.warn(&plan.edges.ignored);
+    run.report_warnings(&state.warnings);
+    run.report_warnings(&plan.edges.ignored);
     if options.writing.dry_run != DryRun::Client {
         let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), &plan);
         session::permissions::check(&cluster.server, &needed, options.writing.concurrency).await?;

@@ -179,7 +179,7 @@ async fn compare(
         })
         .collect();
     for object in &predictions {
-        run.warn(&object.warnings);
+        run.report_warnings(&object.warnings);
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
@@ -205,7 +205,7 @@ async fn compare(
         saved_plan::write(file, &plan, found)?;
     }
     if options.counts(DifferenceKind::Drift) {
-        run.note(found.objects.iter().filter_map(Comparison::drift_line).collect());
+        run.report_notes(found.objects.iter().filter_map(Comparison::drift_line).collect());
     }
     let exit = if found.are_none() {
         Exit::Done
@@ -420,7 +420,7 @@ fn warn_of_failures(run: &mut Run, found: &Differences, prepared: &Prepared) {
     let is_failing = |object: &&Comparison| object.outcome.action == Action::Failed;
     let failing = found.objects.iter().filter(is_failing).count();
     if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {
-        run.warn(&[format!(
+        run.report_warnings(&[format!(
             "{} would fail; nothing would be pruned",
             counted(failing, "object")
         )]);

@@ -102,7 +102,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
         confirmation = Confirmation::Given;
         cluster.discover_again().await?;
     };
-    run.warn(&read.state.warnings);
+    run.report_warnings(&read.state.warnings);
     let mut rights = permissions::to_relabel(&plan.changes);
     rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
     membership::check_permissions(&cluster, rights, membership).await?;

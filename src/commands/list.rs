@@ -6,7 +6,7 @@ use crate::cli::{GlobalFlags, List};
 use crate::error::{Error, Exit};
 use crate::read;
 use crate::read::inspect::FoundSet;
-use crate::report::{self, ListDocument, Place, SetListing, Style};
+use crate::report::{self, ContextAndServer, ListDocument, SetListing, Style};
 use crate::session::connect;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings;
@@ -15,7 +15,7 @@ use crate::verify::doubts;
 /// Runs `list`.
 pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
-    let mut place = Place::default();
+    let mut place = ContextAndServer::default();
     let listed = unless_stopped(&listen(), list(arguments, shared, style, &mut place)).await;
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
@@ -26,7 +26,12 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
 }
 
 /// Prints the sets; `place` gets the cluster, in case of an error later.
-async fn list(arguments: &List, shared: &GlobalFlags, style: Style, place: &mut Place) -> Result<(), Error> {
+async fn list(
+    arguments: &List,
+    shared: &GlobalFlags,
+    style: Style,
+    place: &mut ContextAndServer,
+) -> Result<(), Error> {
     let connection = connect::connect(shared).await?;
     *place = connect::place(&connection);
     let mut cluster = connect::discover(connection, connect::unlimited_waits(style)).await?;

@@ -90,7 +90,7 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
     let mut sink = |event| reporter.event(event);
     let ending = Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
-        run.note(
+        run.report_notes(
             note_of_namespace(from, into, &prepared.plan)
                 .into_iter()
                 .collect(),
@@ -144,8 +144,8 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> 
         return Err(ParentError::NoSetToMove(from.named.set.parent).into());
     };
     let into = membership::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
-    run.warn(&from.state.warnings);
-    run.warn(&into.state.warnings);
+    run.report_warnings(&from.state.warnings);
+    run.report_warnings(&into.state.warnings);
 
     let asked = asked(&cluster, &into, manifests, &options.selection)?;
     let labels = match &options.selection {

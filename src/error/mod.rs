@@ -20,7 +20,7 @@ use crate::model::permission::Permission;
 use crate::model::text::members_missed;
 use crate::plan::Refusal;
 use crate::plan::saved::{Alteration, Drift};
-use crate::read::{ListError, MissingDependency, MissingNamespace, Place};
+use crate::read::{ListError, ListTarget, MissingDependency, MissingNamespace};
 
 /// The end of a run, as its exit code shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub enum Error {
     #[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
     List {
         /// The collection.
-        place: Place,
+        place: ListTarget,
         /// The answer of the server.
         error: ListError,
     },

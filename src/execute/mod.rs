@@ -12,6 +12,7 @@ mod gate;
 mod history;
 mod interrupt;
 mod kinds;
+pub(crate) mod labelled_objects;
 mod members;
 mod membership;
 mod parent_record;
@@ -234,8 +235,8 @@ impl Execution<'_> {
             Err(error) => {
                 sink(Event::failure(error.to_string()));
                 progress.applied.report_held(&BTreeSet::new(), sink);
-                sink(NotDone::all(error.brief()));
-                reported = Some(error.brief());
+                sink(NotDone::all(error.without_server_message()));
+                reported = Some(error.without_server_message());
                 Ending::Incomplete
             }
             Ok(ending) => ending,
@@ -257,7 +258,7 @@ impl Execution<'_> {
             Ok(ending) => Ok((ending, Some(known))),
             Err(error) => {
                 // A parent that could not be written or read just before still cannot be.
-                if reported != Some(error.brief()) {
+                if reported != Some(error.without_server_message()) {
                     sink(Event::failure(error.to_string()));
                 }
                 Ok((Ending::Incomplete, None))

@@ -17,7 +17,7 @@ use ureq::{Agent, Body};
 
 use super::error::Problem;
 use super::source::stream;
-use super::url::Target;
+use super::url::UrlWithCredentials;
 use crate::cluster::proxy::Proxy;
 use crate::model::text::os_cause;
 
@@ -94,7 +94,7 @@ impl RemoteError {
 
 /// Fetches the manifest behind a URL.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
-    let target = Target::parse(url)?;
+    let target = UrlWithCredentials::parse(url)?;
     let mut agents = Agents::default();
     let mut attempt = 1;
     loop {
@@ -149,7 +149,7 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
 }
 
 /// Requests a URL, and those that redirects lead to.
-fn follow(agents: &mut Agents, target: &Target) -> Result<Vec<u8>, Problem> {
+fn follow(agents: &mut Agents, target: &UrlWithCredentials) -> Result<Vec<u8>, Problem> {
     let mut target = target.clone();
     for _ in 0..=REDIRECTS {
         let response = get(&agents.of(&target.uri)?, &target)?;
@@ -161,7 +161,7 @@ fn follow(agents: &mut Agents, target: &Target) -> Result<Vec<u8>, Problem> {
     Err(RemoteError::Redirects.into())
 }
 
-fn get(agent: &Agent, target: &Target) -> Result<Response<Body>, RemoteError> {
+fn get(agent: &Agent, target: &UrlWithCredentials) -> Result<Response<Body>, RemoteError> {
     let mut request = agent.get(&target.uri);
     if let Some(credentials) = &target.credentials {
         request = request.header(

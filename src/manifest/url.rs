@@ -9,14 +9,14 @@ use super::remote::RemoteError;
 
 /// A URL, with its credentials apart, so that they are decoded in one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct UrlWithCredentials {
     /// Without credentials.
     pub(super) uri: Uri,
     /// `user:password`, decoded.
     pub(super) credentials: Option<Vec<u8>>,
 }
 
-impl Target {
+impl UrlWithCredentials {
     /// Parses a URL that the user gave.
     pub(super) fn parse(address: &str) -> Result<Self, RemoteError> {
         let uri: Uri = address.parse().map_err(|_| RemoteError::Address)?;
@@ -176,7 +176,7 @@ mod tests {
             ("u:a%3Ab:c", "u:a:b:c"),
             ("u:100%", "u:100%"),
         ] {
-            let target = Target::parse(&format!("https://{text}@a.b/c?d")).expect("an address");
+            let target = UrlWithCredentials::parse(&format!("https://{text}@a.b/c?d")).expect("an address");
             assert_eq!(target.credentials.as_deref(), Some(expected.as_bytes()), "{text}");
             assert_eq!(target.uri.to_string(), "https://a.b/c?d");
         }
@@ -201,7 +201,7 @@ mod tests {
             ("file:///etc/passwd", "refused"),
             ("http://a.b/d", "refused"),
         ];
-        let target = Target::parse("https://a.b/x/y?z=1").expect("an address");
+        let target = UrlWithCredentials::parse("https://a.b/x/y?z=1").expect("an address");
         for (location, expected) in table {
             let next = target.redirected(location);
             let next = next.map_or("refused".to_owned(), |next| next.uri.to_string());
@@ -221,7 +221,7 @@ mod tests {
             ("https://c.a.b/d", None),
             ("https://a.b.c/d", None),
         ];
-        let target = Target::parse("https://u:p%40@a.b/x").expect("an address");
+        let target = UrlWithCredentials::parse("https://u:p%40@a.b/x").expect("an address");
         for (location, expected) in table {
             let next = target.redirected(location).expect("an address");
             assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
                 "{location}"
             );
         }
-        let plain = Target::parse("http://u:p@a.b").expect("an address");
+        let plain = UrlWithCredentials::parse("http://u:p@a.b").expect("an address");
         let encrypted = plain.redirected("https://a.b/").expect("an address");
         assert_eq!(encrypted.credentials, None);
     }

@@ -22,7 +22,7 @@ pub struct ListTargets {
 
 /// One collection that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct ListTarget {
     /// The resource listed.
     pub resource: Arc<Resource>,
     /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
@@ -66,7 +66,7 @@ impl ListTargets {
     }
 
     /// The collections to read.
-    pub fn lists(&self, reach: Reach) -> Vec<Place> {
+    pub fn lists(&self, reach: Reach) -> Vec<ListTarget> {
         self.resources
             .iter()
             .flat_map(|resource| self.lists_of(resource, reach))
@@ -81,8 +81,8 @@ impl ListTargets {
             || namespace.is_none_or(|namespace| self.namespaces.contains(namespace))
     }
 
-    fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<Place> {
-        let place = |namespace| Place {
+    fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<ListTarget> {
+        let place = |namespace| ListTarget {
             resource: Arc::clone(resource),
             namespace,
         };

@@ -15,6 +15,7 @@ pub(crate) mod fixtures;
 mod handover;
 mod judge;
 mod kept_objects;
+mod member_scope;
 mod membership;
 mod nested_parents;
 mod observed;
@@ -33,7 +34,6 @@ mod recreation;
 mod refusal;
 mod renewal;
 pub mod saved;
-mod scope;
 mod skip_reason;
 pub mod undo;
 mod unowned_objects;
@@ -52,6 +52,7 @@ pub use handover::{
 };
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
+pub use member_scope::{MemberScope, ScopeError, member_scope};
 pub use membership::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
@@ -71,7 +72,6 @@ use prune_waves::PruneSteps;
 pub use recreation::{Recreate, RecreationObstacle, loses_data};
 pub use refusal::{Refusal, of_hooks, with_marks};
 pub use renewal::Renewal;
-pub use scope::{MemberScope, ScopeError, member_scope};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 

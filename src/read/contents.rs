@@ -16,7 +16,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::contents::{Contents, Held};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::{Resource, Scope};
 
@@ -72,7 +72,7 @@ pub enum ContentsError {
     #[error("{error}")]
     List {
         /// The collection.
-        place: Place,
+        place: ListTarget,
         /// The answer of the server.
         error: ListError,
     },
@@ -83,7 +83,7 @@ async fn list_contents(
     discovery: &Discovery,
     containers: &[Live],
     concurrency: usize,
-) -> Result<BTreeMap<ObjectKey, Contents>, (Place, ListError)> {
+) -> Result<BTreeMap<ObjectKey, Contents>, (ListTarget, ListError)> {
     let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
     let mut namespaces: BTreeMap<&str, &ObjectKey> = BTreeMap::new();
     for live in containers {
@@ -134,7 +134,7 @@ async fn look_inside(
     namespaces: &BTreeMap<&str, &ObjectKey>,
     resources: Vec<Arc<Resource>>,
     concurrency: usize,
-) -> Result<BTreeMap<ObjectKey, Contents>, (Place, ListError)> {
+) -> Result<BTreeMap<ObjectKey, Contents>, (ListTarget, ListError)> {
     let names: BTreeSet<&str> = namespaces.keys().copied().collect();
     let mut contents: BTreeMap<ObjectKey, Contents> = BTreeMap::new();
     for key in namespaces.values() {
@@ -165,7 +165,7 @@ async fn look_inside(
         }
     }
     let places = large.iter().flat_map(|resource| {
-        names.iter().map(|namespace| Place {
+        names.iter().map(|namespace| ListTarget {
             resource: Arc::clone(resource),
             namespace: Some((*namespace).to_owned()),
         })

@@ -5,7 +5,7 @@ use std::fmt;
 use http::StatusCode;
 
 use super::list::ListError;
-use super::{ContentsError, Place, UnsettledError};
+use super::{ContentsError, ListTarget, UnsettledError};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind};
 use crate::cluster::discovery::FailedVersion;
 use crate::manifest::Position;
@@ -38,7 +38,7 @@ pub enum ReadError {
     #[error("{}: cannot be listed: {error}", .place.resource.plural)]
     List {
         /// The collection.
-        place: Place,
+        place: ListTarget,
         /// The answer of the server.
         error: ListError,
     },
@@ -197,7 +197,7 @@ pub struct MissingDependency {
 impl ReadError {
     /// Converts the error of a list by the user's selector: the server's refusal of it is a usage
     /// error.
-    pub fn selecting((place, error): (Place, ListError), labels: Option<&str>) -> Self {
+    pub fn selecting((place, error): (ListTarget, ListError), labels: Option<&str>) -> Self {
         match (error, labels) {
             (ListError::Request(request), Some(labels)) if request.is(StatusCode::BAD_REQUEST) => {
                 Self::Selector {
@@ -226,8 +226,8 @@ impl ReadError {
     }
 }
 
-impl From<(Place, ListError)> for ReadError {
-    fn from((place, error): (Place, ListError)) -> Self {
+impl From<(ListTarget, ListError)> for ReadError {
+    fn from((place, error): (ListTarget, ListError)) -> Self {
         Self::List { place, error }
     }
 }

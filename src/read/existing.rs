@@ -11,7 +11,7 @@ use super::not_found::list_as_served;
 use super::objects::metadata;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 
@@ -28,7 +28,7 @@ enum Look {
     /// A GET of its metadata.
     Object(ObjectKey, Arc<Resource>),
     /// A paged LIST of metadata, of which only these objects are kept.
-    Collection(Place, BTreeSet<ObjectKey>),
+    Collection(ListTarget, BTreeSet<ObjectKey>),
 }
 
 /// Reads the metadata of those of the objects that exist, `concurrency` requests at a time.
@@ -40,7 +40,7 @@ pub async fn existing(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
-) -> Result<Vec<Live>, (Place, ListError)> {
+) -> Result<Vec<Live>, (ListTarget, ListError)> {
     let looks = looks(wanted).into_iter().map(|look| look.send(server));
     let found: Vec<Vec<Live>> = stream::iter(looks)
         .buffer_unordered(concurrency)
@@ -66,14 +66,14 @@ fn looks(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<Look> {
             );
         } else {
             let namespace = namespace.cloned();
-            looks.push(Look::Collection(Place { resource, namespace }, keys));
+            looks.push(Look::Collection(ListTarget { resource, namespace }, keys));
         }
     }
     looks
 }
 
 impl Look {
-    async fn send(self, server: &ApiServer) -> Result<Vec<Live>, (Place, ListError)> {
+    async fn send(self, server: &ApiServer) -> Result<Vec<Live>, (ListTarget, ListError)> {
         match self {
             Self::Object(key, resource) => match metadata(server, &resource, &key).await {
                 Ok(object) => Ok(object
@@ -82,7 +82,7 @@ impl Look {
                     .collect()),
                 Err(error) => {
                     let namespace = key.namespace;
-                    Err((Place { resource, namespace }, error.into()))
+                    Err((ListTarget { resource, namespace }, error.into()))
                 }
             },
             Self::Collection(place, keys) => {

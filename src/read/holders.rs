@@ -12,7 +12,7 @@ use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::holders::{Holders, Owners};
 use crate::model::identity::ObjectKey;
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
 /// Limit of concurrent GETs.
@@ -22,7 +22,7 @@ const CONCURRENCY: usize = 16;
 pub async fn owners_of_holders(
     server: &ApiServer,
     holders: &Holders,
-) -> Result<BTreeMap<ObjectKey, Owners>, (Place, ListError)> {
+) -> Result<BTreeMap<ObjectKey, Owners>, (ListTarget, ListError)> {
     let names = holders.namespaces.iter().map(String::as_str).collect();
     let states = namespaces(server, &names).await?;
     let mut owners: BTreeMap<ObjectKey, Owners> = states
@@ -37,7 +37,7 @@ pub async fn owners_of_holders(
     let read: Result<Vec<Option<_>>, ApiError> = reads.try_collect().await;
     let read = read.map_err(|error| {
         let definitions = Resource::definitions();
-        let place = Place {
+        let place = ListTarget {
             resource: Arc::new(definitions),
             namespace: None,
         };

@@ -16,7 +16,7 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::plan::recorded_kinds::{self, Entry};
-use crate::read::{ListTargets, Place, Reach};
+use crate::read::{ListTarget, ListTargets, Reach};
 
 /// A set as it was found in the cluster.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct FoundSet {
     /// Objects that carry the id, by namespace, kind and name.
     pub members: Vec<Live>,
     /// Collections that may hold members, and that could not be read.
-    pub unread: Vec<Place>,
+    pub unread: Vec<ListTarget>,
 }
 
 /// The status of a set.
@@ -140,7 +140,7 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
 
 /// Assigns to each set its members among all found ones, and its own collections among those that could
 /// not be read.
-pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], discovery: &Discovery) {
+pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarget], discovery: &Discovery) {
     members.sort_by(|one, other| {
         let order = |live: &Live| {
             (
@@ -157,7 +157,7 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[Place], d
             by_set.entry(id.clone()).or_default().push(live);
         }
     }
-    let unread: HashSet<&Place> = unread.iter().collect();
+    let unread: HashSet<&ListTarget> = unread.iter().collect();
     for set in sets {
         // One parent may be found twice, as two sets with one id. It is never a member of its own set,
         // under any group.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     /// Returns the set after its members were listed.
-    fn looked_at(mut set: FoundSet, members: &[Live], unread: &[Place]) -> FoundSet {
+    fn looked_at(mut set: FoundSet, members: &[Live], unread: &[ListTarget]) -> FoundSet {
         assign(slice::from_mut(&mut set), members.to_vec(), unread, &discovery());
         set
     }
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_read_is_known_to_be_unknown() {
-        let place = |kind_text: &str, namespace: Option<&str>| Place {
+        let place = |kind_text: &str, namespace: Option<&str>| ListTarget {
             resource: live(kind_text, "home", "1", Presence::Present).resource,
             namespace: namespace.map(str::to_owned),
         };

@@ -19,7 +19,7 @@ use super::parent::{METADATA, ObjectMetadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key};
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
-use crate::model::list_targets::{ListTargets, Place, Reach};
+use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 
@@ -30,7 +30,7 @@ pub struct Look<T> {
     pub found: Vec<T>,
     /// The collections that could not be read, with the errors. A namespaced resource without a
     /// namespace means that not all namespaces could be listed.
-    pub unread: Vec<(Place, ListError)>,
+    pub unread: Vec<(ListTarget, ListError)>,
 }
 
 impl<T> Default for Look<T> {
@@ -54,7 +54,7 @@ pub async fn list_all<T>(
     let reduce = &reduce;
     let mut looks = stream::iter(resources)
         .map(|resource| async move {
-            let whole = Place {
+            let whole = ListTarget {
                 resource: Arc::clone(resource),
                 namespace: None,
             };
@@ -115,7 +115,7 @@ pub struct Looking<'a> {
 /// Lists each collection.
 async fn each<T>(
     server: &ApiServer,
-    places: Vec<Place>,
+    places: Vec<ListTarget>,
     looking: Looking<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Look<T> {
@@ -136,11 +136,11 @@ async fn each<T>(
 /// Lists one collection.
 async fn read<T>(
     server: &ApiServer,
-    place: &Place,
+    place: &ListTarget,
     selector: &Selector,
     reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
-    let Place { resource, namespace } = place;
+    let ListTarget { resource, namespace } = place;
     list_as_served(server, resource, namespace.as_deref(), selector, reduce).await
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::list::{ListError, Selector};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
-use crate::model::list_targets::{ListTargets, Place, Reach};
+use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 use crate::model::resource::Resource;
 
 /// Lists all collections, `concurrency` at a time, and reduces each object with `reduce`.
@@ -26,7 +26,7 @@ pub async fn members<T>(
     selector: &Selector,
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<Vec<T>, (Place, ListError)> {
+) -> Result<Vec<T>, (ListTarget, ListError)> {
     let reach = places.cheapest_reach();
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let is_inside = places.holds(resource, item);
@@ -50,11 +50,11 @@ pub async fn members<T>(
 
 async fn read<T>(
     server: &ApiServer,
-    lists: Vec<Place>,
+    lists: Vec<ListTarget>,
     selector: &Selector,
     concurrency: usize,
     reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<Vec<T>, (Place, ListError)> {
+) -> Result<Vec<T>, (ListTarget, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
             let namespace = place.namespace.as_deref();
@@ -99,7 +99,7 @@ pub async fn throughout<T>(
     selector: &Selector,
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<Vec<T>, (Place, ListError)> {
+) -> Result<Vec<T>, (ListTarget, ListError)> {
     let places = ListTargets {
         resources,
         ..ListTargets::default()

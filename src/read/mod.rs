@@ -61,5 +61,5 @@ pub use watch::{changes, objects_at_version};
 
 pub use crate::model::contents::{Contents, Held};
 pub use crate::model::holders::{Holders, Owners};
-pub use crate::model::list_targets::{ListTargets, Place, Reach};
+pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 pub use crate::model::namespace::NamespaceState;

@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use super::list::{ListError, METADATA_LIST, Selector, list};
 use super::parent::{ObjectMetadata, metadata};
 use crate::cluster::apiserver::ApiServer;
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::Presence;
 use crate::model::namespace::NamespaceState;
 use crate::model::resource::{Resource, Scope};
@@ -27,7 +27,7 @@ const CONCURRENCY: usize = 16;
 pub async fn namespaces(
     server: &ApiServer,
     names: &BTreeSet<&str>,
-) -> Result<BTreeMap<String, NamespaceState>, (Place, ListError)> {
+) -> Result<BTreeMap<String, NamespaceState>, (ListTarget, ListError)> {
     let found = if names.len() < NAMESPACES_WORTH_A_LIST {
         get_each(server, names).await
     } else {
@@ -38,7 +38,7 @@ pub async fn namespaces(
         }
     };
     found.map_err(|error| {
-        let place = Place {
+        let place = ListTarget {
             resource: Arc::new(resource()),
             namespace: None,
         };

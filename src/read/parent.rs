@@ -14,7 +14,7 @@ use crate::compare::ownership;
 use crate::model::applyset::parent::{ParentIdentity, read};
 use crate::model::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::identity::GroupKind;
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
@@ -107,7 +107,7 @@ pub async fn parents(
     server: &ApiServer,
     kinds: &[Arc<Resource>],
     namespace: Option<&str>,
-) -> Result<Vec<(ParentIdentity, ParentObject)>, (Place, ListError)> {
+) -> Result<Vec<(ParentIdentity, ParentObject)>, (ListTarget, ListError)> {
     let selector = Selector {
         labels: ID_LABEL.to_owned(),
         accept: METADATA_LIST,
@@ -124,7 +124,7 @@ pub async fn parents(
             Some((identity.clone(), ParentObject::new(&identity, fields)))
         });
         found.extend(listed.await.map_err(|error| {
-            let place = Place {
+            let place = ListTarget {
                 resource: Arc::clone(resource),
                 namespace: namespace.map(str::to_owned),
             };

@@ -13,7 +13,7 @@ use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{Looking, list_visible};
 use super::members::members;
 use crate::model::applyset::PART_OF_LABEL;
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
@@ -92,7 +92,7 @@ async fn find_members_by(
     let ids = ids(sets);
     let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(reduce(item, resource)?, &ids);
     let look = list_visible(&cluster.server, &places, looking, reduce).await;
-    let unread: Vec<Place> = look.unread.iter().map(|(place, _)| place.clone()).collect();
+    let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();
     inspect::assign(sets, look.found, &unread, &cluster.discovery);
     let mut unread = unread_reasons(look.unread);
     unread.retain(|(place, _)| sets.iter().any(|set| set.unread.contains(place)));
@@ -110,7 +110,7 @@ fn of_sets(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
 }
 
 /// Pairs each collection that could not be read with the reason, without repeating the collection.
-pub fn unread_reasons(unread: Vec<(Place, ListError)>) -> Vec<(Place, String)> {
+pub fn unread_reasons(unread: Vec<(ListTarget, ListError)>) -> Vec<(ListTarget, String)> {
     let reason = |error: ListError| {
         if error.is_forbidden() {
             "forbidden".to_owned()
@@ -123,7 +123,7 @@ pub fn unread_reasons(unread: Vec<(Place, ListError)>) -> Vec<(Place, String)> {
 }
 
 /// Returns a line for each resource and reason.
-pub fn unread_warnings(unread: &[(Place, String)]) -> Vec<String> {
+pub fn unread_warnings(unread: &[(ListTarget, String)]) -> Vec<String> {
     let mut namespaces: BTreeMap<(String, &str), BTreeSet<&str>> = BTreeMap::new();
     for (place, reason) in unread {
         let name = place.resource.group_resource();

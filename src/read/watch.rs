@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::list::{ListError, Selector, list_at_version};
 use crate::cluster::apiserver::{ApiError, ApiServer, Watch, query};
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 
 /// The time after the end of a watch until its connection counts as dead.
 const GRACE: Duration = Duration::from_secs(30);
@@ -14,7 +14,7 @@ const GRACE: Duration = Duration::from_secs(30);
 /// Lists a collection, and returns its resourceVersion: a watch from there is complete.
 pub async fn objects_at_version<T>(
     server: &ApiServer,
-    place: &Place,
+    place: &ListTarget,
     selector: &Selector,
     reduce: impl FnMut(&Value) -> Option<T>,
 ) -> Result<(Vec<T>, String), ListError> {
@@ -26,7 +26,7 @@ pub async fn objects_at_version<T>(
 /// is rounded down to seconds.
 pub async fn changes(
     server: &ApiServer,
-    place: &Place,
+    place: &ListTarget,
     selector: &Selector,
     resource_version: &str,
     limit: Duration,

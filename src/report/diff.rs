@@ -6,17 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::conflicts::FieldConflicts;
+use super::context_header::{header, title};
 use super::difference_kinds::Cause;
 use super::document::{Cost, ErrorDocument, SetDocument};
 use super::hints::{Hints, shared_hints_last};
 use super::markdown::{self, End};
 use super::output::{print_document, print_line};
-use super::place::{header, title};
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
-    Colors, Format, Loudness, Place, Reporter, RunEnd, Style, human, object_name, plan_screen, print,
-    print_message, text,
+    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, Style, human, object_name, plan_screen,
+    print, print_message, text,
 };
 use crate::compare::diff::{Change, Difference, OwnershipChange};
 use crate::error::Error;
@@ -61,7 +61,7 @@ pub enum DiffLayout<'a> {
     /// Text as `kubectl diff` prints it.
     Unified,
     /// A summary, and the changes by namespace, below a line with the set and the cluster.
-    Grouped(&'a SetDocument, &'a Place),
+    Grouped(&'a SetDocument, &'a ContextAndServer),
 }
 
 /// The summary at the end of `diff`.
@@ -274,7 +274,7 @@ impl Reporter {
     /// Prints the end of a `diff`; see `finish`.
     pub fn finish_diff(
         mut self,
-        (set, place): (SetDocument, &Place),
+        (set, place): (SetDocument, &ContextAndServer),
         found: &Differences,
         error: Option<&Error>,
         completeness: RunEnd,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Place;
+use super::ContextAndServer;
 
 /// `apiVersion` of all documents.
 const API_VERSION: &str = "kubectl-applyset/v1";
@@ -28,7 +28,7 @@ struct ClusterDocument<'a> {
 
 impl<'a, T: Serialize> Envelope<'a, T> {
     /// The document with this content.
-    pub(super) fn new(content: &'a T, place: &'a Place) -> Self {
+    pub(super) fn new(content: &'a T, place: &'a ContextAndServer) -> Self {
         let is_connected = !place.server.is_empty();
         Self {
             api_version: API_VERSION,
@@ -50,15 +50,15 @@ mod tests {
 
     #[test]
     fn a_document_names_its_cluster() {
-        let document = |place: &Place| -> Value {
+        let document = |place: &ContextAndServer| -> Value {
             let text = output::json(&Envelope::new(&json!({"sets": []}), place));
             serde_json::from_str(&text).expect("JSON")
         };
         let mut expected = json!({"apiVersion": "kubectl-applyset/v1", "cluster": null, "sets": []});
-        assert_eq!(document(&Place::default()), expected);
-        let place = Place {
+        assert_eq!(document(&ContextAndServer::default()), expected);
+        let place = ContextAndServer {
             server: "https://example.com".to_owned(),
-            ..Place::default()
+            ..ContextAndServer::default()
         };
         expected["cluster"] = json!({"server": "https://example.com", "uid": null});
         assert_eq!(document(&place), expected);

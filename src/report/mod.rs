@@ -6,6 +6,7 @@
 mod age;
 mod columns;
 mod conflicts;
+mod context_header;
 mod diff;
 mod difference_kinds;
 mod document;
@@ -19,7 +20,6 @@ mod markdown;
 mod output;
 mod paint;
 mod pending;
-mod place;
 mod plan_screen;
 mod progress;
 mod prompt_screen;
@@ -36,6 +36,7 @@ mod wait_screen;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+pub use context_header::ContextAndServer;
 pub use diff::{Comparison, DiffLayout, DiffSummary, Differences, RecordChange, RecordDocument};
 pub use difference_kinds::{Cause, DifferenceKind};
 pub use document::{Cost, Report, SetDocument};
@@ -46,7 +47,6 @@ pub use history::HistoryDocument;
 pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
-pub use place::Place;
 pub use progress::{SearchBar, clear as clear_progress};
 pub use question::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
@@ -121,7 +121,7 @@ pub fn findings_below(document: &VerifyDocument, style: Style) {
 }
 
 /// Prints the findings of `verify`, with their hints.
-pub fn findings(document: &VerifyDocument, place: &Place, style: Style) {
+pub fn findings(document: &VerifyDocument, place: &ContextAndServer, style: Style) {
     match style.format {
         Format::Lines | Format::Wide => verify::lines(document).iter().for_each(|line| print(line)),
         Format::Names => document.object_names().iter().for_each(|name| print(name)),
@@ -133,7 +133,7 @@ pub fn findings(document: &VerifyDocument, place: &Place, style: Style) {
 /// Prints data in the chosen format; `lines` makes the text for people.
 pub fn data<T: Serialize>(
     document: &T,
-    place: &Place,
+    place: &ContextAndServer,
     style: Style,
     lines: impl FnOnce(&T, Width) -> Vec<String>,
     names: impl FnOnce(&T) -> Vec<String>,
@@ -151,7 +151,7 @@ pub fn data<T: Serialize>(
 }
 
 /// Prints a document if one was requested, with the cluster that it is about.
-pub fn document<T: Serialize>(document: &T, place: &Place, style: Style) {
+pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
     let document = Envelope::new(document, place);
     match style.format {
         Format::Json => print_document(&output::json(&document)),

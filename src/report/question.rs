@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::Mutex;
 
+use super::context_header::header;
 use super::output::say;
-use super::place::header;
 use super::progress;
 use super::prompt_screen;
-use super::{Colors, Device, Place, SetDocument, prompt_screen::AnswerWanted};
+use super::{Colors, ContextAndServer, Device, SetDocument, prompt_screen::AnswerWanted};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
 
@@ -17,7 +17,7 @@ pub struct Question {
     /// The set; `None` if the command is about several.
     pub set: Option<SetDocument>,
     /// The cluster.
-    pub place: Place,
+    pub place: ContextAndServer,
     /// The refusals that need consent.
     pub refusals: Vec<Refusal>,
     /// The plan, if there is one.

@@ -4,18 +4,19 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::conflicts::FieldConflicts;
+use super::context_header::{header, title};
 use super::document::Collected;
 use super::hints::Hints;
 use super::markdown::{self, End};
 use super::output::{print, print_document, print_line, print_message, say};
 use super::paint::Line;
 use super::pending::Pending;
-use super::place::{header, title};
 use super::progress::Bars;
 use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
 use super::{
-    Cost, Format, Loudness, Place, Report, RunEnd, SetDocument, Style, UnchangedLines, document, human,
+    ContextAndServer, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, UnchangedLines, document,
+    human,
 };
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
@@ -83,7 +84,7 @@ impl Reporter {
     }
 
     /// Names the set and the cluster of a plan at a terminal.
-    pub fn name_place(&self, set: &SetDocument, place: &Place) {
+    pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
         if self.style.messages.is_terminal() && self.style.loudness > Loudness::Quiet {
             let line = header(&title(set), place, self.style.messages.columns());
             say(&format!("{}\n", line.text(self.style.colors)));
@@ -263,7 +264,7 @@ impl Reporter {
     /// `set` is the set as far as it is known.
     pub fn finish(
         mut self,
-        (set, place): (SetDocument, &Place),
+        (set, place): (SetDocument, &ContextAndServer),
         error: Option<&Error>,
         completeness: RunEnd,
         cost: Cost,

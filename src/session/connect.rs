@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::read::{Cluster, KindWaits};
-use crate::report::{self, Format, Place, Style};
+use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings;
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
@@ -60,8 +60,8 @@ async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Resul
 }
 
 /// The cluster of a connection, for people and for documents.
-pub fn place(connection: &Connection) -> Place {
-    Place {
+pub fn place(connection: &Connection) -> ContextAndServer {
+    ContextAndServer {
         context: connection.context.clone(),
         server: connection.endpoint.address.clone(),
         uid: connection.uid.clone().unwrap_or_default(),

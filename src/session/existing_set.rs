@@ -7,7 +7,7 @@ use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::read::{Cluster, ParentError, named_set};
-use crate::report::{Place, SetDocument};
+use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
 
@@ -27,7 +27,7 @@ pub struct Known {
     /// The set.
     pub set: SetDocument,
     /// The cluster, once there is a connection.
-    pub place: Place,
+    pub place: ContextAndServer,
 }
 
 impl Known {
@@ -35,7 +35,7 @@ impl Known {
     pub fn named(name: &str) -> Self {
         Self {
             set: SetDocument::named(name),
-            place: Place::default(),
+            place: ContextAndServer::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, KindWaits};
 use crate::report::{
-    self, Cost, Place, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
+    self, ContextAndServer, Cost, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
 };
 
 /// The time to wait for requests in flight when the time of a run is over.
@@ -26,7 +26,7 @@ pub struct Run {
     /// The set, as far as it is known.
     pub set: SetDocument,
     /// The cluster, once there is a connection.
-    pub place: Place,
+    pub place: ContextAndServer,
     /// Its report.
     pub reporter: Reporter,
     /// The user's request to stop.
@@ -52,7 +52,7 @@ impl Run {
     ) -> Self {
         Self {
             set,
-            place: Place::default(),
+            place: ContextAndServer::default(),
             reporter: Reporter::new(operation, style, dry_run),
             interrupt: listen(),
             server: None,
@@ -191,14 +191,14 @@ impl Run {
     }
 
     /// Reports notes.
-    pub fn note(&mut self, texts: Vec<String>) {
+    pub fn report_notes(&mut self, texts: Vec<String>) {
         for text in texts {
             self.reporter.event(Event::Note(text));
         }
     }
 
     /// Reports warnings.
-    pub fn warn(&mut self, texts: &[String]) {
+    pub fn report_warnings(&mut self, texts: &[String]) {
         for text in texts {
             self.reporter.event(Event::Warning(text.clone()));
         }

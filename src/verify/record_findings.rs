@@ -12,7 +12,7 @@ use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
 use crate::plan::recorded_kinds::Entry;
-use crate::read::Place;
+use crate::read::ListTarget;
 use crate::read::inspect::{FoundSet, entries};
 
 /// Applies the rules to the record; there are no findings for one that cannot be read.
@@ -125,7 +125,7 @@ fn names_beyond(one: &Record, other: &Record) -> String {
 
 fn unread(set: &FoundSet) -> Option<Finding> {
     let mut namespaces: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for Place { resource, namespace } in &set.unread {
+    for ListTarget { resource, namespace } in &set.unread {
         let of_resource = namespaces.entry(resource.group_resource()).or_default();
         of_resource.extend(namespace.as_deref());
     }
@@ -238,7 +238,7 @@ mod tests {
         };
         // A sound set may look so, too.
         assert!(wide.hint.starts_with("ignore it"), "{}", wide.hint);
-        set.found.unread.push(Place {
+        set.found.unread.push(ListTarget {
             resource: resource("Secret", Scope::Namespaced),
             namespace: Some("away".to_owned()),
         });

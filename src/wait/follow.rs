@@ -22,7 +22,7 @@ use crate::compare::status::{self, Others, StatusRules, Surroundings};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
-use crate::read::{self, ListError, ListTargets, Place, Selector, WHOLE_OBJECTS};
+use crate::read::{self, ListError, ListTarget, ListTargets, Selector, WHOLE_OBJECTS};
 
 /// The time after which the server ends a watch, and the next list begins.
 const LONGEST_WATCH: Duration = Duration::from_mins(4);
@@ -157,7 +157,7 @@ impl Follow<'_> {
     async fn place<'t>(
         &self,
         group: &Group,
-        place: &Place,
+        place: &ListTarget,
         listing: &Listing<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), Vec<Followed<'t>>> {
@@ -197,7 +197,7 @@ impl Follow<'_> {
     async fn round(
         &self,
         group: &Group,
-        place: &Place,
+        place: &ListTarget,
         selector: &Selector,
         listing: &Listing<'_>,
         followed: &mut [Followed<'_>],
@@ -321,7 +321,7 @@ impl Follow<'_> {
             .send(Observation::Status(followed.index, status));
     }
 
-    fn warn(&self, place: &Place) {
+    fn warn(&self, place: &ListTarget) {
         let namespace = place.namespace.as_ref();
         let namespace = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
         let resource = &place.resource.plural;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::search::{Heir, Search};
+use super::search::{FieldManagerTakingOver, Search};
 use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
@@ -86,8 +86,8 @@ pub(super) async fn find(
 
 /// Returns the field manager that takes over the fields of the former tool; `None` if they stay with
 /// that tool.
-fn heir(set: &Set, options: &AdoptOptions) -> Option<Heir> {
-    (options.former_fields == FormerFields::Taken).then(|| Heir {
+fn heir(set: &Set, options: &AdoptOptions) -> Option<FieldManagerTakingOver> {
+    (options.former_fields == FormerFields::Taken).then(|| FieldManagerTakingOver {
         manager: options.membership.writing.field_manager.clone(),
         last_applied: LastApplied::in_set_of(&set.tooling),
     })

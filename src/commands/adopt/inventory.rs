@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::FoundObjects;
 use super::find::{find_labelled, find_named, missing_verb, served};
-use super::search::{Heir, Search, Tracked};
+use super::search::{FieldManagerTakingOver, Search, Tracked};
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute;
@@ -30,7 +30,7 @@ pub(super) async fn find(
     cluster: &Cluster,
     reference: &InventoryReference,
     unmarked: Unmarked,
-    heir: Option<Heir>,
+    heir: Option<FieldManagerTakingOver>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let tool = reference.tool;

@@ -99,7 +99,7 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
     let ending = Run::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
     // Until all is adopted, only the tool's own inventory lists the rest.
     if ending == Ending::Done {
-        run.warn(&prepared.advice);
+        run.report_warnings(&prepared.advice);
     }
     Ok(ending)
 }
@@ -113,9 +113,9 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let read =
         membership::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt).await?;
     let found = find::find(&cluster, &read, manifests, options).await?;
-    run.warn(&read.state.warnings);
-    run.warn(&found.warnings);
-    run.note(found.notes);
+    run.report_warnings(&read.state.warnings);
+    run.report_warnings(&found.warnings);
+    run.report_notes(found.notes);
     let set = &read.named.set;
     let ids: BTreeSet<&str> = found
         .candidates
@@ -129,7 +129,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
     let concurrency = usize::from(shared.concurrency);
     let parents = parents_of_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
-    run.warn(&warnings);
+    run.report_warnings(&warnings);
     let mut plan = plan::plan_adoption(
         set,
         &found.candidates,
@@ -146,7 +146,7 @@ async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) ->
     if matches!(&options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
         run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
     }
-    run.warn(&never_pruned(&found.candidates, set, &membership.appliers));
+    run.report_warnings(&never_pruned(&found.candidates, set, &membership.appliers));
     let mut rights = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {
         rights.extend(permissions::to_record(

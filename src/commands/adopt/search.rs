@@ -30,12 +30,12 @@ pub(super) struct Tracked {
     pub(super) unmarked: Unmarked,
     pub(super) selector: Option<String>,
     /// The field manager that takes over the fields of the tool; `None` if the tool keeps them.
-    pub(super) heir: Option<Heir>,
+    pub(super) heir: Option<FieldManagerTakingOver>,
 }
 
 /// The field manager that takes over the fields of a tool.
 #[derive(Clone)]
-pub(super) struct Heir {
+pub(super) struct FieldManagerTakingOver {
     pub(super) manager: String,
     pub(super) last_applied: LastApplied,
 }

@@ -18,8 +18,8 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::inspect::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListTargets, Look, Looking, ParentCandidate, ParentError, ParentKind, Place,
-    Selector,
+    self, Cluster, ListError, ListTarget, ListTargets, Look, Looking, ParentCandidate, ParentError,
+    ParentKind, Selector,
 };
 use crate::report::{self, Loudness, SearchBar, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
@@ -79,7 +79,7 @@ struct Inspection<'a> {
     /// be discovered.
     unread: BTreeSet<String>,
     /// Each collection that could not be read, with the error.
-    unread_places: Vec<(Place, ListError)>,
+    unread_places: Vec<(ListTarget, ListError)>,
     warnings: Vec<String>,
 }
 
@@ -151,14 +151,14 @@ impl Inspection<'_> {
     /// Assigns members to each set, and warns of recorded collections that could not be read.
     fn assign(&mut self, sets: &mut [Examined], members: Vec<Live>) {
         let mut founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let unread: Vec<Place> = self
+        let unread: Vec<ListTarget> = self
             .unread_places
             .iter()
             .map(|(place, _)| place.clone())
             .collect();
         inspect::assign(&mut founds, members, &unread, &self.cluster.discovery);
         // Missing permissions are reported for each set, other failures here.
-        let is_wanted = |place: &Place| founds.iter().any(|found| found.unread.contains(place));
+        let is_wanted = |place: &ListTarget| founds.iter().any(|found| found.unread.contains(place));
         let mut unread = std::mem::take(&mut self.unread_places);
         unread.retain(|(place, error)| is_wanted(place) && !error.is_forbidden());
         let unread = read::unread_reasons(unread);
@@ -324,7 +324,7 @@ impl Inspection<'_> {
 
     /// Takes the objects out of a result, and remembers what could not be listed.
     fn remember(&mut self, look: Look<Live>) -> Vec<Live> {
-        let is_whole = |place: &&Place| place.namespace.is_none();
+        let is_whole = |place: &&ListTarget| place.namespace.is_none();
         let unread = look.unread.iter().map(|(place, _)| place);
         self.unread.extend(
             unread

@@ -17,7 +17,7 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::Cluster;
-use crate::report::{self, Cost, Place, Question, Style, VerifyDocument, WrittenBefore};
+use crate::report::{self, ContextAndServer, Cost, Question, Style, VerifyDocument, WrittenBefore};
 use crate::session::connect;
 use crate::session::prompt::answer;
 use crate::session::signals::{listen, unless_stopped};
@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         interrupt: listen(),
         asking: Asking {
             fix: options.fix,
-            place: Place::default(),
+            place: ContextAndServer::default(),
             style,
             paused: Cell::default(),
         },
@@ -225,7 +225,7 @@ impl Verifying<'_> {
 /// The prompt of `--fix`.
 struct Asking {
     fix: Fix,
-    place: Place,
+    place: ContextAndServer,
     style: Style,
     /// The time until the answers.
     paused: Cell<Duration>,

@@ -76,12 +76,12 @@
 
 mod built_in;
 mod defaults;
-mod field_entries;
 mod lists;
+mod managed_fields_entries;
 mod path;
 mod quantity;
+mod schema_field_set;
 mod shape;
-mod typing;
 mod walk;
 mod zeros;
 
@@ -94,8 +94,8 @@ use serde_json::Value;
 
 pub use built_in::is_built_in;
 pub(in crate::compare) use path::readable;
+pub use schema_field_set::SchemaFieldSet;
 pub use shape::CrdVersion;
-pub use typing::Typing;
 
 /// The decision for an object of the manifests that is live already.
 #[derive(Debug, Clone, PartialEq, Eq)]

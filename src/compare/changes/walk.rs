@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::built_in::TypeMeta;
 use super::defaults::Field;
-use super::field_entries::FieldEntries;
+use super::managed_fields_entries::FieldEntries;
 use super::path::readable;
 use super::shape::{Membership, Relation, Shape};
 use super::{CrdVersion, Reason, defaults};

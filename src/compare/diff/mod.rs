@@ -4,8 +4,8 @@
 //! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
 
 mod changed_fields;
+mod hide_secret_values;
 mod managers;
-mod mask;
 mod noise;
 mod parent;
 mod unified;
@@ -14,9 +14,9 @@ use serde_json::Value;
 
 pub(crate) use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
+pub(crate) use hide_secret_values::FIELDS as SECRET_FIELDS;
+pub use hide_secret_values::{AFTER, BEFORE, HIDDEN};
 pub use managers::OwnershipChange;
-pub(crate) use mask::FIELDS as SECRET_FIELDS;
-pub use mask::{AFTER, BEFORE, HIDDEN};
 pub use parent::parent;
 
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -52,7 +52,7 @@ impl Difference {
         };
         noise::leave_out(&mut difference.live, &mut difference.predicted);
         if key.group_kind == GroupKind::new("", "Secret") {
-            mask::hide(&mut difference.live, &mut difference.predicted);
+            hide_secret_values::hide(&mut difference.live, &mut difference.predicted);
         }
         difference
     }
@@ -78,8 +78,8 @@ impl Difference {
     pub fn replaced_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
         noise::leave_out_made_up(&mut live);
-        mask::mark(&mut live, BEFORE);
-        mask::mark(&mut predicted, AFTER);
+        hide_secret_values::mark(&mut live, BEFORE);
+        hide_secret_values::mark(&mut predicted, AFTER);
         Self {
             file: new.file.clone(),
             live,

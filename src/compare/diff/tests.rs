@@ -123,7 +123,7 @@ fn annotations_that_repeat_a_value_are_hidden() {
     };
     let mut states = [Some(secret("hunter2\"\n")), Some(secret("tr0ub4dor"))];
     let [live, predicted] = &mut states;
-    mask::hide(live, predicted);
+    hide_secret_values::hide(live, predicted);
     for (state, hidden) in states.into_iter().flatten().zip(["*** (before)", "*** (after)"]) {
         let annotations = &state["metadata"]["annotations"];
         assert_eq!(annotations["note"], "open");

@@ -6,9 +6,9 @@
 //! Exceptions to kstatus are listed in docs/reference/status-rules.md.
 
 mod conventions;
-mod kinds;
 mod object;
 mod once_written;
+mod other_built_in_kinds;
 mod pod;
 mod rules;
 mod workloads;
@@ -272,17 +272,19 @@ impl StatusRules {
         let group = group_kind.group.as_str();
         Some(match (group, group_kind.kind.as_str()) {
             ("", "Pod") => pod::readiness(object),
-            ("", "Service") => kinds::service(object),
-            ("", "PersistentVolumeClaim") => kinds::persistent_volume_claim(object),
+            ("", "Service") => other_built_in_kinds::service(object),
+            ("", "PersistentVolumeClaim") => other_built_in_kinds::persistent_volume_claim(object),
             _ if has_only_content(group_kind) => Readiness::current("it exists"),
             ("batch", "CronJob") => Readiness::current("it exists"),
             ("apps" | "extensions", "Deployment") => workloads::deployment(object),
             ("apps", "StatefulSet") => workloads::stateful_set(object),
             ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),
             ("apps" | "extensions", "ReplicaSet") => workloads::replica_set(object),
-            ("batch", "Job") => kinds::job(object, self.jobs),
-            ("policy", "PodDisruptionBudget") => kinds::disruption_budget(object),
-            ("apiextensions.k8s.io", "CustomResourceDefinition") => kinds::custom_resource_definition(object),
+            ("batch", "Job") => workloads::job(object, self.jobs),
+            ("policy", "PodDisruptionBudget") => other_built_in_kinds::disruption_budget(object),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                other_built_in_kinds::custom_resource_definition(object)
+            }
             _ => return None,
         })
     }

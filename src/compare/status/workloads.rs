@@ -1,7 +1,7 @@
-//! The status of Deployments, StatefulSets, DaemonSets and ReplicaSets.
+//! The status of Deployments, StatefulSets, DaemonSets, ReplicaSets and Jobs.
 
 use super::object::Object;
-use super::{Readiness, too_few};
+use super::{Jobs, Readiness, too_few};
 
 /// The value that means no deadline, as a missing one does (apps/v1, `MaxInt32`).
 const NO_DEADLINE: i64 = i32::MAX as i64;
@@ -134,6 +134,35 @@ pub(super) fn replica_set(object: Object) -> Readiness {
         .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
         .or_else(|| surplus(replicas, wanted))
         .unwrap_or_else(|| Readiness::current(available(replicas)))
+}
+
+/// Treats a running Job as Current, however long it runs, unless its completion is waited for.
+pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
+    let parallelism = object.number("/spec/parallelism").unwrap_or(1);
+    let wanted = object.number("/spec/completions").unwrap_or(parallelism);
+    let succeeded = object.count("/status/succeeded");
+    if let Some(failed) = object
+        .condition("Failed")
+        .filter(|failed| failed.status == "True")
+    {
+        return Readiness::failed(failed.to_string());
+    }
+    if object.has_condition("Complete") {
+        return Readiness::current(format!("{succeeded} of {wanted} completions have succeeded"));
+    }
+    if object.has_condition("Suspended") {
+        return Readiness::current("it is suspended");
+    }
+    if object.text("/status/startTime").is_none() {
+        return Readiness::in_progress("it has not started");
+    }
+    let active = object.count("/status/active");
+    let reason =
+        format!("it is running: {active} active, {succeeded} of {wanted} completions have succeeded");
+    match jobs {
+        Jobs::Started => Readiness::current(reason),
+        Jobs::Completed => Readiness::in_progress(reason),
+    }
 }
 
 fn surplus(replicas: i64, wanted: i64) -> Option<Readiness> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::future::try_join3;
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::execute::parent_record::labelled::labelled;
+use crate::execute::labelled_objects::list_labelled_objects;
 use crate::manifest::desired::Desired;
 use crate::model::contents::Contents;
 use crate::model::holders::Owners;
@@ -19,7 +19,7 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed, Plan};
-use crate::read::{self, ListError, ListTargets, METADATA_LIST, Place};
+use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST};
 
 /// Context for the second read.
 pub(crate) struct DependentsLook<'a> {
@@ -39,7 +39,7 @@ pub(crate) struct DependentsLook<'a> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     #[error("{}: owner references cannot be read: {error}", .place.resource.plural)]
-    Members { place: Place, error: ListError },
+    Members { place: ListTarget, error: ListError },
     #[error("{parent}: owner references cannot be read: {}", .error.kind)]
     Parent { parent: ObjectKey, error: ApiError },
 }
@@ -82,7 +82,8 @@ impl DependentsLook<'_> {
         let known = self.places.resources.iter();
         places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources(resources);
-        let members = labelled(self.server, self.set, &places, self.concurrency, METADATA_LIST).await;
+        let members =
+            list_labelled_objects(self.server, self.set, &places, self.concurrency, METADATA_LIST).await;
         members.map_err(|(place, error)| Unread::Members { place, error })
     }
 

@@ -7,14 +7,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::parent_record::labelled::labelled;
+use crate::execute::labelled_objects::list_labelled_objects;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
-use crate::read::{ListError, ListTargets, Place, WHOLE_OBJECTS};
+use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS};
 
 /// Pauses between the first lists: the server's own controllers finish within them.
 const PAUSES: [Duration; 3] = [
@@ -63,7 +63,7 @@ pub(crate) struct Remaining<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .place.resource.plural)]
 pub(crate) struct Unlisted {
-    place: Place,
+    place: ListTarget,
     error: ListError,
 }
 
@@ -177,7 +177,8 @@ impl Remaining<'_> {
         places: &ListTargets,
         parent: &ParentDisposition,
     ) -> Result<RemainingList, Unlisted> {
-        let found = labelled(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
+        let found =
+            list_labelled_objects(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
         let mut found = found.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, Reply};
-use crate::compare::changes::{CrdVersion, Typing};
+use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::{PATIENCE, pause};
@@ -86,10 +86,10 @@ impl Redefined {
     }
 
     /// Returns how the former and the new schema type this object.
-    fn typings(&self, object: &DesiredObject) -> (Typing, Typing) {
+    fn typings(&self, object: &DesiredObject) -> (SchemaFieldSet, SchemaFieldSet) {
         let manifest = object.object.value();
         let version = &object.resource.version;
-        let typing = |definition| Typing::of(&manifest, CrdVersion::of(definition, version).as_ref());
+        let typing = |definition| SchemaFieldSet::of(&manifest, CrdVersion::of(definition, version).as_ref());
         (typing(&self.former), typing(&self.new))
     }
 
@@ -98,7 +98,7 @@ impl Redefined {
             Ok(reply) => self.served_by(object, reply, manager),
             Err(error) => match error.status() {
                 Some(status) if is_schema_violation(&status.message) => {
-                    if self.typings(object).1 == Typing::Undeclared {
+                    if self.typings(object).1 == SchemaFieldSet::Undeclared {
                         Served::New
                     } else {
                         Served::Former
@@ -153,7 +153,7 @@ impl Execution<'_> {
             let mut of_kind = objects.filter(|(_, object)| object.key.group_kind == *kind);
             let distinctive = of_kind.find(|(_, object)| {
                 let (former, new) = redefined.typings(object);
-                former != new && new != Typing::Undeclared
+                former != new && new != SchemaFieldSet::Undeclared
             });
             if let Some((apply, object)) = distinctive {
                 self.await_schema(apply, object, redefined).await;

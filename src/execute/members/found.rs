@@ -24,7 +24,7 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
 use crate::plan::TakeOwnership;
-use crate::read::{self, ListTargets, METADATA, METADATA_LIST, Place, Selector};
+use crate::read::{self, ListTarget, ListTargets, METADATA, METADATA_LIST, Selector};
 
 /// Time limit for a watch to show completed writes; usually it takes milliseconds.
 const WATCHED: Duration = Duration::from_secs(5);
@@ -172,7 +172,7 @@ fn version_before(version: &str) -> Option<u64> {
 }
 
 /// Divides objects of one kind among the collections that show them all.
-fn places<'a>(found: &[ExistingObject<'a>]) -> Vec<(Place, Vec<ExistingObject<'a>>)> {
+fn places<'a>(found: &[ExistingObject<'a>]) -> Vec<(ListTarget, Vec<ExistingObject<'a>>)> {
     let mut places = ListTargets::default();
     for one in found {
         places.add_resources([Arc::clone(&one.object.resource)]);
@@ -190,7 +190,7 @@ fn places<'a>(found: &[ExistingObject<'a>]) -> Vec<(Place, Vec<ExistingObject<'a
 
 /// Returns those objects of one collection that a watch shows to have been in no set. If the watch
 /// fails, the others remain undetermined.
-async fn free(run: &Execution<'_>, place: &Place, found: &[ExistingObject<'_>]) -> Vec<ObjectKey> {
+async fn free(run: &Execution<'_>, place: &ListTarget, found: &[ExistingObject<'_>]) -> Vec<ObjectKey> {
     let mut seen = Vec::new();
     let _ = timeout(WATCHED + ON_THE_WAY, look(run, place, found, &mut seen)).await;
     seen
@@ -198,7 +198,7 @@ async fn free(run: &Execution<'_>, place: &Place, found: &[ExistingObject<'_>]) 
 
 async fn look(
     run: &Execution<'_>,
-    place: &Place,
+    place: &ListTarget,
     found: &[ExistingObject<'_>],
     seen: &mut Vec<ObjectKey>,
 ) -> Result<(), ApiErrorKind> {

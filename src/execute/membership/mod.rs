@@ -16,7 +16,7 @@ use relabel::Relabelled;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Resume, Subject};
 use crate::execute::deletion::object::untouched;
-use crate::execute::parent_record::labelled::labelled;
+use crate::execute::labelled_objects::list_labelled_objects;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::{Sink, interrupt};
 use crate::model::live::Live;
@@ -26,7 +26,7 @@ use crate::read::{ListError, ListTargets, METADATA_LIST};
 /// Lists the objects with the label of the set within this scope.
 async fn members(parent: &ParentWriting<'_>, targets: &ListTargets) -> Result<Vec<Live>, ListError> {
     let concurrency = parent.writing.concurrency;
-    let found = labelled(parent.server, parent.set, targets, concurrency, METADATA_LIST).await;
+    let found = list_labelled_objects(parent.server, parent.set, targets, concurrency, METADATA_LIST).await;
     found.map_err(|(_, error)| error)
 }
 

@@ -26,11 +26,10 @@
 //!
 //! `repair` writes what `verify --fix` has found out; the look after it is that of `verify`.
 
-mod after_apply;
-pub(crate) mod labelled;
 #[cfg(test)]
 mod model;
 pub(crate) mod narrow;
+mod narrow_after_apply;
 mod own_manifest;
 pub(crate) mod remove;
 pub(crate) mod repair;

@@ -81,7 +81,7 @@ impl ParentWriteError {
     }
 
     /// Returns the error without the server's message, as the reason for objects that were not processed.
-    pub(crate) fn brief(&self) -> &'static str {
+    pub(crate) fn without_server_message(&self) -> &'static str {
         match self {
             Self::Request(_) | Self::Unreadable(_) => "the set's parent cannot be read or written",
             Self::Refused(_) | Self::Disapproved | Self::Contended => {

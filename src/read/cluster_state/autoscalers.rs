@@ -10,7 +10,7 @@ use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::{self, Former, Replicas, ReplicasPath};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::ScaleSubresource;
 use crate::plan::{self, Handover, HandoverCause};
@@ -168,7 +168,7 @@ impl Autoscalers {
                     }
                     Err(error) => {
                         return Err(ReadError::List {
-                            place: Place {
+                            place: ListTarget {
                                 resource: Arc::clone(&resource),
                                 namespace: namespace.clone(),
                             },

@@ -189,7 +189,10 @@ impl Compared {
             } else {
                 Others::Silent
             };
-            if signs.currentness.is_some_and(|current| current.settled(others)) {
+            if signs
+                .currentness
+                .is_some_and(|current| current.is_current_among(others))
+            {
                 all.current.insert(live.key.clone());
             }
             all.members.push(live);

@@ -122,7 +122,7 @@ pub(super) enum Currentness {
 
 impl Currentness {
     /// Returns whether the object is Current, once it is known whether others of its kind report.
-    pub(super) fn settled(self, others: Others) -> bool {
+    pub(super) fn is_current_among(self, others: Others) -> bool {
         let state = match (self, others) {
             (Self::Reported(state), _) => state,
             (Self::Silent { alone, .. }, Others::Silent) => alone,

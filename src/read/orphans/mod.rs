@@ -15,7 +15,7 @@ use super::list_all::{Look, Looking, list_all};
 use super::named_set::NamedSet;
 use crate::manifest::desired::VERBS_OF_MEMBERS;
 use crate::model::applyset::{PART_OF_LABEL, Record};
-use crate::model::list_targets::Place;
+use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::{counted, members_missed};
@@ -79,7 +79,7 @@ pub(super) async fn find(
     let Credible { found, left_out } =
         credibility::credible(&cluster.server, found, &namespaces, search).await;
     add_places(member_scope, named, &found);
-    let plurals = |unread: &mut dyn Iterator<Item = &(Place, ListError)>| -> Vec<String> {
+    let plurals = |unread: &mut dyn Iterator<Item = &(ListTarget, ListError)>| -> Vec<String> {
         let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
         plurals.into_iter().cloned().collect()
     };

@@ -13,13 +13,13 @@ use crate::report::diff::{Comparison, Differences};
 use crate::report::plan_screen::loss;
 use crate::report::renames::Renames;
 use crate::report::taken_in::TakenIn;
-use crate::report::{Place, SetDocument, human, object_name};
+use crate::report::{ContextAndServer, SetDocument, human, object_name};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
 /// Returns the page, with at most `limit` bytes.
 pub(in crate::report) fn of_diff(
-    (set, place): (&SetDocument, &Place),
+    (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
     end: End<'_>,
     warned: &[String],

@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use page::{Counted, Item, Part};
 use text::short_code;
 
-use super::place::title;
-use super::{Place, RunEnd, SetDocument};
+use super::context_header::title;
+use super::{ContextAndServer, RunEnd, SetDocument};
 use crate::error::{Error, Exit};
 use crate::model::message::Message;
 
@@ -58,7 +58,7 @@ impl End<'_> {
 }
 
 /// The first lines. `counts` and `others` are text of this program.
-fn headline(set: &SetDocument, place: &Place, counts: &[String], others: &[String]) -> String {
+fn headline(set: &SetDocument, place: &ContextAndServer, counts: &[String], others: &[String]) -> String {
     let counts = counts.join(", ");
     let mut line = format!("### ApplySet {}: {counts}\n", short_code(&title(set), SET));
     let mut below = others.to_vec();

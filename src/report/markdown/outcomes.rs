@@ -11,11 +11,11 @@ use crate::plan::loses_data;
 use crate::report::document::Collected;
 use crate::report::plan_screen::loss;
 use crate::report::renames::Renames;
-use crate::report::{Place, SetDocument, human};
+use crate::report::{ContextAndServer, SetDocument, human};
 
 /// Returns the page, with at most `limit` bytes.
 pub(in crate::report) fn of_run(
-    (set, place): (&SetDocument, &Place),
+    (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
     end: End<'_>,
     taken: Vec<String>,

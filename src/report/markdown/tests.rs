@@ -9,7 +9,7 @@ use crate::model::settings::DryRun;
 use crate::plan::Refusal;
 use crate::report::diff::{Comparison, Differences};
 use crate::report::document::Collected;
-use crate::report::{Cause, Place};
+use crate::report::{Cause, ContextAndServer};
 
 const DONE: End<'static> = End {
     error: None,
@@ -56,7 +56,7 @@ fn set() -> SetDocument {
 }
 
 fn cut(found: &Differences, limit: usize) -> String {
-    of_diff((&set(), &Place::default()), found, DONE, &[], limit)
+    of_diff((&set(), &ContextAndServer::default()), found, DONE, &[], limit)
 }
 
 fn page(objects: Vec<Comparison>) -> String {
@@ -150,9 +150,9 @@ fn what_is_dangerous_comes_first() {
         ..Differences::default()
     };
     let warnings = vec!["watch out".to_owned(), "watch out".to_owned()];
-    let place = Place {
+    let place = ContextAndServer {
         context: Some("prod".to_owned()),
-        ..Place::default()
+        ..ContextAndServer::default()
     };
     let text = of_diff((&set(), &place), &found, DONE, &warnings, LIMIT);
     assert_order(
@@ -224,7 +224,7 @@ fn only_refusals_or_an_error_make_a_page() {
         completeness: RunEnd::Complete,
     };
     let set = SetDocument::named("web");
-    let place = Place::default();
+    let place = ContextAndServer::default();
     let text = of_diff((&set, &place), &Differences::default(), end, &[], LIMIT);
     let expected = "### ApplySet `web`: wrong manifests\n\n**Errors**\n\n\
          - ``a`b is wrong``\n  - hint: `look`\n";
@@ -264,9 +264,9 @@ fn text_of_others_stays_text() {
             ..Differences::default()
         };
         let set = SetDocument::named(text);
-        let place = Place {
+        let place = ContextAndServer {
             context: Some(text.to_owned()),
-            ..Place::default()
+            ..ContextAndServer::default()
         };
         let page = of_diff((&set, &place), &found, DONE, &[text.to_owned()], LIMIT);
         assert_inert(&page);
@@ -453,9 +453,9 @@ fn the_headline_fits_into_the_smallest_page() {
         "a".repeat(9999),
     ] {
         let set = SetDocument::named(&text);
-        let place = Place {
+        let place = ContextAndServer {
             context: Some(text.clone()),
-            ..Place::default()
+            ..ContextAndServer::default()
         };
         let mut found = many();
         found.refusals = vec![Refusal::EmptyManifests { objects: Vec::new() }];
@@ -508,7 +508,13 @@ fn a_run_is_summarized() {
         error: None,
         completeness: RunEnd::Interrupted(Resume::SameCommand),
     };
-    let text = of_run((&set(), &Place::default()), &run, end, Vec::new(), LIMIT);
+    let text = of_run(
+        (&set(), &ContextAndServer::default()),
+        &run,
+        end,
+        Vec::new(),
+        LIMIT,
+    );
     assert_order(
         &text,
         &[

@@ -49,7 +49,7 @@ impl AnswerWanted {
 /// The subject of the first line.
 pub(super) fn title(question: &Question) -> String {
     match &question.set {
-        Some(set) => super::place::title(set),
+        Some(set) => super::context_header::title(set),
         None => "records to repair".to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::applyset::Tooling;
-use crate::report::{Colors, Device, Place, SetDocument, WrittenBefore};
+use crate::report::{Colors, ContextAndServer, Device, SetDocument, WrittenBefore};
 
 fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
@@ -19,7 +19,7 @@ fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
             namespace: Some("platform".to_owned()),
             ..SetDocument::named("shop")
         }),
-        place: Place::default(),
+        place: ContextAndServer::default(),
         refusals,
         outline,
         written: WrittenBefore::Nothing,

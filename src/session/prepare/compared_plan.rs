@@ -47,7 +47,7 @@ pub async fn prepare(
     let last = runs.and_then(|runs| runs.into_iter().next());
     if last.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
         let text = "the last run that changed the set had other manifests than this plan";
-        run.warn(&[text.to_owned()]);
+        run.report_warnings(&[text.to_owned()]);
     }
     Ok(prepared)
 }

@@ -231,10 +231,10 @@ async fn resolve(
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.target(&cluster))?;
     if let Some(ignore) = &options.ignore {
-        run.warn(&ignore.rules.mark(&mut desired, &ignore.file));
+        run.report_warnings(&ignore.rules.mark(&mut desired, &ignore.file));
     }
-    run.note(manifest::hook_notes(&desired.hooks, hooks));
-    run.warn(&desired.warnings);
+    run.report_notes(manifest::hook_notes(&desired.hooks, hooks));
+    run.report_warnings(&desired.warnings);
     Ok(Resolved {
         cluster,
         named,
@@ -302,8 +302,8 @@ impl Prepared {
         policy: Policy,
         plan: Plan,
     ) -> Self {
-        run.warn(&state.warnings);
-        run.warn(&plan.edges.ignored);
+        run.report_warnings(&state.warnings);
+        run.report_warnings(&plan.edges.ignored);
         let writing = WriteSettings {
             former_manager: state
                 .former_tooling

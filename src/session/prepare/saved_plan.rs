@@ -247,7 +247,7 @@ pub async fn approve(
     }
     let uncompared = saved::uncompared(saved, &fresh);
     if !uncompared.is_empty() {
-        run.warn(&[format!(
+        run.report_warnings(&[format!(
             "cannot determine whether these namespaces were recreated since the plan: {}",
             listed(uncompared)
         )]);

@@ -142,7 +142,7 @@ pub async fn plan(
         when: LossCase::Certain,
         ..loss
     });
-    run.warn(&lost.map(|loss| loss.to_string()).collect::<Vec<_>>());
+    run.report_warnings(&lost.map(|loss| loss.to_string()).collect::<Vec<_>>());
     let scope = if is_skipped || is_kept {
         UndoScope::Partial
     } else {

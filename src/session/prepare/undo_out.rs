@@ -77,7 +77,7 @@ pub async fn record(
         &prepared.policy,
         (&manager, set.id.as_str()),
     );
-    run.warn(&losses.iter().map(undo::Loss::to_string).collect::<Vec<_>>());
+    run.report_warnings(&losses.iter().map(undo::Loss::to_string).collect::<Vec<_>>());
     let recorded = RecordedRun {
         cluster: identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?,
         set: SavedSet {

@@ -6,15 +6,15 @@
 //! ignores with a warning is an error here if it mentions plugins. Aliases and defaults of options
 //! are for kubectl's own commands, and are not read.
 
+mod credential_plugin_preference;
 mod error;
-mod preference;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use self::credential_plugin_preference::Preference;
 pub use self::error::{Denial, KubercError};
-use self::preference::Preference;
 use super::home;
 use crate::programs;
 
@@ -87,7 +87,7 @@ fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
         path: path.to_owned(),
         error,
     })?;
-    preference::find(&String::from_utf8_lossy(&text), path)
+    credential_plugin_preference::find(&String::from_utf8_lossy(&text), path)
 }
 
 impl KubercError {

@@ -7,7 +7,7 @@ fn at() -> PathBuf {
 
 /// The policy of a text, or the message about it.
 fn policy_of(text: &str) -> Result<Policy, String> {
-    let found = preference::find(text, &at()).map_err(|error| error.to_string())?;
+    let found = credential_plugin_preference::find(text, &at()).map_err(|error| error.to_string())?;
     let policy = found.map_or(Ok(Policy::AllowAll), |preference| preference.policy(&at()));
     policy.map_err(|error| error.to_string())
 }
@@ -115,7 +115,7 @@ fn a_policy_that_could_be_another_is_an_error() {
 #[test]
 fn only_a_file_of_home_that_does_not_mention_plugins_is_passed_over() {
     let passed_over = |text: &str| {
-        let error = preference::find(text, &at()).expect_err(text);
+        let error = credential_plugin_preference::find(text, &at()).expect_err(text);
         error.is_ignored()
     };
     assert!(passed_over(

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::super::labelled::labelled;
 use super::super::narrow::Narrowed;
 use super::super::remove::{Removal, Removed};
 use super::super::requests::{Known, ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiServer, Call, Patch};
 use crate::event::Event;
 use crate::execute::deletion::object::deletion;
+use crate::execute::labelled_objects::list_labelled_objects;
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
@@ -189,7 +189,8 @@ impl Run<'_> {
                 .collect(),
             namespaces: BTreeSet::from(["shop".to_owned()]),
         };
-        let found = labelled(self.parent.server, self.parent.set, &places, 1, METADATA_LIST).await;
+        let found =
+            list_labelled_objects(self.parent.server, self.parent.set, &places, 1, METADATA_LIST).await;
         found.map_err(|(_, error)| ParentWriteError::Unwatched(error))
     }
 

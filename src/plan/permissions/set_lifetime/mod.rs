@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::scope::namespaces;
+use super::super::member_scope::namespaces;
 use super::object_content;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::changes::is_built_in;

@@ -1,8 +1,8 @@
-//! The status of Services, `PersistentVolumeClaims`, Jobs, `PodDisruptionBudgets` and
-//! `CustomResourceDefinitions`.
+//! The status of Services, `PersistentVolumeClaims`, `PodDisruptionBudgets` and
+//! `CustomResourceDefinitions`. Pods and workloads have files of their own.
 
+use super::Readiness;
 use super::object::Object;
-use super::{Jobs, Readiness};
 
 /// Requires only the address: kstatus does not wait for the load balancer.
 pub(super) fn service(object: Object) -> Readiness {
@@ -17,35 +17,6 @@ pub(super) fn persistent_volume_claim(object: Object) -> Readiness {
     match object.text("/status/phase") {
         Some("Bound") => Readiness::current("it is bound"),
         phase => Readiness::in_progress(format!("it is {}, not bound", phase.unwrap_or("unknown"))),
-    }
-}
-
-/// Treats a running Job as Current, however long it runs, unless its completion is waited for.
-pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
-    let parallelism = object.number("/spec/parallelism").unwrap_or(1);
-    let wanted = object.number("/spec/completions").unwrap_or(parallelism);
-    let succeeded = object.count("/status/succeeded");
-    if let Some(failed) = object
-        .condition("Failed")
-        .filter(|failed| failed.status == "True")
-    {
-        return Readiness::failed(failed.to_string());
-    }
-    if object.has_condition("Complete") {
-        return Readiness::current(format!("{succeeded} of {wanted} completions have succeeded"));
-    }
-    if object.has_condition("Suspended") {
-        return Readiness::current("it is suspended");
-    }
-    if object.text("/status/startTime").is_none() {
-        return Readiness::in_progress("it has not started");
-    }
-    let active = object.count("/status/active");
-    let reason =
-        format!("it is running: {active} active, {succeeded} of {wanted} completions have succeeded");
-    match jobs {
-        Jobs::Started => Readiness::current(reason),
-        Jobs::Completed => Readiness::in_progress(reason),
     }
 }
 

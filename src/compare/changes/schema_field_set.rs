@@ -14,7 +14,7 @@ use super::shape::{Membership, Relation, Shape};
 
 /// The fields that an apply of a manifest owns under a schema, except `metadata`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typing {
+pub enum SchemaFieldSet {
     /// The schema does not show them.
     Unknown,
     /// The manifest has a field that the schema neither declares nor keeps; it is refused.
@@ -23,7 +23,7 @@ pub enum Typing {
     Fields(BTreeSet<String>),
 }
 
-impl Typing {
+impl SchemaFieldSet {
     /// Types a manifest by the definition of its kind, as the server does.
     pub fn of(manifest: &Value, definition: Option<&CrdVersion<'_>>) -> Self {
         let (Some(definition), Some(fields)) = (definition, manifest.as_object()) else {
@@ -182,13 +182,13 @@ mod tests {
         }}}]}})
     }
 
-    fn typing(definition: &Value, spec: &Value) -> Typing {
+    fn typing(definition: &Value, spec: &Value) -> SchemaFieldSet {
         let manifest = json!({"apiVersion": "x/v1", "kind": "X", "metadata": {"name": "a"}, "spec": spec});
-        Typing::of(&manifest, CrdVersion::of(definition, "v1").as_ref())
+        SchemaFieldSet::of(&manifest, CrdVersion::of(definition, "v1").as_ref())
     }
 
-    fn fields<const N: usize>(paths: [&str; N]) -> Typing {
-        Typing::Fields(paths.map(str::to_owned).into())
+    fn fields<const N: usize>(paths: [&str; N]) -> SchemaFieldSet {
+        SchemaFieldSet::Fields(paths.map(str::to_owned).into())
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
                 json!({"list": ["a"]}),
                 fields(["/f:spec/f:list/v:\"a\""]),
             ),
-            (names("set"), json!({"other": 1}), Typing::Undeclared),
+            (names("set"), json!({"other": 1}), SchemaFieldSet::Undeclared),
             (
                 map,
                 json!({"list": {"x": {"a": "b"}}}),
@@ -263,8 +263,8 @@ mod tests {
             (&atomic, &empty, &leaf, true),
             (&atomic, &empty, &nothing, false),
             (&atomic, &atomic, &leaf, false),
-            (&Typing::Unknown, &set, &leaf, false),
-            (&Typing::Undeclared, &set, &leaf, false),
+            (&SchemaFieldSet::Unknown, &set, &leaf, false),
+            (&SchemaFieldSet::Undeclared, &set, &leaf, false),
         ] {
             assert_eq!(old.is_of(answer, "us", new), is_old, "{old:?} {new:?} {answer}");
         }

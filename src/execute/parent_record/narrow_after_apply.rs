@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::OVERTAKEN;
-use super::labelled::labelled;
 use super::narrow::Narrowed;
 use super::requests::{Known, ParentWriteError};
 use crate::event::{Ending, Event};
+use crate::execute::labelled_objects::list_labelled_objects;
 use crate::execute::reread::reread;
 use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
@@ -99,7 +99,7 @@ impl Execution<'_> {
     async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let mut others = Others::default();
         for places in self.places_to_leave() {
-            let members = labelled(
+            let members = list_labelled_objects(
                 self.server,
                 self.set,
                 &places,

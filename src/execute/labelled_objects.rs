@@ -4,17 +4,17 @@ use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::read::{self, ListError, ListTargets, Place, Selector};
+use crate::read::{self, ListError, ListTarget, ListTargets, Selector};
 
 /// Lists the objects with the label of the set in this scope, without its parent, in the form that
 /// `accept` names.
-pub(crate) async fn labelled(
+pub(crate) async fn list_labelled_objects(
     server: &ApiServer,
     set: &Set,
     places: &ListTargets,
     concurrency: usize,
     accept: &'static str,
-) -> Result<Vec<Live>, (Place, ListError)> {
+) -> Result<Vec<Live>, (ListTarget, ListError)> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", set.id),
         accept,

@@ -7,7 +7,7 @@ use crate::cluster::identity::ClusterUid;
 
 /// The cluster that a run works on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ContextAndServer {
     /// The kubeconfig's context, if there is one.
     pub context: Option<String>,
     /// The URL of the server, without credentials; empty if it is unknown.
@@ -29,7 +29,7 @@ pub(super) fn title(set: &SetDocument) -> String {
 /// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
 ///
 /// On a narrow terminal, the URL is left out first.
-pub(super) fn header(title: &str, place: &Place, columns: usize) -> Line {
+pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> Line {
     let context = place.context.as_ref();
     let context = context.map_or_else(String::new, |context| format!("   context {context}"));
     let server = match place.server.trim_end_matches('/') {
@@ -61,10 +61,10 @@ mod tests {
             namespace: Some("platform".to_owned()),
             ..SetDocument::named("shop")
         };
-        let place = Place {
+        let place = ContextAndServer {
             context: Some("prod-eu".to_owned()),
             server: "https://10.0.0.1:6443/".to_owned(),
-            ..Place::default()
+            ..ContextAndServer::default()
         };
         let text = |columns| header(&title(&set), &place, columns).text(Colors::Off);
         assert_eq!(
