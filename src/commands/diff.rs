@@ -166,18 +166,7 @@ async fn compare(
     let mut predictions = Vec::new();
     let ending = predict_run(run, &prepared, &mut predictions).await;
     let live_parent = compare_parent(&prepared, run, found).await?;
-    let unanswered: Vec<(ObjectKey, Message)> = predictions
-        .iter()
-        .filter(|predictions| predictions.unanswered)
-        .map(|predictions| {
-            let reason = predictions
-                .outcome
-                .error
-                .clone()
-                .unwrap_or_else(|| Message::new(""));
-            (predictions.outcome.subject.key(), reason)
-        })
-        .collect();
+    let unanswered = unanswered(&predictions);
     for object in &predictions {
         run.report_warnings(&object.warnings);
     }
@@ -213,6 +202,18 @@ async fn compare(
         Exit::Failed
     };
     Ok(exit_code(exit, options, found))
+}
+
+/// Returns the objects for which the server did not answer, and why.
+fn unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
+    let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
+    unanswered
+        .map(|prediction| {
+            let reason = prediction.outcome.error.clone();
+            let reason = reason.unwrap_or_else(|| Message::new(""));
+            (prediction.outcome.subject.key(), reason)
+        })
+        .collect()
 }
 
 /// Returns the exit code for the differences that `--exit-code-on` names.

@@ -194,21 +194,7 @@ impl Execution<'_> {
             }
             Err(error) => {
                 let Some(reply) = self.after_refusal(object, member_status, &mut live, &error).await else {
-                    let mut refused = explained(self.server, object, &error).await;
-                    if self.may_recreate(object, member_status, &error) {
-                        let subject = subject.clone();
-                        match Box::pin(self.predict_recreation(object, subject, &error, refused)).await {
-                            Ok(prediction) => return prediction,
-                            Err(message) => refused = message,
-                        }
-                    }
-                    let mut prediction = unpredicted(subject, &error);
-                    prediction.outcome.error = Some(refused);
-                    return Prediction {
-                        predicted: live.clone(),
-                        live,
-                        ..prediction
-                    };
+                    return self.refused(object, subject, member_status, live, &error).await;
                 };
                 migrated = content(&reply);
                 reply
@@ -246,6 +232,32 @@ impl Execution<'_> {
             live,
             predicted,
             ..of_outcome(outcome)
+        }
+    }
+
+    /// Returns the prediction of an object whose update the server refuses.
+    async fn refused(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        member_status: &MemberStatus,
+        live: Option<Value>,
+        error: &ApiError,
+    ) -> Prediction {
+        let mut refused = explained(self.server, object, error).await;
+        if self.may_recreate(object, member_status, error) {
+            let subject = subject.clone();
+            match Box::pin(self.predict_recreation(object, subject, error, refused)).await {
+                Ok(prediction) => return prediction,
+                Err(message) => refused = message,
+            }
+        }
+        let mut prediction = unpredicted(subject, error);
+        prediction.outcome.error = Some(refused);
+        Prediction {
+            predicted: live.clone(),
+            live,
+            ..prediction
         }
     }
 

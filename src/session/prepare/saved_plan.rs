@@ -17,7 +17,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::KindLookup;
 use crate::error::{Error, Exit};
-use crate::event::Action;
+use crate::event::{Action, ObjectOutcome};
 use crate::execute::Prediction;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
@@ -63,43 +63,6 @@ pub async fn plan(
         state,
         ..
     } = prepared;
-    let ignored = ignored(prepared);
-    let mut seen: BTreeMap<ObjectKey, Seen> = predicted
-        .iter()
-        .filter_map(|predicted| {
-            let live = predicted.live.as_ref()?;
-            let key = predicted.outcome.subject.key();
-            let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
-            let seen = Seen::without(live, fields, &salt)?;
-            Some((key, seen))
-        })
-        .collect();
-    let taken_in: BTreeSet<ObjectKey> = predicted
-        .iter()
-        .filter(|predicted| predicted.outcome.taken_in)
-        .map(|predicted| predicted.outcome.subject.key())
-        .collect();
-    let recreated: BTreeSet<ObjectKey> = predicted
-        .iter()
-        .filter(|predicted| predicted.outcome.action == Action::Recreated)
-        .map(|predicted| predicted.outcome.subject.key())
-        .collect();
-    let prunes = prepared.plan.all_prunes();
-    let mut times: BTreeMap<&ObjectKey, String> = prunes
-        .map(|live| (&live.key, prepared.plan.prune_time(live, &prepared.policy)))
-        .collect();
-    let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
-    let objects = intents.map(|(key, (intent, uid))| SavedObject {
-        seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
-        taken_in: taken_in.contains(&key),
-        recreated: recreated.contains(&key),
-        handed_over: saved::handed_over(&prepared.plan, &key),
-        prune_time: times.remove(&key).unwrap_or_default(),
-        key,
-        intent,
-    });
-    // An object that did not exist any more does not have to be pruned.
-    let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
     Ok(SavedPlan {
         cluster: identify(&cluster.server, &cluster.endpoint).await?,
         set: SavedSet {
@@ -125,10 +88,51 @@ pub async fn plan(
             SavedParent::new(found, seen)
         }),
         record: prepared.plan.record_after.clone(),
-        objects: objects.filter(|object| !is_gone(object)).collect(),
+        objects: saved_objects(prepared, predicted, &salt),
         detached: saved::detached(&prepared.plan),
         salt,
     })
+}
+
+/// Returns what the plan does with each object, and how each was seen.
+fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> Vec<SavedObject> {
+    let ignored = ignored(prepared);
+    let mut seen: BTreeMap<ObjectKey, Seen> = predicted
+        .iter()
+        .filter_map(|predicted| {
+            let live = predicted.live.as_ref()?;
+            let key = predicted.outcome.subject.key();
+            let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
+            let seen = Seen::without(live, fields, salt)?;
+            Some((key, seen))
+        })
+        .collect();
+    let keys = |is: fn(&ObjectOutcome) -> bool| -> BTreeSet<ObjectKey> {
+        let outcomes = predicted.iter().map(|predicted| &predicted.outcome);
+        outcomes
+            .filter(|outcome| is(outcome))
+            .map(|outcome| outcome.subject.key())
+            .collect()
+    };
+    let taken_in = keys(|outcome| outcome.taken_in);
+    let recreated = keys(|outcome| outcome.action == Action::Recreated);
+    let prunes = prepared.plan.all_prunes();
+    let mut times: BTreeMap<&ObjectKey, String> = prunes
+        .map(|live| (&live.key, prepared.plan.prune_time(live, &prepared.policy)))
+        .collect();
+    let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
+    let objects = intents.map(|(key, (intent, uid))| SavedObject {
+        seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
+        taken_in: taken_in.contains(&key),
+        recreated: recreated.contains(&key),
+        handed_over: saved::handed_over(&prepared.plan, &key),
+        prune_time: times.remove(&key).unwrap_or_default(),
+        key,
+        intent,
+    });
+    // An object that did not exist any more does not have to be pruned.
+    let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
+    objects.filter(|object| !is_gone(object)).collect()
 }
 
 /// Identifies the cluster, to recognize it later.

@@ -136,13 +136,7 @@ pub async fn plan(
     let is_skipped = outcomes.iter().any(|outcome| outcome.action == Action::Skipped);
     let pruned: BTreeSet<&str> = plan.all_prunes().map(|live| live.uid.as_str()).collect();
     let is_kept = created.iter().any(|uid| !pruned.contains(uid.as_str()));
-    let lost = record.run.losses.iter();
-    let lost = lost.filter(|loss| todo.iter().any(|judged| judged.lost(loss)));
-    let lost = lost.cloned().map(|loss| Loss {
-        when: LossCase::Certain,
-        ..loss
-    });
-    run.report_warnings(&lost.map(|loss| loss.to_string()).collect::<Vec<_>>());
+    run.report_warnings(&losses(record, &todo));
     let scope = if is_skipped || is_kept {
         UndoScope::Partial
     } else {
@@ -156,6 +150,17 @@ pub async fn plan(
         },
         outcomes,
     })
+}
+
+/// Returns what was lost with the objects that are restored.
+fn losses(record: &UndoRecord, todo: &[&Judged]) -> Vec<String> {
+    let lost = record.run.losses.iter();
+    let lost = lost.filter(|loss| todo.iter().any(|judged| judged.lost(loss)));
+    let lost = lost.cloned().map(|loss| Loss {
+        when: LossCase::Certain,
+        ..loss
+    });
+    lost.map(|loss| loss.to_string()).collect()
 }
 
 /// A recorded object with the way to undo it.
