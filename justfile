@@ -60,6 +60,10 @@ documentation:
     DOCUMENTATION=write cargo test --locked --lib cli::help
     DOCUMENTATION=write cargo test --locked --test main documentation
 
+# Run tests against another Kubernetes release, and its kubectl: `just compatibility 1.32 suite::requests`
+compatibility version *filters:
+    controlplane/compatibility test {{ version }} {{ filters }}
+
 # Write the table of the built-in kinds, after an update of Kubernetes
 kubernetes-tables:
     KUBERNETES_TABLES=write cargo test --locked --test main kubernetes_tables

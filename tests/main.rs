@@ -5,6 +5,8 @@
 //! cluster and on exit codes. Rules of single stages are tested beside their code.
 
 mod changes_property;
+#[cfg(target_os = "linux")]
+mod compatibility;
 mod documentation;
 mod faults;
 mod hostile;
