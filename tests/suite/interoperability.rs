@@ -8,7 +8,8 @@ use crate::support::{Files, PART_OF, Set, TOOLING, cluster, config_map, namespac
 
 /// `kubectl apply --prune --applyset=web` with the feature switched on.
 fn kubectl_apply(namespace: &str, objects: &[serde_json::Value], flags: &[&str]) -> Output {
-    let files = Files::new().with("objects.yaml", &objects_file(objects));
+    // A file that begins with a brace is JSON to kubectl 1.29, which refuses `---` in it.
+    let files = Files::new().with("objects.yaml", &format!("---\n{}", objects_file(objects)));
     ControlPlane::shared()
         .kubectl_command()
         .env("KUBECTL_APPLYSET", "true")

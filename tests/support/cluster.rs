@@ -24,7 +24,8 @@ use tokio::time::sleep;
 use super::{PART_OF, PATIENCE, PAUSE, own, own_names, runtime};
 
 /// Asks for the discovery of all groups in one document.
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
 /// The shared control plane.
 pub(crate) struct Cluster {

@@ -10,7 +10,8 @@ use super::{Files, Run, objects_file};
 /// `kubectl apply` of these objects by an administrator, with more arguments, and with
 /// its own sets switched on.
 pub(crate) fn kubectl_apply(objects: &[Value], arguments: &[&str]) -> Run {
-    let files = Files::new().with("objects.yaml", &objects_file(objects));
+    // A file that begins with a brace is JSON to kubectl 1.29, which refuses `---` in it.
+    let files = Files::new().with("objects.yaml", &format!("---\n{}", objects_file(objects)));
     let output = ControlPlane::shared()
         .kubectl_command()
         .env("KUBECTL_APPLYSET", "true")
