@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the scripts of action.yml share. Bash 3.2 of macOS runs it, too.
+# What the scripts of action.yml share. It also has to run with Bash 3.2, as on macOS.
 set -euo pipefail
 umask 077
 
@@ -18,7 +18,7 @@ fail() {
 
 command -v jq >/dev/null || fail 'jq is not on PATH: install it in a step before this one'
 
-# output NAME VALUE: an output of the step. Values are never text of others.
+# output NAME VALUE: sets an output of the step. Values are never text from others.
 output() { printf '%s=%s\n' "$1" "$2" >>"$GITHUB_OUTPUT"; }
 
 # jq ends lines as the platform does.
@@ -53,13 +53,13 @@ commit_of_run() {
     printf '%s\n' "${commit:-$GITHUB_SHA}"
 }
 
-# No two sets have the same: names hold no comma, and a slash between namespace and set is there in any case.
+# No two sets have the same artifact name: names hold no comma, and the separators are always there.
 artifact_name() { printf '%s\n' "applyset-plan,$ID,$NAMESPACE,${SET//\//,}"; }
 
 marker() { printf '%s\n' "<!-- kubectl-applyset${ID:+ $ID} $NAMESPACE/$SET -->"; }
 
-# The last line of a comment begins with this if there is a plan. What is above is text of
-# manifests in part, and proves nothing.
+# The last line of a comment begins with this if there is a plan. What is above it is partly text
+# from manifests, and proves nothing.
 plan_line() { printf 'Plan `sha256:%s`' "$1"; }
 
 # footer DIGEST COMMIT: the last line of a comment; DIGEST may be empty.
@@ -78,8 +78,8 @@ sha256() {
     printf '%s\n' "${sum%% *}"
 }
 
-# api METHOD PATH [ARGUMENT...]: asks GitHub, and prints its answer. PATH is below the repository;
-# the other arguments are those of curl, which finds the token on its standard input.
+# api METHOD PATH [ARGUMENT...]: sends a request to GitHub, and prints the answer. PATH is below the
+# repository. The other arguments are for curl, which reads the token from its standard input.
 api() {
     local method=$1 path=$2
     shift 2
@@ -89,7 +89,8 @@ api() {
         fail "$method $path: the request failed; is a permission of the job missing?"
 }
 
-# Not for a command substitution, in which bash continues after a failure. The next two as well.
+# Do not call this function or the next one in a command substitution: bash would continue after a
+# failure.
 #
 # find_pull_request: sets `number` to the pull request of this run; for a push, to the one that was
 # merged as this commit. Empty if there is none.
