@@ -92,7 +92,7 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         ),
         Some(OutputFormat::Markdown) if markdown.is_none() => (
             "-o markdown works with `diff` and `apply` only",
-            "use -o json, and a program such as jq to make Markdown of it",
+            "use -o json, and convert it with a program such as jq",
         ),
         Some(OutputFormat::Markdown) => return None,
         _ if has_limit => (

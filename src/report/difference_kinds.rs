@@ -59,7 +59,7 @@ impl Comparison {
             .collect();
         let key = self.outcome.subject.key();
         Some(format!(
-            "{key} changed since the last apply: {}",
+            "{key} was changed since the last apply: {}",
             fields.join(", ")
         ))
     }
@@ -203,7 +203,7 @@ mod tests {
     fn drift_is_described_with_its_fields_and_managers() {
         let line = comparison(Action::Configured, taken()).drift_line();
         let expected =
-            "configmap/web in namespace shop changed since the last apply: data.color by kubectl-edit";
+            "configmap/web in namespace shop was changed since the last apply: data.color by kubectl-edit";
         assert_eq!(line.as_deref(), Some(expected));
     }
 }

@@ -219,7 +219,7 @@ fn what_the_approver_did_not_see_is_not_applied() {
         let artifact = &mut state.artifacts.last_mut().expect("a plan").0;
         artifact["workflow_run"]["head_repository_id"] = json!(2);
     });
-    shop.assert_refused(&of_fork, "there is not exactly one artifact");
+    shop.assert_refused(&of_fork, "expected exactly one artifact");
 
     let of_other_commit = merge(4, &|| {
         rest().runs.last_mut().expect("a run")["head_sha"] = json!("0".repeat(40));
@@ -229,12 +229,12 @@ fn what_the_approver_did_not_see_is_not_applied() {
     let of_foreign_run = merge(5, &|| {
         rest().runs.last_mut().expect("a run")["head_repository"]["full_name"] = json!("stranger/manifests");
     });
-    shop.assert_refused(&of_foreign_run, "it is of a fork");
+    shop.assert_refused(&of_foreign_run, "it is from a fork");
 
     let of_other_repository = merge(6, &|| {
         rest().runs.last_mut().expect("a run")["repository"]["full_name"] = json!("team/other");
     });
-    shop.assert_refused(&of_other_repository, "it is of another repository");
+    shop.assert_refused(&of_other_repository, "it is from another repository");
 
     for (number, event) in (7..).zip(["pull_request_target", "workflow_run", "issue_comment"]) {
         let of_event = merge(number, &|| {
@@ -246,7 +246,7 @@ fn what_the_approver_did_not_see_is_not_applied() {
     let expired = merge(10, &|| {
         rest().artifacts.last_mut().expect("a plan").0["expired"] = json!(true);
     });
-    shop.assert_refused(&expired, "there is not exactly one artifact");
+    shop.assert_refused(&expired, "expected exactly one artifact");
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn only_a_verified_program_is_installed() {
     let mut archive = fs::read(broken.path(&name)).expect("an archive");
     archive.push(0);
     fs::write(broken.path(&name), archive).expect("an archive");
-    shop.assert_refused(&installed(3), "the checksum is wrong");
+    shop.assert_refused(&installed(3), "the checksum does not match");
 }
 
 #[test]

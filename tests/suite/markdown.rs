@@ -188,7 +188,7 @@ fn a_run_that_fails_has_a_page_too() {
         assert_order(
             &away,
             &[
-                "### ApplySet `web`: ended by an error\n",
+                "### ApplySet `web`: stopped by an error\n",
                 "**Errors**",
                 "127.0.0.1:1",
             ],

@@ -208,7 +208,7 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
         &["--detailed-exitcode"],
         &["diff"],
-        "leave it out: diff exits 1 if there are differences; --exit-code-on chooses which",
+        "omit it: diff exits with 1 if there are differences; --exit-code-on chooses which ones",
     ),
 ];
 

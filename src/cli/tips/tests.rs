@@ -48,7 +48,7 @@ fn flags_and_commands_of_other_tools_are_explained() {
         ("delete a --auto-approve", "--yes"),
         ("apply a -f x --auto-approve", "leave it out"),
         ("apply a -f x --target=b", "as a whole"),
-        ("diff a -f x --detailed-exitcode", "exits 1"),
+        ("diff a -f x --detailed-exitcode", "exits with 1"),
         ("destroy web", "applyset delete"),
         ("uninstall web -n shop", "applyset delete"),
         ("plan web -f x", "applyset diff"),

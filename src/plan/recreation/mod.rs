@@ -143,7 +143,7 @@ impl RecreationObstacle {
                     .to_owned()
             }
             Self::FaultsOfOthers(_) => {
-                "correct these fields as their owners, or add them to the manifest".to_owned()
+                "ask the owners to correct these fields, or add the fields to the manifest".to_owned()
             }
             Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Holds(_) | Self::Owns(..) => {
                 KEEP.to_owned()

@@ -81,7 +81,7 @@ pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, r
                 _ => ask(
                     over(item, &manifest_of(was, None, manager), live, manager),
                     Verdict::AsBefore,
-                    Verdict::Skip("it exists again, with other content".to_owned()),
+                    Verdict::Skip("it exists again, with different content".to_owned()),
                 ),
             }
         }

@@ -40,7 +40,7 @@ impl End<'_> {
         match (self.error.map(Error::exit), self.completeness) {
             (Some(Exit::Refused), _) => Some("refused"),
             (Some(Exit::Usage), _) => Some("wrong manifests"),
-            (Some(_), _) => Some("ended by an error"),
+            (Some(_), _) => Some("stopped by an error"),
             (None, RunEnd::Interrupted(_)) => Some("interrupted"),
             (None, RunEnd::Complete) => None,
         }

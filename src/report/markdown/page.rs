@@ -237,7 +237,7 @@ impl Page {
             Counted::Object(word) => format!("{count} {word}"),
         }));
         format!(
-            "\n**Left out**, to fit into {limit} bytes: {}.{}\n",
+            "\n**Left out** to fit in {limit} bytes: {}.{}\n",
             left.join(", "),
             self.advice
         )

@@ -46,7 +46,7 @@ pub async fn prepare(
     let runs = parent.map(|parent| history::read(&parent.annotations));
     let last = runs.and_then(|runs| runs.into_iter().next());
     if last.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
-        let text = "the last run that changed the set had other manifests than this plan";
+        let text = "the last run that changed the set used other manifests than this plan";
         run.report_warnings(&[text.to_owned()]);
     }
     Ok(prepared)

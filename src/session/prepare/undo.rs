@@ -76,7 +76,7 @@ fn first_line_is_undo(file: &Path) -> io::Result<bool> {
 pub fn record(file: &Path, text: &str) -> Result<UndoRecord, Error> {
     undo::read(text).map_err(|error| Error::Usage {
         message: format!("--plan {}: {error}", file.display()),
-        hint: "restore the file as the run has written it, or apply the earlier manifests".to_owned(),
+        hint: "restore the file as the run wrote it, or apply the earlier manifests".to_owned(),
     })
 }
 

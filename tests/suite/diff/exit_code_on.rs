@@ -44,7 +44,7 @@ fn what_others_changed_is_drift_and_a_change() {
         assert_codes(&set, &objects, flags, [1, 1, 0, 1]);
         let run = diff(&set, &objects, &[flags, &["--exit-code-on=drift"]].concat());
         let line = format!(
-            "note: configmap/one in namespace {home} changed since the last apply: data.key by kubectl-edit\n"
+            "note: configmap/one in namespace {home} was changed since the last apply: data.key by kubectl-edit\n"
         );
         assert!(run.stderr.contains(&line), "{}", run.stderr);
     }

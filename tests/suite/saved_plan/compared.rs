@@ -95,7 +95,7 @@ fn a_member_that_the_plan_does_not_have_would_be_pruned() {
     set.apply(&more);
     let run = plan.assert_codes(1, [0, 0, 1]);
     assert_eq!(run.results("pruned"), identities([&more[1]]));
-    let warning = "the last run that changed the set had other manifests than this plan";
+    let warning = "the last run that changed the set used other manifests than this plan";
     assert_eq!(run.warnings(), [warning]);
 }
 
