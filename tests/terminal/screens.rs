@@ -83,7 +83,7 @@ fn diff_shows_a_summary_groups_and_what_is_pruned_last() {
     assert_eq!(
         shown,
         [
-            "Plan: +1 create  ~3 change  >1 rename  -1 PRUNE  (1 unchanged)",
+            "Plan: +2 create  ~3 change  -2 PRUNE  (1 renamed, 1 unchanged)",
             "",
             "FRONT",
             "  ~ configmap/conf       a.yaml:45",
