@@ -68,7 +68,8 @@ impl Execution<'_> {
     /// Applies a member under this precondition.
     ///
     /// An object that does exist after all is applied if it is in this set: this run has created it
-    /// and the answer was lost, or another run of the set was faster.
+    /// and the answer was lost, or another run of the set was faster. A saved plan and an undo were not
+    /// made for what another run has created.
     pub(crate) async fn apply_expecting(
         &self,
         object: &DesiredObject,
@@ -93,7 +94,14 @@ impl Execution<'_> {
                 // The conflict had another cause, or the object is gone again.
                 None if attempts < ATTEMPTS => continue,
                 None => return Err(Unapplied::Failed(error)),
-                Some(live) => self.status_of_found(live)?,
+                Some(live) => {
+                    let member_status = self.status_of_found(live)?;
+                    // Another run has created it since a saved plan was made.
+                    if self.plan.preconditions.are_bound() && error.before == Before::Nothing {
+                        return Err(Unapplied::Exists);
+                    }
+                    member_status
+                }
             };
             let answer = self
                 .apply_in_time(object, &member_status, Expected::Any, kinds)

@@ -67,3 +67,20 @@ fn an_object_that_others_are_deleting_is_not_reported_as_restored() {
     assert!(reason.contains("finalizer example.com/hold"), "{reason}");
     release(&held);
 }
+
+#[test]
+fn what_another_run_creates_meanwhile_stays_as_it_is() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let (stays, held) = (config_map(&home, "stays", "1"), held(&home));
+    runs.set.apply(&[stays.clone(), held.clone()]);
+    runs.apply("undo", from_ref(&stays), &[]).expect(0);
+    let newer = config_map(&home, "held", "2");
+    std::thread::scope(|scope| {
+        let undo = scope.spawn(|| runs.undo_by(Program::new(), "undo").run());
+        release(&held);
+        runs.set.apply(&[stays.clone(), newer.clone()]);
+        drop(undo.join().expect("no panic"));
+    });
+    runs.set.assert_holds(&[stays, newer]);
+}
