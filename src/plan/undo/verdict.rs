@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Change, RecordedRun, UndoItem, Values, Written};
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership::{changed_by_others, manifest_of, other_deciders};
+use crate::compare::ownership::{changed_by_others, manifest_of, other_deciders, scaled_fields};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::object::Object;
@@ -63,7 +63,7 @@ pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, r
     }
     let is_left_by_run = written.is_some() && now.as_ref() == written;
     match item.change {
-        Change::Create if is_left_by_run => Verdict::Delete,
+        Change::Create if is_left_by_run => left_by_run(item, live, manager),
         Change::Create => unlike_created(item, written, live, manager),
         Change::Change | Change::Prune => {
             let Some(was) = &item.was else {
@@ -136,6 +136,22 @@ fn may_be_recreated(item: &UndoItem, run: &RecordedRun) -> bool {
 }
 
 /// Judges an object that the run was going to create, and that is not known to be as the run left it.
+/// Judges an object that the run created, and that is as the run left it but for the fields that are left to
+/// others. An autoscaler's number goes with it; what else others have written there does not.
+fn left_by_run(item: &UndoItem, live: &Value, manager: &str) -> Verdict {
+    if item.left_to_others.is_empty() {
+        return Verdict::Delete;
+    }
+    let changed = changed_by_others(None, live, manager, &scaled_fields(&live["metadata"]));
+    match changed.first_key_value() {
+        None => Verdict::Delete,
+        Some((other, fields)) => Verdict::Skip(format!(
+            "it was changed after the run: {other} wrote {}",
+            fields.join(", ")
+        )),
+    }
+}
+
 fn unlike_created(item: &UndoItem, written: Option<&Written>, live: &Value, manager: &str) -> Verdict {
     if written.is_some() {
         return Verdict::Skip(changed_since(item, written, live, manager));

@@ -1,7 +1,7 @@
 //! Makes the plan that undoes a recorded run: the objects are read, each is judged, and what is to be
 //! undone is planned and carried out like any other run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -22,6 +22,7 @@ use crate::manifest::{Manifest, Naming, Position, Source};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
+use crate::model::pointer::Pointer;
 use crate::model::text::os_cause;
 use crate::plan::saved::Seen;
 use crate::plan::undo::{self, Loss, LossCase, Question, UndoItem, UndoRecord, UndoScope, Verdict, Written};
@@ -111,6 +112,7 @@ pub async fn plan(
     }
     let id = record.run.set.id.as_str();
     leave_the_set(&mut resolved, &todo, id);
+    leave_to_others(&mut resolved, &todo);
     let created = todo.iter().filter(|judged| judged.verdict == Verdict::Delete);
     let created: BTreeSet<String> = created.filter_map(|judged| judged.uid()).collect();
     options.policy.prune_only = Some(created.clone());
@@ -333,6 +335,19 @@ async fn check_cluster(connection: &Connection, record: &UndoRecord) -> Result<(
         });
     }
     Ok(())
+}
+
+/// Ignores the fields that the run left to others, so that no recreation resets them either.
+fn leave_to_others(resolved: &mut Resolved, todo: &[&Judged<'_>]) {
+    let left: BTreeMap<&ObjectKey, Vec<Pointer>> = todo
+        .iter()
+        .map(|judged| (&judged.item.key, judged.item.left()))
+        .collect();
+    for member in &mut resolved.desired.members {
+        if let Some(left) = left.get(&member.key) {
+            member.ignored.clone_from(left);
+        }
+    }
 }
 
 /// Removes the label of the set from the manifests of objects that were not in the set: the apply that
