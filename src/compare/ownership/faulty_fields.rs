@@ -22,7 +22,8 @@ pub fn only_others_own(
     }
     let owning = entries(&live["metadata"])
         .iter()
-        .filter(|entry| entry["subresource"].as_str().is_none_or(str::is_empty))
+        // What was written through `scale` is content.
+        .filter(|entry| entry["subresource"] != "status")
         .filter(|entry| reaches(&entry["fieldsV1"], "f:", path));
     let managers: BTreeSet<&str> = owning.filter_map(|entry| entry["manager"].as_str()).collect();
     (!managers.is_empty() && managers.is_disjoint(ours))
@@ -79,6 +80,7 @@ mod tests {
         let live = json!({"metadata": {"managedFields": [
             entry("applyset", json!({"f:spec": {"f:size": {}, "f:left": {}}})),
             entry("others", json!({"f:spec": {"f:extra": {}, "f:whole": {}, "f:size": {}}, "f:data": {"f:c.d": {}}})),
+            {"manager": "autoscaler", "subresource": "scale", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
             {"manager": "kubelet", "subresource": "status", "fieldsV1": {"f:spec": {"f:free": {}}}},
         ]}});
         let ours = BTreeSet::from(["applyset"]);
@@ -87,6 +89,7 @@ mod tests {
             ("spec.extra", &others),
             ("spec.whole.part[0]", &others),
             ("data[c.d]", &others),
+            ("spec.replicas", &Some(vec!["autoscaler".to_owned()])),
             // In the manifest.
             ("spec", &None),
             ("spec.size", &None),
