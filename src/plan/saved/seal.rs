@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::SavedPlan;
 use super::plain_digest;
+use super::secrets::hides_values_of_a_secret;
 use crate::model::text::os_cause;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
@@ -141,5 +142,10 @@ pub(super) fn unseal(text: &str) -> Result<SavedPlan, Unsealable> {
     if digest != Some(json!(plain_digest(document.to_string()))) {
         return Err(Unsealable::Changed);
     }
-    serde_json::from_value(document["plan"].take()).map_err(Unsealable::Damaged)
+    let plan: SavedPlan = serde_json::from_value(document["plan"].take()).map_err(Unsealable::Damaged)?;
+    // The digest has no key.
+    if !plan.manifests.iter().all(hides_values_of_a_secret) {
+        return Err(Unsealable::Changed);
+    }
+    Ok(plan)
 }

@@ -156,6 +156,15 @@ fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
     object == saved.object && hidden == saved.hidden
 }
 
+/// Returns whether exactly the values of a Secret are hidden: else the live values would be put where they
+/// are shown.
+pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
+    let is_secret = saved.object["apiVersion"] == "v1" && saved.object["kind"] == "Secret";
+    let mut pointers = pointers(&saved.object);
+    pointers.sort();
+    saved.hidden.is_empty() || (is_secret && saved.hidden.keys().eq(&pointers))
+}
+
 fn is_secret(gvk: &GroupVersionKind) -> bool {
     gvk.group.is_empty() && gvk.kind == "Secret"
 }

@@ -74,6 +74,30 @@ fn a_sealed_plan_is_read_again() {
 }
 
 #[test]
+fn a_plan_that_would_show_values_of_a_secret_is_refused() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {key: b25l}\n";
+    let (_directory, plan) = saved(secret);
+    assert_eq!(seal::unseal(&seal::seal(&plan)).expect("a plan"), plan);
+    let read = |change: fn(&mut SavedManifest)| {
+        let mut changed = plan.clone();
+        change(&mut changed.manifests[0]);
+        seal::unseal(&seal::seal(&changed))
+            .map(drop)
+            .expect_err("no plan")
+    };
+    let as_another_kind = read(|saved| saved.object["kind"] = json!("ConfigMap"));
+    assert!(matches!(as_another_kind, Unsealable::Changed));
+    let elsewhere = read(|saved| {
+        saved.object["metadata"]["annotations"] = json!({"note": "***"});
+        let digest = saved.hidden["/data/key"].clone();
+        saved
+            .hidden
+            .insert("/metadata/annotations/note".to_owned(), digest);
+    });
+    assert!(matches!(elsewhere, Unsealable::Changed));
+}
+
+#[test]
 fn a_plan_that_was_touched_is_refused() {
     let (_directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let sealed = seal::seal(&plan);
