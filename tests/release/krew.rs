@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use controlplane::ControlPlane;
 use tempfile::TempDir;
@@ -20,17 +21,22 @@ const EARLIER: &str = "0.0.9";
 /// Builds krew, the validator of its index and a renderer of templates, and returns the directory
 /// that they are in.
 fn krew() -> PathBuf {
-    let directory = go_tools(
-        "krew",
-        &[
-            "sigs.k8s.io/krew/cmd/krew",
-            "sigs.k8s.io/krew/cmd/validate-krew-manifest",
-            "./krewtemplate",
-        ],
-    );
-    // As kubectl finds it.
-    fs::copy(directory.join("krew"), directory.join("kubectl-krew")).expect("krew was built");
-    directory
+    // A file that another test runs cannot be written again.
+    static KREW: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let directory = go_tools(
+            "krew",
+            &[
+                "sigs.k8s.io/krew/cmd/krew",
+                "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+                "./krewtemplate",
+            ],
+        );
+        // As kubectl finds it.
+        fs::copy(directory.join("krew"), directory.join("kubectl-krew")).expect("krew was built");
+        directory
+    };
+    KREW.get_or_init(build).clone()
 }
 
 /// Where krew installs for a person.
