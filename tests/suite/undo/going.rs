@@ -69,7 +69,7 @@ fn an_object_that_others_are_deleting_is_not_reported_as_restored() {
 }
 
 #[test]
-fn what_another_run_creates_meanwhile_stays_as_it_is() {
+fn what_another_run_creates_during_the_undo_stays_as_it_is() {
     let home = namespace("undo");
     let runs = Runs::of(Set::secret(&home, "web"));
     let (stays, held) = (config_map(&home, "stays", "1"), held(&home));
