@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Deserializer, Map, Value};
 
-use super::changes::readable;
-use super::ownership::is_apply_of;
+use super::field_paths::{leaf_paths, readable, value_at};
+use super::ownership::{entries, is_apply_of};
 
 /// A field that another manager has changed since the set's last apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,21 +31,14 @@ pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<Taken
     let (Some(ours), Some(after)) = (apply_entry(live, manager), apply_entry(predicted, manager)) else {
         return Vec::new();
     };
-    let since = time(ours);
-    let others: Vec<&Value> = entries(live)
-        .iter()
-        .filter(|entry| !is_apply_of(entry, manager) && entry["subresource"] != "status")
-        .filter(|entry| is_since(entry, since))
-        .collect();
-    let mut gained = Vec::new();
-    leaves(&after["fieldsV1"], &mut Vec::new(), &mut gained);
-    let taken = gained.into_iter().filter_map(|path| {
-        if owns(&ours["fieldsV1"], &path) || at(live, &path) == at(predicted, &path) {
+    let paths = leaf_paths(&after["fieldsV1"]).into_iter();
+    let taken = paths.filter_map(|path| {
+        if owns(&ours["fieldsV1"], &path) || value_at(live, &path) == value_at(predicted, &path) {
             return None;
         }
-        let owner = others.iter().find(|entry| owns(&entry["fieldsV1"], &path))?;
+        let owner = written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
         Some(TakenField {
-            field: readable(path.iter().copied()),
+            field: readable(path.iter().map(String::as_str)),
             manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
         })
     });
@@ -59,13 +52,10 @@ pub fn taken_in_conflict<'c>(
     conflicts: impl IntoIterator<Item = (&'c str, &'c str)>,
     manager: &str,
 ) -> Vec<TakenField> {
-    let Some(since) = apply_entry(live, manager).map(time) else {
+    let Some(ours) = apply_entry(live, manager) else {
         return Vec::new();
     };
-    let writers: BTreeSet<&str> = entries(live)
-        .iter()
-        .filter(|entry| !is_apply_of(entry, manager) && entry["subresource"] != "status")
-        .filter(|entry| is_since(entry, since))
+    let writers: BTreeSet<&str> = written_since(live, ours, manager)
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     let taken = conflicts.into_iter().filter_map(|(field, owner)| {
@@ -79,14 +69,17 @@ pub fn taken_in_conflict<'c>(
     taken.collect()
 }
 
-fn entries(object: &Value) -> &[Value] {
-    object["metadata"]["managedFields"]
-        .as_array()
-        .map_or(&[], Vec::as_slice)
+fn apply_entry<'o>(object: &'o Value, manager: &str) -> Option<&'o Value> {
+    let mut entries = entries(&object["metadata"]).iter();
+    entries.find(|entry| is_apply_of(entry, manager))
 }
 
-fn apply_entry<'o>(object: &'o Value, manager: &str) -> Option<&'o Value> {
-    entries(object).iter().find(|entry| is_apply_of(entry, manager))
+/// Returns the entries of others that were written after our entry. A status is not an intent.
+fn written_since<'o>(live: &'o Value, ours: &'o Value, manager: &'o str) -> impl Iterator<Item = &'o Value> {
+    let others = entries(&live["metadata"]).iter();
+    others.filter(move |entry| {
+        !is_apply_of(entry, manager) && entry["subresource"] != "status" && is_since(entry, time(ours))
+    })
 }
 
 /// Returns the time of an entry. The server writes RFC 3339 in UTC, so texts compare as times.
@@ -100,24 +93,8 @@ fn is_since(entry: &Value, since: &str) -> bool {
     entry["time"].is_null() || time(entry) >= since
 }
 
-/// Collects the paths of a field set that have nothing below them.
-fn leaves<'f>(fields: &'f Value, path: &mut Vec<&'f str>, found: &mut Vec<Vec<&'f str>>) {
-    for (key, below) in fields.as_object().into_iter().flatten() {
-        if key == "." {
-            continue;
-        }
-        path.push(key);
-        if below.as_object().is_none_or(Map::is_empty) {
-            found.push(path.clone());
-        } else {
-            leaves(below, path, found);
-        }
-        path.pop();
-    }
-}
-
 /// Returns whether a field set has a path, or a whole value that the path is in.
-fn owns(fields: &Value, path: &[&str]) -> bool {
+fn owns(fields: &Value, path: &[String]) -> bool {
     let mut node = fields;
     for (depth, key) in path.iter().enumerate() {
         match node.get(key) {
@@ -126,26 +103,6 @@ fn owns(fields: &Value, path: &[&str]) -> bool {
         }
     }
     true
-}
-
-/// Returns the value at a path of a field set.
-fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
-    path.iter().try_fold(object, |value, key| {
-        if let Some(name) = key.strip_prefix("f:") {
-            return value.get(name);
-        }
-        let (kind, text) = key.split_at_checked(2)?;
-        let wanted: Value = serde_json::from_str(text).ok()?;
-        let items = value.as_array()?;
-        match (kind, &wanted) {
-            ("k:", Value::Object(keys)) => items
-                .iter()
-                .find(|item| keys.iter().all(|(name, value)| item.get(name) == Some(value))),
-            ("v:", _) => items.iter().find(|item| **item == wanted),
-            ("i:", _) => items.get(usize::try_from(wanted.as_u64()?).ok()?),
-            _ => None,
-        }
-    })
 }
 
 #[cfg(test)]

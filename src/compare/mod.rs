@@ -4,6 +4,7 @@
 pub mod changes;
 pub mod diff;
 pub mod drift;
+mod field_paths;
 pub mod ignore;
 pub mod ownership;
 mod rule_file;

@@ -78,7 +78,6 @@ mod built_in;
 mod defaults;
 mod lists;
 mod managed_fields_entries;
-mod path;
 mod quantity;
 mod schema_field_set;
 mod shape;
@@ -93,7 +92,6 @@ use std::fmt;
 use serde_json::Value;
 
 pub use built_in::is_built_in;
-pub(in crate::compare) use path::readable;
 pub use schema_field_set::SchemaFieldSet;
 pub use shape::CrdVersion;
 

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use super::built_in::TypeMeta;
 use super::defaults::Field;
 use super::managed_fields_entries::FieldEntries;
-use super::path::readable;
 use super::shape::{Membership, Relation, Shape};
 use super::{CrdVersion, Reason, defaults};
+use crate::compare::field_paths::readable;
 use crate::compare::ownership::LAST_APPLIED;
 
 /// The greatest depth that is walked: deeper than any schema in use, and shallow enough for any

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::managed_fields::{entries, is_apply_of};
 use super::owned_fields::decided_fields;
 use super::replicas::HANDOVER_FIELD_MANAGER;
+use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, readable, value_at};
 use crate::model::pointer::{Pointer, index};
 
 /// Returns the fields that a hand-over owns, or that were written through the subresource `scale`.
@@ -15,7 +16,7 @@ pub fn scaled_fields(metadata: &Value) -> Vec<Pointer> {
         is_apply_of(entry, HANDOVER_FIELD_MANAGER) || entry["subresource"].as_str() == Some("scale")
     };
     let paths = entries(metadata).iter().filter(is_scaled);
-    let paths = paths.flat_map(|entry| paths_of(&entry["fieldsV1"]));
+    let paths = paths.flat_map(|entry| leaf_paths(&entry["fieldsV1"]));
     let names = paths.filter_map(|path| {
         let names = path.iter().map(|key| key.strip_prefix("f:").map(str::to_owned));
         names.collect::<Option<Vec<String>>>()
@@ -42,7 +43,7 @@ fn remove(node: &mut Value, value: &Value, segments: &[String]) {
             else {
                 return;
             };
-            let Some(key) = tree.keys().find(|key| selects(key, place, item)) else {
+            let Some(key) = tree.keys().find(|key| is_key_of(key, place, item)) else {
                 return;
             };
             (key.clone(), item)
@@ -60,25 +61,6 @@ fn remove(node: &mut Value, value: &Value, segments: &[String]) {
     remove(child, below, rest);
     if !has_parts(child) {
         tree.remove(&key);
-    }
-}
-
-/// Returns whether parts of the value are owned one by one.
-fn has_parts(node: &Value) -> bool {
-    node.as_object()
-        .is_some_and(|tree| tree.keys().any(|key| key != "."))
-}
-
-/// Returns whether a key of a field set selects this item of a list.
-pub(super) fn selects(key: &str, place: usize, item: &Value) -> bool {
-    let Some((kind, text)) = key.split_at_checked(2) else {
-        return false;
-    };
-    match (kind, serde_json::from_str::<Value>(text)) {
-        ("k:", Ok(Value::Object(keys))) => keys.iter().all(|(name, value)| item.get(name) == Some(value)),
-        ("v:", Ok(wanted)) => wanted == *item,
-        ("i:", Ok(wanted)) => wanted == place,
-        _ => false,
     }
 }
 
@@ -107,71 +89,22 @@ pub fn changed_by_others(
                 is_owned && value_at(was, path) == value_at(live, path)
             })
         };
-        let paths = paths_of(&fields).into_iter();
-        let paths = paths.filter(|path| !is_as_before(path)).map(|path| shown(&path));
+        let paths = leaf_paths(&fields).into_iter();
+        let paths = paths
+            .filter(|path| !is_as_before(path))
+            .map(|path| readable(path.iter().map(String::as_str)));
         changed.entry(name.to_owned()).or_default().extend(paths);
     }
     changed.retain(|_, fields| !fields.is_empty());
     changed
 }
 
-/// Returns the paths of a field set, each as its keys.
-fn paths_of(fields: &Value) -> Vec<Vec<String>> {
-    fn walk(node: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
-        if !has_parts(node) {
-            paths.push(path.clone());
-            return;
-        }
-        for (key, child) in node
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| *key != ".")
-        {
-            path.push(key.clone());
-            walk(child, path, paths);
-            path.pop();
-        }
-    }
-    let mut paths = Vec::new();
-    walk(fields, &mut Vec::new(), &mut paths);
-    paths
+fn is_key_of(key: &str, position: usize, item: &Value) -> bool {
+    ItemKey::parse(key).is_some_and(|key| key.selects(position, item))
 }
 
 fn node_at<'v>(fields: &'v Value, path: &[String]) -> Option<&'v Value> {
     path.iter().try_fold(fields, |node, key| node.get(key))
-}
-
-fn value_at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
-    path.iter().try_fold(object, |value, key| match value {
-        Value::Array(items) => {
-            let mut items = items.iter().enumerate();
-            let found = items.find(|(place, item)| selects(key, *place, item));
-            found.map(|(_, item)| item)
-        }
-        value => value.get(key.strip_prefix("f:")?),
-    })
-}
-
-/// Returns a path as people read it: `spec.containers[name=app].image`.
-fn shown(path: &[String]) -> String {
-    let steps = path.iter().enumerate();
-    let steps = steps.map(|(depth, key)| match key.split_at_checked(2) {
-        Some(("f:", name)) if name.contains(['.', '/']) => format!("[{name}]"),
-        Some(("f:", name)) if depth == 0 => name.to_owned(),
-        Some(("f:", name)) => format!(".{name}"),
-        Some(("k:", keys)) => {
-            let keys: Map<String, Value> = serde_json::from_str(keys).unwrap_or_default();
-            let keys = keys.iter().map(|(name, value)| match value {
-                Value::String(value) => format!("{name}={value}"),
-                value => format!("{name}={value}"),
-            });
-            format!("[{}]", keys.collect::<Vec<_>>().join(","))
-        }
-        Some((_, item)) => format!("[{item}]"),
-        None => String::new(),
-    });
-    steps.collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{CLIENT_SIDE_APPLY, LAST_APPLIED};
 
 /// Returns the entries that metadata has.
-pub(super) fn entries(metadata: &Value) -> &[Value] {
+pub(in crate::compare) fn entries(metadata: &Value) -> &[Value] {
     metadata["managedFields"].as_array().map_or(&[], Vec::as_slice)
 }
 

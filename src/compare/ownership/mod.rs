@@ -19,8 +19,8 @@ pub use applyset_metadata::with_applyset_metadata;
 pub use faulty_fields::only_others_own;
 pub use left_fields::{changed_by_others, scaled_fields};
 pub use maker::{Maker, maker};
-pub(in crate::compare) use managed_fields::is_apply_of;
 pub use managed_fields::{content_writers, was_created_by};
+pub(in crate::compare) use managed_fields::{entries, is_apply_of};
 pub use managers::{
     APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER,
     MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager, parent_field_manager,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::LAST_APPLIED;
 use super::left_fields::without_fields;
 use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
+use crate::compare::field_paths::{ItemKey, has_parts};
 use crate::compare::ignore;
 use crate::model::pointer::Pointer;
 
@@ -165,9 +166,7 @@ fn common(one: Option<&Value>, other: Option<&Value>) -> Option<Value> {
 /// node of all managers: an empty node is a whole value, unless another manager has something in it.
 fn part(value: &Value, fields: &Value, all: Option<&Value>) -> Option<Value> {
     let fields = fields.as_object()?;
-    let is_shared = all
-        .and_then(Value::as_object)
-        .is_some_and(|all| all.keys().any(|key| key != "."));
+    let is_shared = all.is_some_and(has_parts);
     let is_itself = fields.contains_key(".") || fields.is_empty() && is_shared;
     match value {
         value if fields.is_empty() && !is_shared => Some(value.clone()),
@@ -182,7 +181,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>) -> Option<Value> {
         }
         Value::Array(items) => {
             let parts = items.iter().enumerate();
-            let parts = parts.filter_map(|(index, item)| part_of_item(index, item, fields, all));
+            let parts = parts.filter_map(|(position, item)| part_of_item(position, item, fields, all));
             let parts: Vec<Value> = parts.collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
         }
@@ -192,23 +191,17 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>) -> Option<Value> {
 
 /// Returns the part of a list item that one of the keys of a field set selects.
 fn part_of_item(
-    index: usize,
+    position: usize,
     item: &Value,
     fields: &Map<String, Value>,
     all: Option<&Value>,
 ) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
-        let (kind, text) = key.split_at_checked(2)?;
-        let wanted: Value = serde_json::from_str(text).ok()?;
+        let key_of_item = ItemKey::parse(key).filter(|key| key.selects(position, item))?;
         let all = all.and_then(|all| all.get(key));
-        match (kind, wanted) {
-            ("k:", Value::Object(keys)) => {
-                let is_it = keys.iter().all(|(name, value)| item.get(name) == Some(value));
-                is_it.then(|| part_with_keys(item, below, &keys, all)).flatten()
-            }
-            ("v:", wanted) => (wanted == *item).then(|| item.clone()),
-            ("i:", wanted) => (wanted == index).then(|| part(item, below, all)).flatten(),
-            _ => None,
+        match key_of_item {
+            ItemKey::Fields(keys) => part_with_keys(item, below, &keys, all),
+            ItemKey::Value(_) | ItemKey::Position(_) => part(item, below, all),
         }
     })
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::managed_fields::entries;
 use super::migration::{Former, applied_string_data, is_moved, take_kept};
+use crate::compare::field_paths::ItemKey;
 
 /// Returns the object without these fields; `None` if it loses none.
 ///
@@ -92,8 +93,8 @@ fn find<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Value> {
     match value {
         Value::Object(fields) => fields.get_mut(key.strip_prefix("f:")?),
         Value::Array(items) => {
-            let place = place(items, key)?;
-            items.get_mut(place)
+            let position = ItemKey::parse(key)?.position_in(items)?;
+            items.get_mut(position)
         }
         _ => None,
     }
@@ -105,21 +106,11 @@ fn take(value: &mut Value, key: &str) {
             key.strip_prefix("f:").and_then(|name| fields.remove(name));
         }
         Value::Array(items) => {
-            place(items, key).map(|place| items.remove(place));
+            let position = ItemKey::parse(key).and_then(|key| key.position_in(items));
+            position.map(|position| items.remove(position));
         }
         _ => {}
     }
-}
-
-/// Returns the index of the item that a key of a field set selects: one with these fields, or with this
-/// value.
-fn place(items: &[Value], key: &str) -> Option<usize> {
-    let wanted: Value = serde_json::from_str(key.get(2..)?).ok()?;
-    items.iter().position(|item| match (key.get(..2), &wanted) {
-        (Some("k:"), Value::Object(keys)) => keys.iter().all(|(name, value)| item.get(name) == Some(value)),
-        (Some("v:"), value) => item == value,
-        _ => false,
-    })
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ fn ours(example: &mut Example) -> &mut Value {
 #[test]
 fn a_label_that_our_manager_has_written_counts_as_applied() {
     assert_eq!(relabelled(US, "set", "set").reason(), "unchanged");
-    let label = format!("metadata.labels.{PART_OF_LABEL}");
+    let label = format!("metadata.labels[{PART_OF_LABEL}]");
     assert_eq!(
         relabelled(US, "set", "another").reason(),
         format!("value differs: {label}")

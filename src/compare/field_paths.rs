@@ -1,0 +1,144 @@
+//! Paths of a field set (`FieldsV1`), each as its keys: `f:spec`, `f:ports`, `k:{"port":80}`.
+
+use serde_json::{Map, Value};
+
+/// Returns the paths of the nodes that have nothing below them.
+pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
+    fn walk(node: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
+        if !has_parts(node) {
+            paths.push(path.clone());
+            return;
+        }
+        let parts = node.as_object().into_iter().flatten();
+        for (key, below) in parts.filter(|(key, _)| *key != ".") {
+            path.push(key.clone());
+            walk(below, path, paths);
+            path.pop();
+        }
+    }
+    let mut paths = Vec::new();
+    if has_parts(fields) {
+        walk(fields, &mut Vec::new(), &mut paths);
+    }
+    paths
+}
+
+/// Returns whether parts of a value are owned one by one.
+pub(super) fn has_parts(node: &Value) -> bool {
+    node.as_object()
+        .is_some_and(|node| node.keys().any(|key| key != "."))
+}
+
+/// Returns the value at a path of an object.
+pub(super) fn value_at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Value> {
+    path.iter().try_fold(object, |value, key| match value {
+        Value::Array(items) => items.get(ItemKey::parse(key)?.position_in(items)?),
+        value => value.get(key.strip_prefix("f:")?),
+    })
+}
+
+/// What a key says of the item of a list that it selects.
+pub(super) enum ItemKey {
+    /// `k:`: these fields.
+    Fields(Map<String, Value>),
+    /// `v:`: the item itself.
+    Value(Value),
+    /// `i:`: the position.
+    Position(Value),
+}
+
+impl ItemKey {
+    /// Reads a key; `None` if it selects no item of a list.
+    pub(super) fn parse(key: &str) -> Option<Self> {
+        let (kind, text) = key.split_at_checked(2)?;
+        match (kind, serde_json::from_str(text).ok()?) {
+            ("k:", Value::Object(fields)) => Some(Self::Fields(fields)),
+            ("v:", value) => Some(Self::Value(value)),
+            ("i:", position) => Some(Self::Position(position)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the key selects this item.
+    pub(super) fn selects(&self, position: usize, item: &Value) -> bool {
+        match self {
+            Self::Fields(fields) => fields.iter().all(|(name, value)| item.get(name) == Some(value)),
+            Self::Value(value) => value == item,
+            Self::Position(wanted) => *wanted == position,
+        }
+    }
+
+    /// Returns the position of the item that the key selects.
+    pub(super) fn position_in(&self, items: &[Value]) -> Option<usize> {
+        let mut items = items.iter().enumerate();
+        let (position, _) = items.find(|(position, item)| self.selects(*position, item))?;
+        Some(position)
+    }
+}
+
+/// Writes a path as people read it: `spec.ports[port=80,protocol=TCP].name`, `metadata.labels[a.b/c]`.
+pub(super) fn readable<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
+    let mut text = String::new();
+    for key in path {
+        let (kind, name) = key.split_at_checked(2).unwrap_or(("", key));
+        if kind != "f:" || name.contains(['.', '/']) {
+            let in_brackets = keys_of_item(name).unwrap_or_else(|| name.to_owned());
+            text.extend(["[", &in_brackets, "]"]);
+            continue;
+        }
+        if !text.is_empty() {
+            text.push('.');
+        }
+        text.push_str(name);
+    }
+    text
+}
+
+/// Writes `{"port":80}` as `port=80`.
+fn keys_of_item(text: &str) -> Option<String> {
+    let keys: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let keys = keys.iter().map(|(name, value)| match value {
+        Value::String(value) => format!("{name}={value}"),
+        other => format!("{name}={other}"),
+    });
+    Some(keys.collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_values_and_can_be_read() {
+        let object = json!({
+            "metadata": {"labels": {"a.b/c": "d"}, "finalizers": ["x"]},
+            "spec": {"ports": [{"port": 80, "protocol": "UDP"}, {"port": 80, "protocol": "TCP", "name": "web"}]},
+        });
+        let fields = json!({
+            "f:metadata": {"f:labels": {".": {}, "f:a.b/c": {}}, "f:finalizers": {"v:\"x\"": {}}},
+            "f:spec": {"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}}, "i:0": {}}},
+        });
+        let found: Vec<(String, Option<Value>)> = leaf_paths(&fields)
+            .iter()
+            .map(|path| {
+                (
+                    readable(path.iter().map(String::as_str)),
+                    value_at(&object, path).cloned(),
+                )
+            })
+            .collect();
+        let expected = [
+            (r#"metadata.finalizers["x"]"#, json!("x")),
+            ("metadata.labels[a.b/c]", json!("d")),
+            ("spec.ports[0]", json!({"port": 80, "protocol": "UDP"})),
+            ("spec.ports[port=80,protocol=TCP].name", json!("web")),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(path, value)| (path.to_owned(), Some(value)))
+        );
+        assert_eq!(leaf_paths(&json!({})), Vec::<Vec<String>>::new());
+    }
+}
