@@ -5,6 +5,7 @@ pub mod contents;
 pub mod depends_on;
 pub mod digest;
 pub mod field_conflict;
+pub mod generated_name;
 pub mod history;
 pub mod holders;
 pub mod identity;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Observed, Plan, Policy, PruneAll, Refusal, Skip, SkipReason};
 use crate::manifest::desired::Desired;
+use crate::model::generated_name::without_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// The fewest members of a set for which manifests of other objects are refused. A set of one or two is
@@ -49,19 +50,8 @@ fn not_renamed(plan: &Plan, desired: &Desired) -> usize {
 
 /// The key with the name's stem.
 fn without_hash(key: &ObjectKey) -> (&GroupKind, Option<&str>, &str) {
-    (&key.group_kind, key.namespace.as_deref(), stem(&key.name))
-}
-
-/// The name without a hash of its content, as kustomize and `kubectl create --append-hash` append it
-/// (`kubectl/pkg/util/hash`, `encodeHash`).
-fn stem(name: &str) -> &str {
-    const LENGTH: usize = 10;
-    const LETTERS: &str = "2456789bcdfghkmt";
-    let is_hash = |text: &str| text.len() == LENGTH && text.chars().all(|letter| LETTERS.contains(letter));
-    match name.rsplit_once('-') {
-        Some((stem, hash)) if is_hash(hash) => stem,
-        _ => name,
-    }
+    let stem = without_content_hash(&key.name).unwrap_or(&key.name);
+    (&key.group_kind, key.namespace.as_deref(), stem)
 }
 
 #[cfg(test)]

@@ -10,11 +10,9 @@ use serde_json::Value;
 use super::Comparison;
 use crate::event::{Action, ObjectOutcome};
 use crate::model::applyset::ID_LABEL;
+use crate::model::generated_name::without_generated_suffix;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::plan::loses_data;
-
-/// The characters of kustomize's hashes and of names that the API server generates.
-const GENERATED: &str = "bcdfghjklmnpqrstvwxz2456789";
 
 /// The objects that are pruned and created, with the renamed ones in pairs.
 pub(super) struct Renames<'a, T> {
@@ -110,19 +108,12 @@ type Stem<'k> = (&'k GroupKind, Option<&'k str>, &'k str);
 fn by_stem<'k>(keys: &[&'k ObjectKey]) -> BTreeMap<Stem<'k>, Vec<usize>> {
     let mut by_stem: BTreeMap<Stem<'k>, Vec<usize>> = BTreeMap::new();
     for (index, key) in keys.iter().enumerate() {
-        if let Some(stem) = stem(&key.name).filter(|_| !loses_data(&key.group_kind)) {
+        if let Some(stem) = without_generated_suffix(&key.name).filter(|_| !loses_data(&key.group_kind)) {
             let stem = (&key.group_kind, key.namespace.as_deref(), stem);
             by_stem.entry(stem).or_default().push(index);
         }
     }
     by_stem
-}
-
-/// Returns the name without a generated suffix: 5 characters by the API server, 10 by kustomize.
-fn stem(name: &str) -> Option<&str> {
-    let (stem, suffix) = name.rsplit_once('-')?;
-    let is_generated = matches!(suffix.len(), 5 | 10) && suffix.chars().all(|it| GENERATED.contains(it));
-    (is_generated && !stem.is_empty()).then_some(stem)
 }
 
 #[cfg(test)]

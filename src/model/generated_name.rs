@@ -1,0 +1,50 @@
+//! Names that tools generate: a stem, and a suffix that changes with the content or with each creation.
+
+/// The letters of the API server's suffixes for `generateName` (`apimachinery/pkg/util/rand`).
+const RANDOM_LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
+const RANDOM_LENGTH: usize = 5;
+
+/// The letters of a hash of content (`kubectl/pkg/util/hash`, `encodeHash`).
+const HASH_LETTERS: &str = "2456789bcdfghkmt";
+const HASH_LENGTH: usize = 10;
+
+/// Returns the name without a hash of the content, as kustomize and `kubectl create --append-hash`
+/// append it; `None` if it has none.
+pub fn without_content_hash(name: &str) -> Option<&str> {
+    without_suffix(name, HASH_LENGTH, HASH_LETTERS)
+}
+
+/// Returns the name without a hash of the content or a suffix of the API server; `None` if it has
+/// neither.
+pub fn without_generated_suffix(name: &str) -> Option<&str> {
+    without_content_hash(name).or_else(|| without_suffix(name, RANDOM_LENGTH, RANDOM_LETTERS))
+}
+
+fn without_suffix<'n>(name: &'n str, length: usize, letters: &str) -> Option<&'n str> {
+    let (stem, suffix) = name.rsplit_once('-')?;
+    let is_generated = suffix.len() == length && suffix.chars().all(|letter| letters.contains(letter));
+    (is_generated && !stem.is_empty()).then_some(stem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stem_is_what_stays_when_the_content_changes() {
+        for (name, of_content, of_either) in [
+            ("app-5m2k8t4h9b", Some("app"), Some("app")),
+            ("app-web-x8b2k", None, Some("app-web")),
+            // Letters that neither uses.
+            ("app-5m2k8t4h9a", None, None),
+            ("app-other", None, None),
+            // Of another length.
+            ("app-5m2k8t4h9", None, None),
+            ("-5m2k8t4h9b", None, None),
+            ("app", None, None),
+        ] {
+            assert_eq!(without_content_hash(name), of_content, "{name}");
+            assert_eq!(without_generated_suffix(name), of_either, "{name}");
+        }
+    }
+}
