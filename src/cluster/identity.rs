@@ -1,4 +1,4 @@
-//! The identity of a cluster: the UID of its namespace kube-system, which lives as long as the cluster.
+//! The identity of a cluster: by convention, the UID of its namespace kube-system.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::apiserver::ApiServer;
 
-const NAMESPACE: &str = "/api/v1/namespaces/kube-system";
+/// The namespace that every cluster has and that cannot be deleted.
+pub const SYSTEM_NAMESPACE: &str = "kube-system";
 
 /// The UID of a cluster, once it is known. Clones share it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +21,8 @@ impl ClusterUid {
 
     /// Asks the server for the UID. It stays unknown if that fails, since nothing depends on it.
     pub async fn ask(&self, server: &ApiServer) {
-        let Ok(reply) = server.get(NAMESPACE, "application/json").await else {
+        let path = format!("/api/v1/namespaces/{SYSTEM_NAMESPACE}");
+        let Ok(reply) = server.get(&path, "application/json").await else {
             return;
         };
         let namespace: Value = serde_json::from_slice(&reply.body).unwrap_or_default();

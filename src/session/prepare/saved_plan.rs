@@ -16,6 +16,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::KindLookup;
+use crate::cluster::identity::SYSTEM_NAMESPACE;
 use crate::error::{Error, Exit};
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Prediction;
@@ -32,10 +33,6 @@ use crate::read::{self, NamespaceState};
 use crate::report::{Comparison, Differences};
 use crate::session::run::Run;
 use crate::settings::{ApplyOptions, Ignore};
-
-/// The namespace that every cluster has and that cannot be deleted; its UID is by convention
-/// that of the cluster.
-const SYSTEM_NAMESPACE: &str = "kube-system";
 
 /// The salt of a new plan.
 pub fn salt() -> Result<Salt, Error> {
