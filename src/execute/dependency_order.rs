@@ -283,10 +283,15 @@ pub(crate) struct Held<'l> {
     /// They stay, because what depends on them is not gone yet.
     pub(crate) waiting: Vec<ObjectOutcome>,
     /// Whether anything was waited for: what was read before may have changed.
-    pub(crate) has_waited: bool,
+    has_waited: bool,
 }
 
 impl Held<'_> {
+    /// Returns whether the objects that these may own have to be read again before the first delete.
+    pub(crate) fn outdates_dependents(&self, interrupt: &Interrupt) -> bool {
+        self.has_waited && !self.free.is_empty() && !interrupt.is_requested()
+    }
+
     /// Reports what stays, and notes it in `left`.
     pub(crate) fn report(&self, left: &mut LeftInPlace, sink: &mut Sink<'_>) {
         for outcome in self.kept.iter().chain(&self.waiting) {

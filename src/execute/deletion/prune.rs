@@ -242,7 +242,7 @@ impl Execution<'_> {
             *kept += held.kept.len();
             *failed += held.waiting.len();
             held.report(left, sink);
-            if held.has_waited && !held.free.is_empty() && !self.interrupt.is_requested() {
+            if held.outdates_dependents(self.interrupt) {
                 let Some(dependents) = self.dependents(applied, sink).await else {
                     *failed += held.free.len();
                     return Err(Stopped);

@@ -75,11 +75,6 @@ pub struct MembersDeleted {
     pub attached: Dependents,
 }
 
-fn report_unread(unread: &impl Display, consequence: &str, sink: &mut Sink<'_>) {
-    sink(Event::failure(format!("{unread}; {consequence}")));
-    sink(NotDone::all("not deleted: owner references cannot be read"));
-}
-
 /// Returns the field managers whose content of a parent belongs to the set: that of the record,
 /// kubectl's, and that of members, for a parent from the manifests.
 pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
@@ -135,7 +130,7 @@ impl SetDeletion<'_> {
             failed += held.waiting.len();
             done += held.kept.len() + held.waiting.len();
             held.report(&mut left, sink);
-            if held.has_waited && !held.free.is_empty() && !self.interrupt.is_requested() {
+            if held.outdates_dependents(self.interrupt) {
                 match self.dependents(&nothing).await {
                     Ok(now) => attached = now,
                     Err(unread) => {
@@ -333,4 +328,9 @@ impl SetDeletion<'_> {
             before.join(" and ")
         )));
     }
+}
+
+fn report_unread(unread: &impl Display, consequence: &str, sink: &mut Sink<'_>) {
+    sink(Event::failure(format!("{unread}; {consequence}")));
+    sink(NotDone::all("not deleted: owner references cannot be read"));
 }

@@ -1,9 +1,9 @@
 //! The text of an undo file: JSON, a value per line.
 //!
 //! The first line describes the run, then comes a line for each object, then one with the digest of all
-//! lines so far. They are written before the run; a file without that digest is not read. Behind them, the run appends a line before
-//! and after each write. A process that is killed while it appends leaves the last line without its end; that line is
-//! ignored.
+//! lines so far. They are written before the run; a file without that digest is not read. Behind them,
+//! the run appends a line before and after each write. A process that is killed while it appends leaves
+//! the last line without its end; that line is ignored.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

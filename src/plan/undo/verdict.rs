@@ -135,7 +135,6 @@ fn may_be_recreated(item: &UndoItem, run: &RecordedRun) -> bool {
     !is_of_another_set && metadata.any(|metadata| run.recreate.chooses_one(&item.key.group_kind, metadata))
 }
 
-/// Judges an object that the run was going to create, and that is not known to be as the run left it.
 /// Judges an object that the run created, and that is as the run left it but for the fields that are left to
 /// others. An autoscaler's number goes with it; what else others have written there does not.
 fn left_by_run(item: &UndoItem, live: &Value, manager: &str) -> Verdict {
@@ -152,6 +151,7 @@ fn left_by_run(item: &UndoItem, live: &Value, manager: &str) -> Verdict {
     }
 }
 
+/// Judges an object that the run was going to create, and that is not known to be as the run left it.
 fn unlike_created(item: &UndoItem, written: Option<&Written>, live: &Value, manager: &str) -> Verdict {
     if written.is_some() {
         return Verdict::Skip(changed_since(item, written, live, manager));

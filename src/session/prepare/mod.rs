@@ -45,10 +45,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// The manifests, if they were to be kept.
     pub manifests: Vec<SavedManifest>,
-
     /// What the writes wait for.
     wait_notes: WaitNotes,
-
     /// How much of another run the plan undoes; `None` if it undoes none.
     pub undoes: Option<UndoScope>,
 }
@@ -327,9 +325,7 @@ impl Prepared {
             writing,
             plan,
             manifests,
-
             wait_notes: WaitNotes::default(),
-
             undoes: None,
         }
     }
