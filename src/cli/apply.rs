@@ -1,4 +1,4 @@
-//! The flags of `apply` and `diff`, which share those that change the plan.
+//! The flags of `apply`, and those that it shares with `diff`: what changes the plan.
 
 use std::path::PathBuf;
 
@@ -66,48 +66,6 @@ pub struct Apply {
     /// List unchanged objects at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub show_unchanged: bool,
-    /// The limit of Markdown.
-    #[command(flatten)]
-    pub markdown: MarkdownFlags,
-}
-
-/// `diff`
-#[derive(Debug, Args)]
-#[command(
-    mut_arg("set", |set| set.required_unless_present("plan")),
-    mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))
-)]
-pub struct Diff {
-    /// The set.
-    #[command(flatten)]
-    pub set: SetArgument,
-    /// The manifests.
-    #[command(flatten)]
-    pub manifests: ManifestFlags,
-    /// Compare with what a saved plan applied
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = MANIFESTS,
-        value_hint = ValueHint::FilePath,
-        conflicts_with_all = [
-            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune", "allow_data_loss",
-            "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore", "out",
-        ]
-    )]
-    pub plan: Option<PathBuf>,
-    /// The flags that change the plan.
-    #[command(flatten)]
-    pub planning: PlanningFlags,
-    /// Save the plan for `apply --plan FILE`
-    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
-    pub out: Option<PathBuf>,
-    /// Exit 1 only for drift,change,prune (default any)
-    #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
-    pub exit_code_on: Vec<DifferenceMode>,
-    /// Print the full text at a terminal, too
-    #[arg(long, help_heading = OUTPUT)]
-    pub full: bool,
     /// The limit of Markdown.
     #[command(flatten)]
     pub markdown: MarkdownFlags,
@@ -207,17 +165,6 @@ pub enum HooksMode {
     Skip,
     /// Apply hooks as ordinary objects.
     Apply,
-}
-
-/// `--exit-code-on`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DifferenceMode {
-    /// What others have changed since the set was applied.
-    Drift,
-    /// What an apply would create, change or recreate.
-    Change,
-    /// What an apply would prune.
-    Prune,
 }
 
 /// `--undo-secrets`

@@ -6,6 +6,7 @@
 mod apply;
 mod arguments;
 mod commands;
+mod diff;
 mod examples;
 mod global;
 mod help;
@@ -14,14 +15,14 @@ mod spellings;
 mod tips;
 
 pub use apply::{
-    Apply, Diff, DifferenceMode, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode,
-    ValidateMode,
+    Apply, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode,
 };
 pub use arguments::{
     DryRunFlag, DryRunMode, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
     WaitFlags,
 };
 pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
+pub use diff::{Diff, DifferenceMode};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;
 pub use membership::{Adopt, Disband, Move};

@@ -13,11 +13,11 @@ use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
-use crate::session::gate::{DependencyWait, RunWait};
+use crate::session::command_run::CommandRun;
 use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
 use crate::session::prompt::{self, Questions};
-use crate::session::run::Run;
 use crate::session::wait_targets::{self, Done};
+use crate::session::waits_of_apply::{DependencyWait, RunWait};
 use crate::settings::{self, ApplyOptions, Confirm};
 
 /// Runs `apply`.
@@ -30,7 +30,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         undo_out::check(undo)?;
     }
     let asks = Questions::at_terminal(options.is_interactive, &options.sources);
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
         style(arguments, shared),
@@ -54,7 +54,7 @@ pub(super) fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
     }
 }
 
-async fn apply(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
+async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let mut prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -75,7 +75,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
         undo_out::check(undo)?;
     }
     let questions = Questions::at_terminal(options.is_interactive, &[]);
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
         style(arguments, shared),
@@ -89,7 +89,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
 }
 
 async fn apply_plan(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
     plan: &SavedPlan,
@@ -119,7 +119,7 @@ async fn apply_plan(
 
 /// Carries out a plan, and records the state before it if that is asked for.
 pub(super) async fn carry_out(
-    run: &mut Run,
+    run: &mut CommandRun,
     prepared: &mut Prepared,
     options: &ApplyOptions,
 ) -> Result<Ending, Error> {
@@ -145,7 +145,7 @@ pub(super) async fn carry_out(
 }
 
 async fn execute(
-    run: &mut Run,
+    run: &mut CommandRun,
     prepared: &Prepared,
     options: &ApplyOptions,
     undo: Option<&UndoFile>,
@@ -190,10 +190,14 @@ async fn execute(
         let outcome = wait.all(&mut sink).await;
         Ok(wait_targets::ending(outcome, ending))
     };
-    Run::until_insisted(&interrupt, work).await
+    CommandRun::until_insisted(&interrupt, work).await
 }
 
-async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Prepared, Error> {
+async fn prepare(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &ApplyOptions,
+) -> Result<Prepared, Error> {
     let prepared = prepare::to_write(run, shared, options).await?;
     check_permissions(&prepared, options).await?;
     Ok(prepared)

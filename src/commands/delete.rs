@@ -20,10 +20,10 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::session;
 use crate::session::agreed_losses::Losses;
-use crate::session::gate::DependencyWait;
+use crate::session::command_run::CommandRun;
 use crate::session::prompt::{self, Questions};
-use crate::session::run::Run;
 use crate::session::wait_targets;
+use crate::session::waits_of_apply::DependencyWait;
 use crate::settings::{self, DeleteOptions, MissingSet, TakeOver};
 use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
 
@@ -31,7 +31,7 @@ use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiti
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DeleteOptions::new(arguments, shared)?;
     let asks = Questions::at_terminal(options.is_interactive, &[]);
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Delete,
         SetDocument::named(&options.set.name),
         settings::style(shared),
@@ -52,7 +52,11 @@ struct Prepared {
     plan: Plan,
 }
 
-async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) -> Result<Ending, Error> {
+async fn delete(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &DeleteOptions,
+) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -98,7 +102,7 @@ async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) ->
             stopped => stopped,
         })
     };
-    let ending = Run::until_insisted(&interrupt, work).await?;
+    let ending = CommandRun::until_insisted(&interrupt, work).await?;
     let left = prepared.state.likely_members_left;
     if ending == Ending::Done && left > 0 {
         run.reporter.event(Event::failure(format!(
@@ -114,7 +118,7 @@ async fn delete(run: &mut Run, shared: &GlobalFlags, options: &DeleteOptions) ->
 /// Deletes the members and waits until they are gone, then does the same with the parent and its
 /// namespace or CRD.
 async fn delete_and_wait(
-    run: &mut Run,
+    run: &mut CommandRun,
     prepared: &Prepared,
     deletion: &SetDeletion<'_>,
     patience: Patience,
@@ -172,7 +176,7 @@ async fn delete_and_wait(
 
 /// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.
 async fn prepare(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &DeleteOptions,
 ) -> Result<Option<Prepared>, Error> {

@@ -23,9 +23,9 @@ use crate::report::{
     Format, RecordChange, RecordDocument, RunEnd, SetDocument,
 };
 use crate::session;
+use crate::session::command_run::CommandRun;
 use crate::session::prepare::{self, Input, Prepared, compared_plan, saved_plan};
 use crate::session::prompt::Questions;
-use crate::session::run::Run;
 use crate::settings::{self, DiffOptions, Layout};
 
 /// Runs `diff`.
@@ -52,7 +52,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
         None => DiffOptions::new(arguments, shared)?,
     };
     let style = settings::style_with(shared, &arguments.markdown);
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Diff,
         SetDocument::named(&options.apply.set.name),
         style,
@@ -97,7 +97,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
 }
 
 /// Prints the differences. After an error, there may be nothing to show yet.
-fn print(run: &mut Run, found: &Differences, layout: Layout, error: Option<&Error>) {
+fn print(run: &mut CommandRun, found: &Differences, layout: Layout, error: Option<&Error>) {
     let layout = match layout {
         Layout::Grouped if error.is_some() && found.objects.is_empty() => return,
         Layout::Grouped => DiffLayout::Grouped(&run.set, &run.place),
@@ -120,7 +120,7 @@ fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) 
 }
 
 fn finish(
-    run: Run,
+    run: CommandRun,
     found: &Differences,
     outcome: Result<Exit, Error>,
     summary: DiffSummary,
@@ -142,7 +142,7 @@ fn finish(
 
 /// `found` gets the differences, even if some of them cannot be determined.
 async fn compare(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &DiffOptions,
     plan: Option<&SavedPlan>,
@@ -231,7 +231,7 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     session::permissions::check(&prepared.cluster.server, &needed, concurrency).await
 }
 
-async fn predict_run(run: &mut Run, prepared: &Prepared, predictions: &mut Vec<Prediction>) -> Ending {
+async fn predict_run(run: &mut CommandRun, prepared: &Prepared, predictions: &mut Vec<Prediction>) -> Ending {
     let interrupt: Interrupt = run.interrupt.clone();
     let reporter = &mut run.reporter;
     reporter.event(Event::Phase {
@@ -362,7 +362,7 @@ fn cause(
 /// Returns the live parent, if it has a manifest.
 async fn compare_parent(
     prepared: &Prepared,
-    run: &Run,
+    run: &CommandRun,
     found: &mut Differences,
 ) -> Result<Option<Value>, Error> {
     let Prepared {
@@ -417,7 +417,7 @@ fn record(prepared: &Prepared) -> RecordChange {
 }
 
 /// A run in which an object fails does not prune.
-fn warn_of_failures(run: &mut Run, found: &Differences, prepared: &Prepared) {
+fn warn_of_failures(run: &mut CommandRun, found: &Differences, prepared: &Prepared) {
     let is_failing = |object: &&Comparison| object.outcome.action == Action::Failed;
     let failing = found.objects.iter().filter(is_failing).count();
     if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {

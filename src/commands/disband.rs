@@ -13,14 +13,14 @@ use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
 use crate::read::{Cluster, ParentError, TakingOver, named_set};
 use crate::report::SetDocument;
+use crate::session::command_run::CommandRun;
 use crate::session::membership::{self, SetRead};
-use crate::session::run::Run;
 use crate::settings::{self, DisbandOptions, TakeOver};
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DisbandOptions::new(arguments, shared)?;
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Disband,
         SetDocument::named(&options.membership.set.name),
         settings::style(shared),
@@ -39,7 +39,11 @@ struct Prepared {
     plan: MembershipPlan,
 }
 
-async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) -> Result<Ending, Error> {
+async fn disband(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &DisbandOptions,
+) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -57,7 +61,7 @@ async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    let ending = Run::until_insisted(&run.interrupt, disbanding.run(&mut sink)).await?;
+    let ending = CommandRun::until_insisted(&run.interrupt, disbanding.run(&mut sink)).await?;
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
         let parent = &prepared.read.named.set.parent;
         let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
@@ -66,7 +70,11 @@ async fn disband(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) 
     Ok(ending)
 }
 
-async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &DisbandOptions) -> Result<Prepared, Error> {
+async fn prepare(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &DisbandOptions,
+) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let mut cluster = run.discover(shared).await?;
     let taking_over = TakingOver::ForeignSet(match membership.take_over {

@@ -22,9 +22,9 @@ use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
 use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, named_set};
 use crate::report::SetDocument;
+use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
 use crate::session::membership::{self, SetRead};
-use crate::session::run::Run;
 use crate::settings::{self, MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members join.
@@ -34,7 +34,7 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         Selection::Manifests(sources, _) => sources.as_slice(),
         Selection::All | Selection::Labels(_) => &[],
     };
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Move,
         SetDocument::named(&options.new.name),
         settings::style(shared),
@@ -56,7 +56,11 @@ struct Prepared {
     farewell: OldParent,
 }
 
-async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> Result<Ending, Error> {
+async fn move_members(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &MoveOptions,
+) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -88,7 +92,7 @@ async fn move_members(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    let ending = Run::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
+    let ending = CommandRun::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
         run.report_notes(
             note_of_namespace(from, into, &prepared.plan)
@@ -115,7 +119,11 @@ fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<St
         })
 }
 
-async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &MoveOptions) -> Result<Prepared, Error> {
+async fn prepare(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &MoveOptions,
+) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let concurrency = membership.writing.concurrency;
     let connection = run.connect(shared).await?;

@@ -44,7 +44,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     if let Some(refusal) = plan::of_hooks(&desired, options.hooks) {
         return Err(Error::Refused(vec![refusal]));
     }
-    let mut notes = manifest::hook_notes(&desired.hooks, options.hooks);
+    let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
     let past = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; printing permissions for the manifests alone"));

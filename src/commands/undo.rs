@@ -8,10 +8,10 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::plan::undo::{UndoRecord, UndoScope};
 use crate::report::SetDocument;
+use crate::session::command_run::CommandRun;
 use crate::session::prepare::Prepared;
 use crate::session::prepare::undo::{self, Undo};
 use crate::session::prompt::{self, Questions};
-use crate::session::run::Run;
 use crate::settings::{ApplyOptions, Confirm};
 
 /// Undoes the run whose undo file has this text.
@@ -23,7 +23,7 @@ pub(super) async fn run(
 ) -> Result<Exit, Error> {
     let record = undo::record(file, text)?;
     let mut options = ApplyOptions::of_undo(&record.run, arguments, shared)?;
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
         style(arguments, shared),
@@ -36,7 +36,7 @@ pub(super) async fn run(
 }
 
 async fn undo(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &mut ApplyOptions,
     (file, record): (&Path, &UndoRecord),

@@ -13,7 +13,7 @@ use crate::model::message::Message;
 use crate::model::permission::Permission;
 use crate::model::text::{counted, with_more};
 use crate::plan::Refusal;
-use crate::plan::saved::Drift;
+use crate::plan::saved::ChangeSincePlan;
 
 impl Error {
     /// Returns the messages for people, each with its hints.
@@ -131,7 +131,7 @@ pub(super) fn forbidden(missing: &[Permission]) -> Vec<Message> {
     }]
 }
 
-pub(super) fn stale(drift: &[Drift]) -> Vec<Message> {
+pub(super) fn stale(drift: &[ChangeSincePlan]) -> Vec<Message> {
     let details = drift.iter().map(ToString::to_string);
     vec![Message::new("plan is stale: the cluster has changed").with_details(details)]
 }

@@ -19,7 +19,7 @@ use crate::model::message::Message;
 use crate::model::permission::Permission;
 use crate::model::text::members_missed;
 use crate::plan::Refusal;
-use crate::plan::saved::{Alteration, Drift};
+use crate::plan::saved::{Alteration, ChangeSincePlan};
 use crate::read::{ListError, ListTarget, MissingDependency, MissingNamespace};
 
 /// The end of a run, as its exit code shows it.
@@ -143,7 +143,7 @@ pub enum Error {
     Unpredicted(Vec<(ObjectKey, Message)>),
     /// A saved plan is stale: the cluster has changed.
     #[error("{}", in_lines(&messages::stale(.0)))]
-    Overtaken(Vec<Drift>),
+    Overtaken(Vec<ChangeSincePlan>),
     /// The run to undo was on another cluster.
     #[error("the undo file is for another cluster: {then}, not {now}")]
     OtherCluster {

@@ -250,7 +250,7 @@ impl ObjectOutcome {
     }
 
     /// Returns an outcome with its reason.
-    pub fn because(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
+    pub fn with_reason(subject: Subject, action: Action, reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             ..Self::new(subject, action)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::deletion::object::LeftInPlace;
+use super::deletion::object::KeptInsteadOfDeleted;
 use super::{Execution, Interrupt, Sink};
 use crate::compare::status::Written;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
@@ -201,8 +201,8 @@ impl Containers {
 }
 
 impl Execution<'_> {
-    /// Returns what an object waits for; `None` if it can be sent. `unwritten` are the objects of steps
-    /// that have begun that are still to be written.
+    /// Returns what an object waits for; `None` if it can be sent. `unwritten` are the objects of
+    /// started steps that are not written yet.
     pub(super) fn hindrance(
         &self,
         object: &DesiredObject,
@@ -293,7 +293,7 @@ impl Held<'_> {
     }
 
     /// Reports what stays, and notes it in `left`.
-    pub(crate) fn report(&self, left: &mut LeftInPlace, sink: &mut Sink<'_>) {
+    pub(crate) fn report(&self, left: &mut KeptInsteadOfDeleted, sink: &mut Sink<'_>) {
         for outcome in self.kept.iter().chain(&self.waiting) {
             left.note(outcome);
             sink(Event::Object(outcome.clone()));
@@ -302,12 +302,13 @@ impl Held<'_> {
 }
 
 impl DependentsFirst<'_> {
-    /// Waits until what depends on these objects is gone, and divides them by that. `left` are the
-    /// objects that were to be deleted, and stay.
+    /// Waits until what depends on these objects is gone, and returns which of them can be deleted, and
+    /// which are kept because something that depends on them stays. `left` are the objects whose planned
+    /// delete did not happen.
     pub(crate) async fn hold<'l>(
         &self,
         wave: Vec<&'l Live>,
-        left: &LeftInPlace,
+        left: &KeptInsteadOfDeleted,
         sink: &mut Sink<'_>,
     ) -> Held<'l> {
         let mut held = Held::default();
@@ -350,5 +351,5 @@ impl DependentsFirst<'_> {
 fn skipped(live: &Live, dependent: &ObjectKey, state: &str) -> ObjectOutcome {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     let reason = format!("{dependent} depends on it, and {state}");
-    ObjectOutcome::because(subject, Action::Skipped, reason)
+    ObjectOutcome::with_reason(subject, Action::Skipped, reason)
 }

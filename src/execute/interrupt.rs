@@ -58,8 +58,8 @@ impl Default for Interrupt {
 impl Interrupt {
     /// Requests a stop, more urgently each time, and returns the urgency.
     ///
-    /// `report` is called with the urgency before others can read it: nothing starts once it is reported,
-    /// and no run ends because of it before. It must not read the urgency itself.
+    /// `report` is called with the urgency before others can read it. So no write starts after the report,
+    /// and no run ends before it. `report` must not read the urgency: that would wait forever.
     pub fn request(&self, report: impl FnOnce(Urgency)) -> Urgency {
         let mut now = Urgency::Stop;
         self.urgency.send_modify(|urgency| {

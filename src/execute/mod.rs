@@ -8,7 +8,6 @@ mod concurrency_limit;
 mod deletion;
 mod dependency_order;
 mod dry_run;
-mod gate;
 mod history;
 mod interrupt;
 mod kinds;
@@ -21,19 +20,19 @@ mod starting_webhooks;
 mod steps;
 pub mod undo_file;
 mod unsent;
+mod waits_between_writes;
 mod wave;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use concurrency_limit::ConcurrencyLimit;
-pub use deletion::object::LeftInPlace;
+pub use deletion::object::KeptInsteadOfDeleted;
 pub use deletion::remaining::Lingering;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 use dependency_order::DependencyStates;
 pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
-pub use gate::{Gate, Passage};
 use history::Changes;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
@@ -43,6 +42,7 @@ pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 use undo_file::UndoFile;
+pub use waits_between_writes::{EndOfWait, Gate};
 pub use wave::{WaitNotes, WaveEvent};
 
 use crate::cluster::apiserver::ApiServer;

@@ -65,8 +65,8 @@ enum WaitOutcome {
 enum Until {
     /// All objects of the last step are sent, skipped or postponed.
     LastStepIsOver,
-    /// Nothing is left. Webhooks have this time to start once there is nothing else to do; `None` if
-    /// only the run ends it.
+    /// All objects are sent, skipped or postponed. Webhooks have this time to start once nothing else is
+    /// left to do; `None` if they have until the end of the run.
     AllIsOver(Option<Duration>),
 }
 
@@ -220,7 +220,7 @@ impl Execution<'_> {
                 };
                 round
             } else {
-                progress.webhooks.stop();
+                progress.webhooks.stop_clock();
                 Round::of(free)
             };
             if let Some(known) = known.as_deref_mut().filter(|_| steps.has_waited) {
@@ -243,7 +243,7 @@ impl Execution<'_> {
             Until::AllIsOver(patience) if steps.waits.under_way.is_empty() => {
                 progress.webhooks.start(patience, &steps.set_aside);
             }
-            Until::AllIsOver(_) | Until::LastStepIsOver => progress.webhooks.stop(),
+            Until::AllIsOver(_) | Until::LastStepIsOver => progress.webhooks.stop_clock(),
         }
         steps.has_waited = true;
         let time = steps.set_aside.next_round(&progress.webhooks);

@@ -31,7 +31,8 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .collect()
 }
 
-/// Compares the object's labels with this owner: Flux labels everything that it applies, for a `HelmRelease` as for a Kustomization.
+/// Compares the object's labels with this owner. Flux labels everything that it applies, for a
+/// `HelmRelease` as for a Kustomization.
 pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
     let FoundInventory {
         name,

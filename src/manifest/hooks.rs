@@ -132,7 +132,7 @@ impl Manifests {
 }
 
 /// Names the hooks that are left out, a note for each kind. Hooks that are refused are not left out.
-pub fn notes(left_out: &[HookManifest], hooks: Hooks) -> Vec<String> {
+pub fn notes_on_hooks_left_out(left_out: &[HookManifest], hooks: Hooks) -> Vec<String> {
     let of_kind = |kind, noun: &str, why: &str| {
         let of_kind = left_out.iter().filter(|manifest| manifest.hook.kind == kind);
         let names: Vec<String> = of_kind.map(ToString::to_string).collect();
@@ -339,13 +339,13 @@ mod tests {
             "left out 1 object that Argo CD never creates: job.batch/three in namespace shop \
              (argocd.argoproj.io/hook: Skip)",
         ];
-        assert_eq!(notes(&hooks, Hooks::Refused), first);
-        let skipped = notes(&hooks, Hooks::Skipped);
+        assert_eq!(notes_on_hooks_left_out(&hooks, Hooks::Refused), first);
+        let skipped = notes_on_hooks_left_out(&hooks, Hooks::Skipped);
         assert_eq!(skipped[..2], first);
         assert_eq!(
             skipped[2],
             "left out 1 hook: job.batch/four in namespace shop (helm.sh/hook: pre-install)"
         );
-        assert!(notes(&[], Hooks::Skipped).is_empty());
+        assert!(notes_on_hooks_left_out(&[], Hooks::Skipped).is_empty());
     }
 }

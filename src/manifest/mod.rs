@@ -5,16 +5,16 @@
 //! checked later, in the light of discovery.
 
 mod check;
-#[cfg(test)]
-mod corpus;
 pub mod desired;
 mod error;
 mod hooks;
+#[cfg(test)]
+mod kubectl_corpus_tests;
 mod kustomize;
 mod line_of_field;
 mod list;
-mod parallel;
-mod reading;
+mod map_in_parallel;
+mod read_in_parallel;
 mod remote;
 mod source;
 mod stream;
@@ -27,10 +27,10 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
-pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes as hook_notes};
+pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::kustomize::KustomizeError;
 pub use self::line_of_field::line_of_field;
-use self::reading::{Reading, Text};
+use self::read_in_parallel::{Reading, Text};
 pub use self::remote::RemoteError;
 pub use self::source::{Recursion, Source};
 pub use self::stream::{StreamError, stream};

@@ -43,7 +43,7 @@ impl Source {
     }
 
     /// Reads an argument of `-f`.
-    pub fn from_argument(argument: &str) -> Self {
+    pub fn from_filename_flag(argument: &str) -> Self {
         if argument == "-" {
             Self::StandardInput
         } else if argument.starts_with("http://") || argument.starts_with("https://") {
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn standard_input_is_read_once_and_to_a_bound() {
-        let sources = ["-", "-"].map(Source::from_argument);
+        let sources = ["-", "-"].map(Source::from_filename_flag);
         let read = read_with(&sources, Recursion::Flat, io::empty());
         assert_eq!(problems(read), ["standard input can be read only once"]);
         let read = read_with(&sources[..1], Recursion::Flat, io::repeat(b' '));
@@ -414,7 +414,7 @@ mod tests {
             ("http://a.b:8080/c.yaml", "http://a.b:8080/c.yaml"),
         ];
         for (url, shown) in table {
-            assert_eq!(Source::from_argument(url).to_string(), shown);
+            assert_eq!(Source::from_filename_flag(url).to_string(), shown);
         }
         let remote = Source::kustomization("https://me:SECRET@a.b/c?ref=v1").to_string();
         assert_eq!(remote, "kustomization https://a.b/c?…");
@@ -422,7 +422,13 @@ mod tests {
 
     #[test]
     fn file_names_cannot_write_to_the_terminal() {
-        assert_eq!(Source::from_argument("web/a b.yaml").to_string(), "web/a b.yaml");
-        assert_eq!(Source::from_argument("a\x1b[1m").to_string(), "\"a\\u{1b}[1m\"");
+        assert_eq!(
+            Source::from_filename_flag("web/a b.yaml").to_string(),
+            "web/a b.yaml"
+        );
+        assert_eq!(
+            Source::from_filename_flag("a\x1b[1m").to_string(),
+            "\"a\\u{1b}[1m\""
+        );
     }
 }

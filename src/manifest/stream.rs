@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::reading::manifests;
+use super::read_in_parallel::manifests;
 use super::{Manifest, Problem, Source};
 
 /// How many bytes all documents of a text may take in memory, one after another. The limit for one

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 
 /// Annotation on a parent: its last runs as a list in JSON, the latest first. It does not have the
-/// prefix of the convention, of which other tools read every key.
+/// prefix `applyset.kubernetes.io/`, because other tools read every key that has it.
 pub const HISTORY_ANNOTATION: &str = "kubectl-applyset/history";
 
 /// The greatest number of runs that are kept.

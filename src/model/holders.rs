@@ -44,7 +44,7 @@ impl Holders {
     /// The key that the definition of a resource has, if there is one.
     pub fn definition_key(resource: &Resource) -> ObjectKey {
         let name = resource.definition_name();
-        cluster_key(GroupKind::definition(), name)
+        cluster_key(GroupKind::custom_resource_definition(), name)
     }
 }
 

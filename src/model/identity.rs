@@ -36,7 +36,7 @@ impl GroupKind {
     }
 
     /// `CustomResourceDefinition`, which defines other kinds.
-    pub fn definition() -> Self {
+    pub fn custom_resource_definition() -> Self {
         Self::new("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 

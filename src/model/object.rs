@@ -60,13 +60,13 @@ impl Object {
     }
 
     /// The text of `metadata`.
-    pub fn metadata_text(&self) -> &[u8] {
+    pub fn metadata_json(&self) -> &[u8] {
         &self.text[self.metadata.clone()]
     }
 
     /// `metadata`; empty if it is not a mapping.
     pub fn metadata(&self) -> Map<String, Value> {
-        serde_json::from_slice(self.metadata_text()).unwrap_or_default()
+        serde_json::from_slice(self.metadata_json()).unwrap_or_default()
     }
 
     /// The same object with other metadata.
@@ -228,7 +228,7 @@ mod tests {
         ] {
             let object = Object::from(&value);
             assert_eq!(object.value(), expected);
-            assert_eq!(object.metadata_text(), b"{}");
+            assert_eq!(object.metadata_json(), b"{}");
         }
     }
 }

@@ -97,7 +97,7 @@ impl Resource {
 
     /// The `CustomResourceDefinitions`.
     pub fn definitions() -> Self {
-        let GroupKind { group, kind } = GroupKind::definition();
+        let GroupKind { group, kind } = GroupKind::custom_resource_definition();
         Self::regular(&group, "v1", &kind, Scope::Cluster)
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers, dependencies};
 use crate::compare::changes::Verdict;
-use crate::manifest::desired::{Desired, DesiredObject, defined_kind, is_prerequisite};
+use crate::manifest::desired::{Desired, DesiredObject, defined_kind, must_exist_before_parent};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Origin;
@@ -48,7 +48,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
                 live => member_status(live.copied(), observed),
             },
         };
-        if is_prerequisite(object, &set.parent) {
+        if must_exist_before_parent(object, &set.parent) {
             prerequisites.push(apply);
         } else {
             applies.push(apply);

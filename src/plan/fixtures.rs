@@ -105,7 +105,7 @@ pub(crate) fn desired(kind: &str, namespace: Option<&str>, name: &str) -> Desire
         object: Object::from(&json!({"metadata": {"name": name}})),
         resource,
         position: Position {
-            source: Arc::new(Source::from_argument("manifests.yaml")),
+            source: Arc::new(Source::from_filename_flag("manifests.yaml")),
             line: 1,
         },
         depends_on: Vec::new(),

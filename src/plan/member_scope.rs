@@ -40,7 +40,10 @@ impl MemberScope {
     /// There are none about kinds that are gone if the set records CRDs: it has pruned CRDs of its own.
     /// The server deletes these slowly, so their kinds leave the record only with the next run.
     pub fn warnings(&self) -> Vec<String> {
-        let has_definitions = self.recorded.group_kinds.contains(&GroupKind::definition());
+        let has_definitions = self
+            .recorded
+            .group_kinds
+            .contains(&GroupKind::custom_resource_definition());
         let vanished = self.vanished.iter().filter(|_| !has_definitions);
         let vanished = vanished.map(|kind| {
             format!(

@@ -22,8 +22,8 @@ pub enum Judgement {
     Refuse(Refusal),
 }
 
-/// Judges an object that the manifests do not hold, by itself alone. [`super::Judge`] has the whole
-/// judgement.
+/// Judges an object that the manifests do not hold by its own metadata. [`super::Judge`] adds the rules
+/// about other objects.
 pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
     if set.is_parent(live) || live.part_of.as_deref() != Some(set.id.as_str()) {
         return Judgement::Ignore;

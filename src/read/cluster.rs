@@ -92,7 +92,7 @@ impl Cluster {
     pub async fn add_definitions(&mut self, manifests: &[Manifest]) -> Result<(), UnsettledError> {
         let definitions: Vec<Value> = manifests
             .iter()
-            .filter(|manifest| manifest.gvk.kind == GroupKind::definition().kind)
+            .filter(|manifest| manifest.gvk.kind == GroupKind::custom_resource_definition().kind)
             .map(|manifest| manifest.object.value())
             .collect();
         if !definitions.is_empty() {

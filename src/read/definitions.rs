@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{Definition, DelegatedApi, Discovery, Forbidden};
+use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
 use crate::model::resource::{Resource, Scope};
 
 /// Limit of definitions that are read at once; each may be a megabyte.
@@ -57,14 +57,14 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
     }
 }
 
-/// The APIs that are delegated to other servers; none if the server has no APIServices at all.
-pub(super) async fn delegated(
+/// The APIs that are aggregated to other servers; none if the server has no APIServices at all.
+pub(super) async fn aggregated(
     server: &ApiServer,
     discovery: &Discovery,
-) -> Result<Result<Vec<DelegatedApi>, Forbidden>, ListError> {
+) -> Result<Result<Vec<AggregatedApi>, Forbidden>, ListError> {
     let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
     let selector = everything(WHOLE_OBJECTS);
-    match list(server, &resource, None, &selector, DelegatedApi::of).await {
+    match list(server, &resource, None, &selector, AggregatedApi::of).await {
         Err(error) if error.is_forbidden() => Ok(Err(Forbidden(LIST_API_SERVICES))),
         Err(error) if error.is_not_served() && !discovery.has_version(&resource.group, &resource.version) => {
             Ok(Ok(Vec::new()))

@@ -192,7 +192,7 @@ async fn check_parent_type(
 }
 
 fn is_labelled_definition(manifest: &Manifest, name: &str) -> bool {
-    manifest.gvk.kind == GroupKind::definition().kind
+    manifest.gvk.kind == GroupKind::custom_resource_definition().kind
         && manifest.name == name
         && manifest
             .object

@@ -22,8 +22,8 @@ mod paint;
 mod pending;
 mod plan_screen;
 mod progress;
+mod prompt;
 mod prompt_screen;
-mod question;
 mod renames;
 mod reporter;
 mod set_summary;
@@ -48,7 +48,7 @@ pub use list::{ListDocument, SetListing};
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
 pub use progress::{SearchBar, clear as clear_progress};
-pub use question::{PlanOutline, Question, WrittenBefore, confirm};
+pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
 pub use style::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines, Width};
 pub use verify::VerifyDocument;
@@ -205,7 +205,7 @@ pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
 
 /// Prints that the interrupt was received. Below a question no request is under way.
 pub fn interrupted() {
-    let (label, text) = match question::open() {
+    let (label, text) = match prompt::open() {
         None => (
             human::Label::Note,
             "stopping after the requests in flight; press Ctrl-C again to stop now",
@@ -213,7 +213,7 @@ pub fn interrupted() {
         Some(WrittenBefore::Nothing) => (human::Label::Plain, "stopped: nothing was written"),
         Some(WrittenBefore::Confirmed) => (human::Label::Plain, "stopped: nothing more was written"),
     };
-    if question::open().is_some() {
+    if prompt::open().is_some() {
         output::say("\n");
     }
     print_message(label, &text.into(), Colors::Off);

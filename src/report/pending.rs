@@ -69,7 +69,7 @@ mod tests {
             name: name.to_owned(),
             uid: None,
         };
-        ObjectOutcome::because(subject, action, reason)
+        ObjectOutcome::with_reason(subject, action, reason)
     }
 
     fn taken(pending: &mut Pending, event: Event) -> Vec<String> {

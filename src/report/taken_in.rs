@@ -45,7 +45,7 @@ mod tests {
         let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
         ObjectOutcome {
             taken_in: true,
-            ..ObjectOutcome::because(Subject::new(&key, &resource, None), Action::Configured, reason)
+            ..ObjectOutcome::with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::command_run::CommandRun;
 use super::permissions;
 use super::prompt::Questions;
-use super::run::Run;
 use crate::error::Error;
 use crate::event::Operation;
 use crate::execute::{Interrupt, ParentWriting};
@@ -46,7 +46,7 @@ pub async fn read_existing(
 /// Reads a set that is created if it does not exist. At a terminal, the user is asked whether an
 /// existing object may become the parent.
 pub async fn read_target(
-    run: &Run,
+    run: &CommandRun,
     cluster: &mut Cluster,
     reference: &SetReference,
     options: &MembershipOptions,

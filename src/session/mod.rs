@@ -4,14 +4,14 @@
 //! `disband` and `move`. What two commands need is here or in a stage.
 
 pub mod agreed_losses;
+pub mod command_run;
 pub mod connect;
 pub mod existing_set;
-pub mod gate;
 pub mod membership;
 pub mod permissions;
 pub mod prepare;
 pub mod prompt;
 pub mod recreate_kinds;
-pub mod run;
 pub mod signals;
 pub mod wait_targets;
+pub mod waits_of_apply;

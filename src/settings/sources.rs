@@ -15,7 +15,7 @@ pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
             message: format!("-f {list:?}: misplaced quotation mark"),
             hint: "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources".to_owned(),
         })?;
-        sources.extend(entries.iter().map(|entry| Source::from_argument(entry)));
+        sources.extend(entries.iter().map(|entry| Source::from_filename_flag(entry)));
     }
     Ok(sources)
 }
@@ -99,7 +99,7 @@ mod tests {
             recursive: false,
             kustomize: None,
         };
-        let expected = ["a", "b", "-"].map(Source::from_argument);
+        let expected = ["a", "b", "-"].map(Source::from_filename_flag);
         assert_eq!(sources(&flags).expect("sources"), expected);
     }
 }

@@ -42,8 +42,8 @@ impl WaitOptions {
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 
 impl WaitOptions {
-    /// The time for webhooks to start: until `--timeout`, else as long as `--wait` gives. A step that
-    /// others need takes at most half of `--timeout`.
+    /// Returns how long the run waits for webhooks to start: until `--timeout` is over, or else as long as
+    /// `--wait` gives. In a step that others need, it waits at most half of `--timeout`.
     pub(super) fn webhook_patience(&self) -> WebhookPatience {
         let (in_step, at_end) = match (self.limit, self.patience) {
             (Some(limit), _) => (WEBHOOK_PATIENCE.min(limit / 2), None),

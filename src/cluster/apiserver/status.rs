@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::redaction::SecretValues;
+use super::hide_sent_secret_values::SecretValues;
 use crate::model::message::Message;
 
 /// The parts of `metav1.Status` that decisions and messages need.

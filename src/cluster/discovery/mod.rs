@@ -23,7 +23,7 @@ use crate::model::resource::{Origin, Resource};
 
 pub use fetch::{DiscoveryError, fetch};
 pub use unserved::{
-    Definition, DelegatedApi, Evidence, Expected, Forbidden, KeptReason, UnlistedKind, Unserved,
+    AggregatedApi, Definition, Evidence, Expected, Forbidden, KeptReason, UnlistedKind, Unserved,
     judge as judge_unserved,
 };
 

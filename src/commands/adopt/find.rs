@@ -52,7 +52,7 @@ pub(super) async fn find(
     match &options.choice {
         Choice::Manifests(..) => {
             let desired = desired::resolve(manifests, read.named.target(cluster))?;
-            let notes = manifest::hook_notes(&desired.hooks, Hooks::Skipped);
+            let notes = manifest::notes_on_hooks_left_out(&desired.hooks, Hooks::Skipped);
             let wanted = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
             let found = find_named(cluster, wanted, Search::Named, concurrency).await?;

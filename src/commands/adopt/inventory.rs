@@ -22,7 +22,7 @@ use crate::model::settings::DryRun;
 use crate::model::text::listed;
 use crate::plan::{self, Bounds, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
-use crate::session::run::Run;
+use crate::session::command_run::CommandRun;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
 /// Finds the objects of the inventory.
@@ -95,7 +95,7 @@ pub(super) async fn find(
 /// Writes have the objects as they were read before the question as preconditions; objects that have
 /// changed since are judged again.
 pub(super) async fn check_bounds(
-    run: &mut Run,
+    run: &mut CommandRun,
     options: &AdoptOptions,
     search: &Search,
     set: &Set,

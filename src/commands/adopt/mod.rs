@@ -23,9 +23,9 @@ use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
 use crate::read::{Cluster, KindWaits, named_set, parents_of_sets};
 use crate::report::SetDocument;
+use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
 use crate::session::membership::{self, SetRead};
-use crate::session::run::Run;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
 /// The note that a search by labels lists only some kinds.
@@ -38,7 +38,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
         Choice::Manifests(sources, _) => sources.as_slice(),
         Choice::Labels { .. } | Choice::Inventory(..) => &[],
     };
-    let mut run = Run::begin(
+    let mut run = CommandRun::begin(
         Operation::Adopt,
         SetDocument::named(&options.membership.set.name),
         settings::style(shared),
@@ -73,7 +73,7 @@ struct FoundObjects {
     search: Search,
 }
 
-async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Ending, Error> {
+async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
         prepared = prepare(run, shared, options) => prepared?,
@@ -96,7 +96,7 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    let ending = Run::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
+    let ending = CommandRun::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
     // Until all is adopted, only the tool's own inventory lists the rest.
     if ending == Ending::Done {
         run.report_warnings(&prepared.advice);
@@ -104,7 +104,11 @@ async fn adopt(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> R
     Ok(ending)
 }
 
-async fn prepare(run: &mut Run, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Prepared, Error> {
+async fn prepare(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &AdoptOptions,
+) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let connection = run.connect(shared).await?;
     let (mut cluster, manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;

@@ -10,7 +10,7 @@ use clap::Command;
 use clap_complete::engine::{CompletionCandidate, complete};
 
 use super::PROGRAM;
-use super::candidate::Quoting;
+use super::shell_quoting::Quoting;
 use super::tree::{self, PathsBy, WantedPath};
 use super::values::Values;
 use crate::model::text::one_line;

@@ -5,8 +5,8 @@
 //! for plugins, clap's engine those of the shells. Nothing is written here, and errors are not
 //! reported.
 
-mod candidate;
 mod kubectl;
+mod shell_quoting;
 mod tree;
 mod values;
 
@@ -17,7 +17,7 @@ use clap_complete::Shell;
 use clap_complete::env::Shells;
 
 use crate::report;
-use candidate::Quoting;
+use shell_quoting::Quoting;
 use tree::PathsBy;
 use values::Values;
 

@@ -13,7 +13,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use clap_complete::engine::CompletionCandidate;
 use futures_util::future::join_all;
 
-use super::candidate::Quoting;
+use super::shell_quoting::Quoting;
 use crate::cli::{Cli, GlobalFlags};
 use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;

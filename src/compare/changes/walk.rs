@@ -51,13 +51,13 @@ pub(super) fn unchanged(
     if field_manager == "kubectl"
         && meta("annotations").is_some_and(|known| known.get(LAST_APPLIED).is_some())
     {
-        let path = format!("metadata.annotations.{LAST_APPLIED}");
+        let path = format!("metadata.annotations[{LAST_APPLIED}]");
         return Err(Reason::SharedField(path));
     }
     let entries = FieldEntries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
-    // The store keeps an empty list of a custom resource's metadata that another manager
-    // has applied (`finalizers: []`), reading drops it, and so does the next write. Nothing
-    // that can be read shows it.
+    // etcd may hold an empty list that another manager has applied to a custom resource's
+    // metadata (`finalizers: []`). A read omits it, and the next write drops it, so whether it
+    // is there cannot be seen.
     if !type_meta.is_built_in() && !entries.sole_applier() {
         return Err(Reason::SharedField("metadata".to_owned()));
     }
@@ -326,12 +326,8 @@ impl<'a> Walk<'a> {
     }
 
     fn below(&self, name: &str) -> String {
-        let here = self.here();
-        if here.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{here}.{name}")
-        }
+        let key = format!("f:{name}");
+        readable(self.path.iter().copied().chain([key.as_str()]))
     }
 }
 

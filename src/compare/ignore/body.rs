@@ -344,9 +344,8 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
     }
 }
 
-/// Returns whether the live object has anything at this place that its manifest lacks, and whose value a
-/// manager has decided: it is owned. The status is not decided. Items of lists are not looked up, and count
-/// as decided.
+/// Returns whether the live object has an owned field at this place or below that its manifest lacks. The
+/// status does not count; items of lists are not looked up, and always count.
 pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String]) -> bool {
     let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
         return false;

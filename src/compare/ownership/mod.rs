@@ -4,7 +4,6 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
-mod faulty_fields;
 mod left_fields;
 mod maker;
 mod managed_fields;
@@ -12,11 +11,11 @@ mod managers;
 mod merge_patch;
 mod migration;
 mod owned_fields;
+mod owners_of_invalid_fields;
 mod replicas;
 mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
-pub use faulty_fields::only_others_own;
 pub use left_fields::{changed_by_others, scaled_fields};
 pub use maker::{Maker, maker};
 pub use managed_fields::{content_writers, was_created_by};
@@ -31,6 +30,7 @@ pub use migration::{
     secret_migration_patch,
 };
 pub use owned_fields::{applied_version, content_by_manager, manifest_of, other_deciders};
+pub use owners_of_invalid_fields::only_others_own;
 pub use replicas::{HANDOVER_FIELD_MANAGER, Replicas, ReplicasPath, replicas, take_back};
 pub use stale_fields::{field_set, without_stale_fields};
 

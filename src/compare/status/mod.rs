@@ -14,7 +14,7 @@ mod rules;
 mod workloads;
 
 #[cfg(test)]
-mod kstatus_table;
+mod kstatus_table_tests;
 #[cfg(test)]
 mod tests;
 
@@ -207,8 +207,8 @@ pub fn reports(object: &Value) -> bool {
     !conventions::is_silent(object)
 }
 
-/// Returns the seconds until an object without a status is not expected to get one: its state changes
-/// then without an event.
+/// Returns the seconds that an object without a status still has to get one. After them it counts as one
+/// that never has a status; no event announces that.
 pub fn silence_left(object: &Value, now: Timestamp) -> Option<u64> {
     if reports(object) {
         return None;

@@ -41,7 +41,7 @@ impl Deleting<'_> {
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())
                 }
-                _ => ObjectOutcome::because(subject(live), Action::Skipped, reason.to_string()),
+                _ => ObjectOutcome::with_reason(subject(live), Action::Skipped, reason.to_string()),
             })
         };
         containers.iter().filter_map(outcome).collect()

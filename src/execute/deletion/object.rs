@@ -64,9 +64,9 @@ pub(crate) struct Deleting<'a> {
 /// Objects that were to be deleted and are kept: since they were read, they joined another set or were
 /// marked to be kept, or the user may not delete them.
 #[derive(Debug, Default)]
-pub struct LeftInPlace(KeptObjects);
+pub struct KeptInsteadOfDeleted(KeptObjects);
 
-impl LeftInPlace {
+impl KeptInsteadOfDeleted {
     pub(crate) fn note(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
             self.0.add(&outcome.subject.key());
@@ -94,7 +94,7 @@ impl LeftInPlace {
             kept: self.held_by(live)?.clone(),
         };
         let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
-        Some(ObjectOutcome::because(
+        Some(ObjectOutcome::with_reason(
             subject,
             Action::Skipped,
             reason.to_string(),
@@ -108,7 +108,7 @@ impl Deleting<'_> {
     pub(crate) async fn delete_wave<'l>(
         &self,
         wave: impl Iterator<Item = &'l Live>,
-        left: &mut LeftInPlace,
+        left: &mut KeptInsteadOfDeleted,
         interrupt: &Interrupt,
         pace: &mut ConcurrencyLimit,
         on_event: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
@@ -147,7 +147,7 @@ impl Deleting<'_> {
     pub(crate) async fn delete(&self, live: &Live) -> ObjectOutcome {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
-        let gone = || ObjectOutcome::because(subject(), self.done, GONE_ALREADY);
+        let gone = || ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY);
         let failed = |error: String| ObjectOutcome::failed(subject(), format!("cannot be deleted: {error}"));
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
@@ -202,16 +202,16 @@ impl Deleting<'_> {
             let is_other = current.uid != planned.uid;
             let replaced = is_other.then(|| "it was replaced during the run".to_owned());
             let reason = obstacle.map(|obstacle| obstacle.to_string()).or(replaced)?;
-            return Some(ObjectOutcome::because(subject, Action::Skipped, reason));
+            return Some(ObjectOutcome::with_reason(subject, Action::Skipped, reason));
         }
         match self.judge.judge(current) {
             Judgement::Prune if current.uid == planned.uid => None,
-            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::because(
+            Judgement::Prune | Judgement::Ignore => Some(ObjectOutcome::with_reason(
                 subject,
                 Action::Skipped,
                 "it changed during the run and is no longer in this set",
             )),
-            Judgement::Skip(reason) => Some(ObjectOutcome::because(
+            Judgement::Skip(reason) => Some(ObjectOutcome::with_reason(
                 subject,
                 Action::Skipped,
                 reason.to_string(),

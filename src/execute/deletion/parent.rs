@@ -8,7 +8,7 @@
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::object::LeftInPlace;
+use crate::execute::deletion::object::KeptInsteadOfDeleted;
 use crate::execute::deletion::remaining::{Lingering, Remaining, RemainingList, Unlisted, obstacles};
 use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
 use crate::execute::parent_record::narrow::Narrowed;
@@ -39,7 +39,7 @@ pub(crate) struct Releasing<'a> {
     /// Its record, without the kinds that vanished.
     pub(crate) recorded: &'a Record,
     /// Members that were not deleted.
-    pub(crate) left: &'a LeftInPlace,
+    pub(crate) left: &'a KeptInsteadOfDeleted,
     /// The scope of members.
     pub(crate) remaining: Remaining<'a>,
     /// The parent's record when this scope was determined.
@@ -166,7 +166,7 @@ impl Releasing<'_> {
         let ParentWriting { set, resource, .. } = self.writing;
         let outcome_event = |action, reason: &str, sink: &mut Sink<'_>| {
             let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
-            sink(Event::Object(ObjectOutcome::because(subject, action, reason)));
+            sink(Event::Object(ObjectOutcome::with_reason(subject, action, reason)));
         };
         let found = self.left_without_record(sink).await?;
         if found.remains == Remains::default() && self.unlisted.is_empty() {
@@ -293,8 +293,8 @@ impl Releasing<'_> {
         })
     }
 
-    /// Returns the deleted parent as long as finalizers hold it; `None` if the run waits for it in
-    /// another way.
+    /// Returns the deleted parent as long as finalizers hold it; `None` if it is gone, or if the run
+    /// reports what remains.
     async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
         if self.remaining.lingering == Lingering::Reported {
             return Ok(None);

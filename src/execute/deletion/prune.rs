@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detacher;
-use crate::execute::deletion::object::{self, Deleting, LeftInPlace, Purpose};
+use crate::execute::deletion::object::{self, Deleting, KeptInsteadOfDeleted, Purpose};
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::WaveEvent;
-use crate::execute::{Applied, Execution, ParentWriteError, Passage, Progress, Sink};
+use crate::execute::{Applied, EndOfWait, Execution, ParentWriteError, Progress, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::prune_order::PruneOrder;
@@ -27,7 +27,7 @@ pub(crate) struct Pruned {
     pub(crate) failed: usize,
     /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
     pub(crate) kept: usize,
-    pub(super) left: LeftInPlace,
+    pub(super) left: KeptInsteadOfDeleted,
 }
 
 /// Why no further prune is begun.
@@ -54,9 +54,9 @@ impl Execution<'_> {
             }
             if !has_waited && now.waits_before(order) {
                 has_waited = true;
-                let passage = now.until_ready(sink).await;
-                if passage != Passage::Open {
-                    return Ok(now.leave_unpruned(passage, order, progress, sink));
+                let waited = now.until_ready(sink).await;
+                if waited != EndOfWait::Reached {
+                    return Ok(now.leave_unpruned(waited, order, progress, sink));
                 }
                 // The wait may have taken long, and another run may have narrowed the record since.
                 self.parent_writing()
@@ -89,14 +89,14 @@ impl Execution<'_> {
         if pruned.failed > 0 {
             return Ok(Ending::Incomplete);
         }
-        let passage = match self.gate {
+        let waited = match self.gate {
             Some(gate) if has_waited => gate.gone(sink).await,
-            _ => Passage::Open,
+            _ => EndOfWait::Reached,
         };
-        Ok(match passage {
-            Passage::Open => Ending::Done,
-            Passage::Closed => Ending::Incomplete,
-            Passage::Interrupted => Ending::Interrupted,
+        Ok(match waited {
+            EndOfWait::Reached => Ending::Done,
+            EndOfWait::NotReached => Ending::Incomplete,
+            EndOfWait::Interrupted => Ending::Interrupted,
         })
     }
 
@@ -137,7 +137,7 @@ impl Execution<'_> {
             return true;
         }
         let is_open = match self.gate {
-            Some(gate) => gate.gone(sink).await == Passage::Open,
+            Some(gate) => gate.gone(sink).await == EndOfWait::Reached,
             None => true,
         };
         pruned.failed += usize::from(!is_open);
@@ -153,24 +153,24 @@ impl Execution<'_> {
         }
     }
 
-    async fn until_ready(&self, sink: &mut Sink<'_>) -> Passage {
+    async fn until_ready(&self, sink: &mut Sink<'_>) -> EndOfWait {
         match self.gate {
             Some(gate) => gate.ready(sink).await,
             // Without a wait it is unknown whether they are ready.
-            None => Passage::Closed,
+            None => EndOfWait::NotReached,
         }
     }
 
     /// Ends a run that has applied everything and does not prune, because it waited in vain.
     fn leave_unpruned(
         &self,
-        passage: Passage,
+        waited: EndOfWait,
         order: PruneOrder,
         progress: &mut Progress,
         sink: &mut Sink<'_>,
     ) -> Ending {
         progress.applied.report_held(&BTreeSet::new(), sink);
-        if passage == Passage::Interrupted {
+        if waited == EndOfWait::Interrupted {
             return Ending::Interrupted;
         }
         let (what, left) = match order {
@@ -358,7 +358,7 @@ impl Execution<'_> {
 fn report_desired<'l>(
     wave: &'l [Live],
     judge: &Judge<'_>,
-    left: &mut LeftInPlace,
+    left: &mut KeptInsteadOfDeleted,
     sink: &mut Sink<'_>,
 ) -> Vec<&'l Live> {
     let (desired, unwanted): (Vec<&Live>, Vec<&Live>) = wave.iter().partition(|live| judge.is_desired(live));

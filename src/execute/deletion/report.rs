@@ -32,7 +32,7 @@ pub(crate) fn unlistable(unlisted: &Record) -> String {
 /// Returns the event of an object with its reason.
 pub(crate) fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
-    Event::Object(ObjectOutcome::because(subject, action, reason))
+    Event::Object(ObjectOutcome::with_reason(subject, action, reason))
 }
 
 /// Lists objects in one line.

@@ -14,7 +14,7 @@ use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::deletion::dependents::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detacher;
-use crate::execute::deletion::object::{Deleting, LeftInPlace, Purpose, untouched};
+use crate::execute::deletion::object::{Deleting, KeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -68,7 +68,7 @@ pub struct MembersDeleted {
     /// `Done` if the run may continue with the parent.
     pub ending: Ending,
     /// Members that are kept.
-    pub left: LeftInPlace,
+    pub left: KeptInsteadOfDeleted,
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
     /// Kept objects that objects still to be deleted own.
@@ -100,7 +100,7 @@ impl SetDeletion<'_> {
         );
         self.announce(sink);
         let (mut done, mut failed) = (0, 0);
-        let mut left = LeftInPlace::default();
+        let mut left = KeptInsteadOfDeleted::default();
         let mut deleted = BTreeSet::new();
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         let nothing = Desired::default();

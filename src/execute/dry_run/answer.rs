@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, Reply};
-use crate::execute::members::refused;
+use crate::execute::members::message_of_rejected_manifest;
 
 /// Returns whether the server reports that the object does not match its schema: it also answers 500
 /// for a field that server-side apply cannot type.
@@ -21,7 +21,8 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
 /// webhook that does not support dry runs predicts nothing.
 pub(super) fn is_unanswered(error: &ApiError) -> bool {
     error.status().is_none_or(|status| {
-        let is_refused = (400..500).contains(&status.code) || refused::is_schema_violation(&status.message);
+        let is_refused = (400..500).contains(&status.code)
+            || message_of_rejected_manifest::is_schema_violation(&status.message);
         !is_refused
             || [401, 429].contains(&status.code)
             || status.message.contains("does not support dry run")

@@ -22,7 +22,7 @@ use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::deletion::detach::{OWNERS_REMOVED, without_owners};
 use crate::execute::members::apply::uid;
 use crate::execute::members::conflict::explained;
-use crate::execute::members::refused;
+use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::wave::{WaveEvent, each};
 use crate::manifest::desired::DesiredObject;
@@ -69,7 +69,7 @@ impl Execution<'_> {
         let detachments = self.allowed_detachments();
         let mut detached = Vec::new();
         let skips = self.plan.reported_skips().map(|skip| {
-            ObjectOutcome::because(subject(&skip.live), Action::Skipped, skip.reason.to_string())
+            ObjectOutcome::with_reason(subject(&skip.live), Action::Skipped, skip.reason.to_string())
         });
         for outcome in self.unchanged().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
@@ -135,7 +135,7 @@ impl Execution<'_> {
             Err(error) => ParentPrediction {
                 predicted: live.clone(),
                 live,
-                error: Some(refused::reason(&error, manifest)),
+                error: Some(message_of_rejected_manifest::reason(&error, manifest)),
             },
         }))
     }
@@ -336,14 +336,14 @@ impl Execution<'_> {
 
     async fn predict_prune(&self, live: &Live) -> Prediction {
         match read::object(self.server, &live.resource, &live.key).await {
-            Ok(None) => of_outcome(ObjectOutcome::because(
+            Ok(None) => of_outcome(ObjectOutcome::with_reason(
                 subject(live),
                 Action::Pruned,
                 GONE_ALREADY,
             )),
             Ok(found) => Prediction {
                 live: found,
-                ..of_outcome(ObjectOutcome::because(
+                ..of_outcome(ObjectOutcome::with_reason(
                     subject(live),
                     Action::Pruned,
                     self.plan.prune_time(live, self.policy),

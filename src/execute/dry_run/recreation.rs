@@ -34,7 +34,7 @@ impl Execution<'_> {
             Ok(_) => {}
             Err(not_recreated) => return Err(not_recreated.explain(refused)),
         }
-        let unread = |error: ApiError| NotRecreated::unread(object, &error).explain(refused);
+        let unread = |error: ApiError| NotRecreated::get_failed(object, &error).explain(refused);
         let live = read::object(self.server, &object.resource, &object.key).await;
         let live = live.map_err(unread)?;
         Ok(self.recreated(object, subject, live, reason).await)
@@ -61,7 +61,7 @@ impl Execution<'_> {
         Prediction {
             live,
             predicted: Some(predicted),
-            ..of_outcome(ObjectOutcome::because(subject, Action::Recreated, reason))
+            ..of_outcome(ObjectOutcome::with_reason(subject, Action::Recreated, reason))
         }
     }
 

@@ -22,7 +22,7 @@ use crate::compare::changes::{CrdVersion, SchemaFieldSet};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::{PATIENCE, pause};
-use crate::execute::members::refused::is_schema_violation;
+use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::settings::DryRun;

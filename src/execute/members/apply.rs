@@ -339,7 +339,7 @@ impl Execution<'_> {
         let path = object.resource.path_of(&object.key);
         let body = match lock {
             None => object.object.body(),
-            Some(seen) => locked(object, seen).body(),
+            Some(seen) => with_preconditions(object, seen).body(),
         };
         Call::patch(&path, &parameters, accept, Patch::Apply, body)
     }
@@ -395,7 +395,7 @@ impl Execution<'_> {
 }
 
 /// Returns the object with the precondition that the live one is unchanged.
-pub(crate) fn locked(object: &DesiredObject, seen: &Seen) -> Object {
+pub(crate) fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
     let mut metadata = object.object.metadata();
     metadata.insert("uid".to_owned(), json!(seen.uid));
     metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));

@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiServer, Status, StatusCause};
 use crate::compare::ignore;
-use crate::execute::members::refused;
+use crate::execute::members::message_of_rejected_manifest;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, line_of_field};
 use crate::model::field_conflict::FieldConflict;
@@ -24,7 +24,7 @@ const LONGEST: usize = 60;
 /// Returns the error for people, with a detail for each field in conflict.
 pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
-        return refused::reason(error, object);
+        return message_of_rejected_manifest::reason(error, object);
     };
     let path = object.resource.path_of(&object.key);
     // Without the live values, the message still names the fields.

@@ -50,8 +50,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Whether all fields in conflict belong to a manager that gives them up to a run:
-    /// client-side apply, the hand-over of replicas, and of members of a set that is taken over its former tool.
+    /// Returns whether all fields in conflict belong to a manager that gives them up to a run: client-side
+    /// apply, the hand-over of replicas, or the former tool of a set that is taken over.
     pub(crate) fn is_conflict_with_former_owner(
         &self,
         error: &ApiError,

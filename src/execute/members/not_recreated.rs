@@ -39,12 +39,12 @@ impl NotRecreated {
     }
 
     /// The reason of a read that failed.
-    pub(crate) fn unread(object: &DesiredObject, error: &ApiError) -> Self {
+    pub(crate) fn get_failed(object: &DesiredObject, error: &ApiError) -> Self {
         Self::of_request(object, "get", error.kind.to_string(), Self::Unread)
     }
 
     /// The reason of a delete that failed.
-    pub(crate) fn undeleted(object: &DesiredObject, reason: String) -> Self {
+    pub(crate) fn delete_failed(object: &DesiredObject, reason: String) -> Self {
         Self::of_request(object, "delete", reason, Self::Undeleted)
     }
 

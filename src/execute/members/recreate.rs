@@ -24,7 +24,7 @@ use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::Expected;
-use crate::execute::members::invalid::recreatable_kind;
+use crate::execute::members::message_of_invalid_object::recreatable_kind;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wave::SLOW;
@@ -42,7 +42,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The outcome of a change of which only the server knows whether it is possible.
+/// What a dry run says of an update that the server may refuse.
 pub(crate) const RECREATED_IF: &str = "recreated if the server refuses the update";
 const AGAIN: &str = "run the same command again to create it";
 
@@ -155,7 +155,7 @@ impl Execution<'_> {
         if let Some(obstacle) = RecreationObstacle::of_manifest(object) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
-        let unread = |error: ApiError| NotRecreated::unread(object, &error);
+        let unread = |error: ApiError| NotRecreated::get_failed(object, &error);
         let found = read::object(self.server, &object.resource, &object.key).await;
         let found = found.map_err(unread)?;
         let gone = NotRecreated::Changed("it no longer exists");
@@ -242,7 +242,7 @@ impl Execution<'_> {
         };
         match (outcome.action, outcome.error) {
             (Action::Recreated, _) => Ok(()),
-            (_, Some(error)) => Err(NotRecreated::undeleted(object, error.text)),
+            (_, Some(error)) => Err(NotRecreated::delete_failed(object, error.text)),
             (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
         }
     }

@@ -153,7 +153,7 @@ impl Unreachable {
 
 impl Webhooks {
     /// Stops the time of all webhooks, which begins again with the next [`Self::start`].
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn stop_clock(&mut self) {
         self.clock = Clock::Stopped;
         self.deadlines.clear();
         self.given_up.clear();

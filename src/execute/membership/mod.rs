@@ -81,5 +81,5 @@ fn left_alone(left: &Left) -> ObjectOutcome {
     if left.is_failure() {
         return ObjectOutcome::failed(subject, left.reason.to_string());
     }
-    ObjectOutcome::because(subject, Action::Skipped, left.reason.to_string())
+    ObjectOutcome::with_reason(subject, Action::Skipped, left.reason.to_string())
 }

@@ -6,7 +6,7 @@ use super::adopt::Adopting;
 use super::{counting, members};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
-use crate::execute::deletion::object::LeftInPlace;
+use crate::execute::deletion::object::KeptInsteadOfDeleted;
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::remaining::{Lingering, Remaining, waiting};
 use crate::execute::deletion::report::{
@@ -150,7 +150,7 @@ impl Moving<'_> {
                 Ending::Incomplete | Ending::Interrupted => ending,
             });
         }
-        let nothing_left = LeftInPlace::default();
+        let nothing_left = KeptInsteadOfDeleted::default();
         let releasing = Releasing {
             writing: self.from,
             known: self.former,

@@ -81,7 +81,7 @@ impl Relabelling<'_> {
     async fn write(&self, live: &Live, webhooks: &StartingWebhooks<'_>) -> ObjectOutcome {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
         let done = || ObjectOutcome::new(subject(), self.done);
-        let skipped = |reason: &str| ObjectOutcome::because(subject(), Action::Skipped, reason);
+        let skipped = |reason: &str| ObjectOutcome::with_reason(subject(), Action::Skipped, reason);
         let gone = || skipped(GONE_ALREADY);
         let failed = |error: String| ObjectOutcome::failed(subject(), error);
         if self.writing.dry_run == DryRun::Client {

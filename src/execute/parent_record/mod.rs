@@ -27,7 +27,7 @@
 //! `repair` writes what `verify --fix` has found out; the look after it is that of `verify`.
 
 #[cfg(test)]
-mod model;
+mod interleavings;
 pub(crate) mod narrow;
 mod narrow_after_apply;
 mod own_manifest;

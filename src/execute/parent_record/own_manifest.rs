@@ -6,7 +6,7 @@ use crate::cluster::apiserver::{ApiError, Call, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
-use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, locked, written};
+use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions, written};
 use crate::execute::members::over_live::{Carrying, carrying, is_outdated};
 use crate::manifest::desired::DesiredObject;
 use crate::model::settings::Conflicts;
@@ -65,7 +65,7 @@ impl ParentWriting<'_> {
                 let call = self.parent_call(sent.object.body(), &parameters);
                 return Ok(self.send(call, sink).await?);
             };
-            let call = self.parent_call(locked(sent, &seen).body(), &parameters);
+            let call = self.parent_call(with_preconditions(sent, &seen).body(), &parameters);
             match self.send(call, sink).await {
                 Err(error) if is_passing_conflict(&error) => {}
                 Err(error) if is_outdated(self.server, object, &seen, &error).await => {}

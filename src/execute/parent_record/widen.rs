@@ -44,9 +44,9 @@ impl ParentWriting<'_> {
                 Written::Done(known) => return Ok(Known { overtaken, ..known }),
                 Written::Overtaken => {
                     let found = self.read().await?;
-                    // An equal record is this run's own whose answer was lost, or that of a run with
-                    // the same scope. If only other fields of the parent changed, it is that of the
-                    // plan. Neither covers more than the scope of the plan.
+                    // No other run interfered if the record is the one to be written (the answer to our
+                    // write was lost, or another run has the same scope), or still the one of the plan
+                    // (only other fields of the parent changed).
                     let is_expected = |found: &ParentObject| {
                         let before = current.as_ref().map(|before| &before.reading);
                         is_up_to_date(found, &target) || before == Some(&found.reading)

@@ -40,7 +40,7 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
     }
     let line = line(object);
     let object = Object::of(object.entries());
-    if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_text()) {
+    if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_json()) {
         return Err(vec![(line, schema_problem(&error))]);
     }
     Ok(Manifest {

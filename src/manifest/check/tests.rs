@@ -286,7 +286,7 @@ fn a_template_is_reported_as_a_template() {
 
 #[test]
 fn an_empty_file_name_is_reported_as_empty() {
-    let errors = read_with(&[Source::from_argument("")], Recursion::Flat, &b""[..]);
+    let errors = read_with(&[Source::from_filename_flag("")], Recursion::Flat, &b""[..]);
     let errors = errors.expect_err("there is no such file");
     assert_eq!(errors.0[0].to_string(), "\"\": empty file name");
     assert!(errors.0[0].hint().contains("variable"));

@@ -39,12 +39,12 @@ pub(super) fn named(
 pub(super) fn misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<InvalidObject> {
     let is_dependent = |member: &&DesiredObject| !member.depends_on.is_empty();
     let dependents = desired.members.iter().filter(is_dependent);
-    let early = dependents.filter(|member| is_prerequisite(member, parent));
+    let early = dependents.filter(|member| must_exist_before_parent(member, parent));
     let find = |key: &ObjectKey| desired.members.iter().find(|member| member.key == *key);
     early
         .filter_map(|member| {
             let mut later = member.depends_on.iter().filter_map(find);
-            let later = later.find(|dependency| !is_prerequisite(dependency, parent))?;
+            let later = later.find(|dependency| !must_exist_before_parent(dependency, parent))?;
             Some(InvalidObject {
                 position: member.position.clone(),
                 problem: InvalidObjectProblem::NeededByParent {
@@ -58,7 +58,7 @@ pub(super) fn misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<Inval
 
 /// Returns whether the object has to exist before the parent: it is the parent's namespace, or the CRD of
 /// its kind. Both may be members of the parent's set.
-pub fn is_prerequisite(object: &DesiredObject, parent: &ParentIdentity) -> bool {
+pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity) -> bool {
     let key = &object.key;
     let is_parent_namespace =
         key.group_kind == GroupKind::new("", "Namespace") && Some(&key.name) == parent.namespace.as_ref();

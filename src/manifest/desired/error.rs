@@ -85,7 +85,7 @@ pub enum InvalidObjectProblem {
     GeneratedName,
     /// The same object stands in two places of the manifests.
     #[error("{key} is defined twice: first at {first}")]
-    GivenTwice {
+    DefinedTwice {
         /// The object.
         key: ObjectKey,
         /// Where it was given before.
@@ -163,7 +163,7 @@ impl InvalidObject {
             InvalidObjectProblem::GeneratedName => {
                 "give the hook a name, or leave hooks out with --hooks=skip".to_owned()
             }
-            InvalidObjectProblem::GivenTwice { .. } => "remove one of the two".to_owned(),
+            InvalidObjectProblem::DefinedTwice { .. } => "remove one of the two".to_owned(),
             InvalidObjectProblem::MalformedDependency { .. } => {
                 "write group/Kind/name or group/namespaces/NAMESPACE/Kind/name, with an empty group for core kinds: /namespaces/shop/Secret/login"
                     .to_owned()

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-pub use dependencies::{defined_kind, graph, is_prerequisite};
+pub use dependencies::{defined_kind, graph, must_exist_before_parent};
 pub use digest::digest;
 pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
@@ -57,9 +57,9 @@ impl DesiredObject {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
-    /// The resource through which the object can be read now: that of its manifest, or where
-    /// a definition among the manifests is going to add this version, the one among `served`
-    /// of the same kind. `None` where nothing of the kind can be there.
+    /// Returns the resource through which the object can be read now: its own if it is served. If a CRD
+    /// of the manifests is going to add its version, one among `served` of the same kind. `None` if the
+    /// kind is not served, so no object of it exists.
     pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
         let is_of_kind = |resource: &&Arc<Resource>| {
             resource.origin == Origin::Served && resource.group_kind() == self.key.group_kind
@@ -162,7 +162,7 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
         match seen.entry(object.key.clone()) {
             Entry::Occupied(first) => errors.push(InvalidObject {
                 position: object.position,
-                problem: InvalidObjectProblem::GivenTwice {
+                problem: InvalidObjectProblem::DefinedTwice {
                     key: object.key,
                     first: first.get().clone(),
                 },

@@ -1,11 +1,11 @@
 //! Permissions on the API server, in terms of RBAC.
 
-mod rules;
+mod subject_rules_review;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use rules::{Rule, Rules};
+pub use subject_rules_review::{Rule, Rules};
 
 use super::resource::Resource;
 

@@ -6,7 +6,7 @@
 
 mod cascade;
 mod holders;
-mod namespaces;
+mod namespaces_of_dependents;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use cascade::cascade;
 pub(super) use holders::holders;
 pub use holders::holders_of_plan;
-pub use namespaces::DependentNamespaces;
+pub use namespaces_of_dependents::DependentNamespaces;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
@@ -228,7 +228,7 @@ fn is_kept_from_owners(skip: &Skip) -> bool {
 /// Returns the UIDs that a manifest names as owners.
 fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
     const FIELD: &str = "ownerReferences";
-    let text = object.object.metadata_text();
+    let text = object.object.metadata_json();
     if !text.windows(FIELD.len()).any(|part| part == FIELD.as_bytes()) {
         return Vec::new();
     }

@@ -3,7 +3,7 @@
 //!
 //! Kept objects are reported. An object of another set stops the run.
 
-mod inventory_bounds;
+mod objects_outside_inventory_namespace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::inventory_bounds::{Bounds, judge_inventory};
+pub use self::objects_outside_inventory_namespace::{Bounds, judge_inventory};
 use super::{OtherParents, Refusal, TakeOwnership, label_written_by};
 use crate::compare::ownership::Maker;
 use crate::import::Mark;

@@ -34,8 +34,8 @@ pub(super) struct PruneSteps {
 
 impl PruneSteps {
     /// Sorts prunes into steps. `skips` may depend on them as well: what is being deleted already has
-    /// to be gone before. What the parent lives in is deleted after the parent, so only the like of it
-    /// waits for it.
+    /// to be gone before. The parent's own namespace or CRD is deleted after the parent, so only such
+    /// objects may wait for one.
     pub(super) fn of(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
         let read = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
         let mut leaving = Leaving::of(set, &prunes, skips);

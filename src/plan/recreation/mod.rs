@@ -111,8 +111,8 @@ impl RecreationObstacle {
         Some(Self::Kept(SkipReason::Protected { mark }))
     }
 
-    /// Returns the reason of an update that was refused for these fields. If others own all of them, the
-    /// manifest may be valid, and a new object would lose what they have set.
+    /// Returns the reason not to recreate an object whose update the server refused for these fields:
+    /// others own all of them. The manifest may be valid, and a new object would lose their values.
     pub fn of_faults<'f>(
         fields: impl Iterator<Item = &'f str>,
         manifest: &Value,

@@ -6,8 +6,8 @@
 //! of Secrets out of it, and `overtaken` finds the drift since then. The run is
 //! planned again by `plan`; the saved plan only decides whether the result is the same.
 
+mod file;
 mod overtaken;
-mod seal;
 mod secrets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,8 +19,8 @@ use serde_json::Value;
 
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
-pub use overtaken::{Drift, Fresh, looked_at, moved, other_cluster, uncompared};
-pub use seal::{Unsealable, discard, read, write};
+pub use file::{Unsealable, discard, read, write};
+pub use overtaken::{ChangeSincePlan, Fresh, looked_at, moved, namespaces_not_compared, other_cluster};
 pub use secrets::{Alteration, compared, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;

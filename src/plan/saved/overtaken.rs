@@ -1,4 +1,4 @@
-//! Drift: the differences between a saved plan and the cluster when it is applied.
+//! The differences between a saved plan and the cluster when it is applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,7 +35,7 @@ pub struct Fresh<'a> {
 
 /// One difference between the saved plan and the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Drift {
+pub enum ChangeSincePlan {
     /// The cluster is another one.
     OtherCluster {
         /// The address of the plan's cluster.
@@ -98,7 +98,7 @@ pub enum Drift {
     Unplannable(String),
 }
 
-impl fmt::Display for Drift {
+impl fmt::Display for ChangeSincePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherCluster { then, now } => {
@@ -163,7 +163,7 @@ pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<
 
 /// Returns all drift, each object once. For another cluster, nothing
 /// else is returned.
-pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
+pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
     if let Some(other) = other_cluster(saved, fresh.cluster, fresh.namespaces, fresh.parent) {
         return vec![other];
     }
@@ -180,30 +180,32 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
             _ => fresh.seen.get(&object.key).cloned(),
         };
         found.extend(match (&object.seen, seen, intended) {
-            (None, Some(_), _) => Some(Drift::Created(key())),
-            (Some(_), None, _) => Some(Drift::Deleted(key())),
-            (Some(then), Some(now), _) if then.uid != now.uid => Some(Drift::Replaced(key())),
-            (_, _, None) => Some(Drift::Left(key())),
-            (Some(then), Some(now), _) if is_other(then, &now) => Some(Drift::Changed(key())),
-            (_, _, Some((intent, _))) if *intent != object.intent => Some(Drift::Judged {
+            (None, Some(_), _) => Some(ChangeSincePlan::Created(key())),
+            (Some(_), None, _) => Some(ChangeSincePlan::Deleted(key())),
+            (Some(then), Some(now), _) if then.uid != now.uid => Some(ChangeSincePlan::Replaced(key())),
+            (_, _, None) => Some(ChangeSincePlan::Left(key())),
+            (Some(then), Some(now), _) if is_other(then, &now) => Some(ChangeSincePlan::Changed(key())),
+            (_, _, Some((intent, _))) if *intent != object.intent => Some(ChangeSincePlan::Judged {
                 key: key(),
                 intent: intent.clone(),
             }),
-            _ if object.handed_over != handed_over(fresh.plan, &object.key) => Some(Drift::HandedOver(key())),
+            _ if object.handed_over != handed_over(fresh.plan, &object.key) => {
+                Some(ChangeSincePlan::HandedOver(key()))
+            }
             _ => None,
         });
     }
     let joined = now.into_keys().filter(|key| !known.contains(key));
-    found.extend(joined.map(Drift::Joined));
+    found.extend(joined.map(ChangeSincePlan::Joined));
     found.extend(detached(saved, fresh));
     if found.is_empty() && saved.record != fresh.plan.record_after {
-        found.push(Drift::Record(fresh.set.parent.clone()));
+        found.push(ChangeSincePlan::Record(fresh.set.parent.clone()));
     }
-    found.extend(fresh.plan.refusals.iter().cloned().map(Drift::Refused));
+    found.extend(fresh.plan.refusals.iter().cloned().map(ChangeSincePlan::Refused));
     found
 }
 
-fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
+fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
     let now = super::detached(fresh.plan);
     let by_key = |all: &[SavedDetachment]| -> BTreeMap<ObjectKey, SavedDetachment> {
         let all = all.iter().cloned();
@@ -214,7 +216,7 @@ fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
     let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
     let is_other = |key: &&ObjectKey| then.get(*key) != now.get(*key);
     let others = keys.into_iter().filter(is_other);
-    others.cloned().map(Drift::Detached).collect()
+    others.cloned().map(ChangeSincePlan::Detached).collect()
 }
 
 /// A change of the status or of field ownership alone changes the resourceVersion and not the
@@ -231,20 +233,20 @@ pub fn other_cluster(
     now: &SavedCluster,
     namespaces: &NamespaceUids,
     parent: Option<&ParentObject>,
-) -> Option<Drift> {
+) -> Option<ChangeSincePlan> {
     let then = &saved.cluster;
     let addresses = || (then.server.clone(), now.server.clone());
     if let (Some(one), Some(other)) = (&then.uid, &now.uid) {
         return (one != other).then(|| {
             let (then, now) = addresses();
-            Drift::OtherCluster { then, now }
+            ChangeSincePlan::OtherCluster { then, now }
         });
     }
     let is_same_endpoint =
         then.server == now.server && then.certificate_authority == now.certificate_authority;
     (!is_same_endpoint && !has_anything_in_common(saved, namespaces, parent)).then(|| {
         let (then, now) = addresses();
-        Drift::UnknownCluster { then, now }
+        ChangeSincePlan::UnknownCluster { then, now }
     })
 }
 
@@ -261,18 +263,22 @@ fn has_anything_in_common(
 }
 
 /// A namespace that cannot be read may be another one, or may not exist.
-fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<Drift> {
+fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
     let is_other = |name: &&String| match (saved.namespaces.get(*name), fresh.namespaces.get(*name)) {
         (Some(None), _) | (_, Some(None)) => false,
         (then, now) => then != now,
     };
     let names = names(saved, fresh).into_iter();
-    names.filter(is_other).cloned().map(Drift::Namespace).collect()
+    names
+        .filter(is_other)
+        .cloned()
+        .map(ChangeSincePlan::Namespace)
+        .collect()
 }
 
 /// Returns the namespaces that cannot be compared with those of the plan, because they could
 /// not be read then or now.
-pub fn uncompared(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<String> {
+pub fn namespaces_not_compared(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<String> {
     let is_unread = |name: &&String| {
         let both = [saved.namespaces.get(*name), fresh.namespaces.get(*name)];
         both.contains(&Some(&None))
@@ -285,16 +291,16 @@ fn names<'a>(saved: &'a SavedPlan, fresh: &Fresh<'a>) -> BTreeSet<&'a String> {
     saved.namespaces.keys().chain(fresh.namespaces.keys()).collect()
 }
 
-fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Drift> {
+fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<ChangeSincePlan> {
     let parent = fresh.set.parent.clone();
     let now = fresh
         .parent
         .map(|parent| SavedParent::new(parent, fresh.parent_seen.cloned()));
     match (&saved.parent, now) {
         (None, None) => None,
-        (None, Some(_)) => Some(Drift::ParentCreated(parent)),
-        (Some(_), None) => Some(Drift::ParentDeleted(parent)),
-        (Some(then), Some(now)) if then.uid != now.uid => Some(Drift::ParentReplaced(parent)),
+        (None, Some(_)) => Some(ChangeSincePlan::ParentCreated(parent)),
+        (Some(_), None) => Some(ChangeSincePlan::ParentDeleted(parent)),
+        (Some(then), Some(now)) if then.uid != now.uid => Some(ChangeSincePlan::ParentReplaced(parent)),
         (Some(then), Some(now)) => {
             let keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
             let is_other_value = |key: &&&String| then.bookkeeping.get(**key) != now.bookkeeping.get(**key);
@@ -304,13 +310,13 @@ fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<Drift> {
                 .map(|key| (*key).clone())
                 .collect();
             if !annotations.is_empty() {
-                return Some(Drift::ParentRecord { parent, annotations });
+                return Some(ChangeSincePlan::ParentRecord { parent, annotations });
             }
             let is_same = match (&then.seen, &now.seen) {
                 (Some(then), Some(now)) => !is_other(then, now),
                 (then, now) => then.is_none() && now.is_none(),
             };
-            (!is_same).then_some(Drift::ParentChanged(parent))
+            (!is_same).then_some(ChangeSincePlan::ParentChanged(parent))
         }
     }
 }

@@ -156,8 +156,8 @@ fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
     object == saved.object && hidden == saved.hidden
 }
 
-/// Returns whether exactly the values of a Secret are hidden: else the live values would be put where they
-/// are shown.
+/// Returns whether exactly the values of a Secret are hidden. If anything else were, live values of a
+/// Secret could be put into a field that is printed.
 pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
     let is_secret = saved.object["apiVersion"] == "v1" && saved.object["kind"] == "Secret";
     let mut pointers = pointers(&saved.object);

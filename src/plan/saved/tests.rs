@@ -69,19 +69,19 @@ fn saved(text: &str) -> (TempDir, SavedPlan) {
 fn a_sealed_plan_is_read_again() {
     let (_directory, plan) =
         saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: '1.0'}\n");
-    let sealed = seal::seal(&plan);
-    assert_eq!(seal::unseal(&sealed).expect("a plan"), plan);
+    let sealed = file::seal(&plan);
+    assert_eq!(file::unseal(&sealed).expect("a plan"), plan);
 }
 
 #[test]
 fn a_plan_that_would_show_values_of_a_secret_is_refused() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {key: b25l}\n";
     let (_directory, plan) = saved(secret);
-    assert_eq!(seal::unseal(&seal::seal(&plan)).expect("a plan"), plan);
+    assert_eq!(file::unseal(&file::seal(&plan)).expect("a plan"), plan);
     let read = |change: fn(&mut SavedManifest)| {
         let mut changed = plan.clone();
         change(&mut changed.manifests[0]);
-        seal::unseal(&seal::seal(&changed))
+        file::unseal(&file::seal(&changed))
             .map(drop)
             .expect_err("no plan")
     };
@@ -100,8 +100,8 @@ fn a_plan_that_would_show_values_of_a_secret_is_refused() {
 #[test]
 fn a_plan_that_was_touched_is_refused() {
     let (_directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
-    let sealed = seal::seal(&plan);
-    let read = |text: &str| seal::unseal(text).map(drop).expect_err("no plan");
+    let sealed = file::seal(&plan);
+    let read = |text: &str| file::unseal(text).map(drop).expect_err("no plan");
     assert!(matches!(
         read(&sealed.replace("\"name\": \"a\"", "\"name\": \"b\"")),
         Unsealable::Changed
@@ -118,7 +118,7 @@ fn a_plan_that_was_touched_is_refused() {
     assert!(matches!(read("[]"), Unsealable::Other));
     // Its spaces do not matter.
     let document: Value = serde_json::from_str(&sealed).expect("JSON");
-    assert!(seal::unseal(&document.to_string()).is_ok());
+    assert!(file::unseal(&document.to_string()).is_ok());
 }
 
 #[cfg(unix)]
@@ -148,7 +148,7 @@ fn a_plan_replaces_files_alone() {
 #[test]
 fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let (directory, plan) = saved(SECRET);
-    let sealed = seal::seal(&plan);
+    let sealed = file::seal(&plan);
     for value in ["in-the", "aW4tdGhl"] {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
@@ -198,10 +198,10 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         ),
         (Source::kustomization("https://user:hush@example.com/a"), true),
         (Source::kustomization("overlays/test"), false),
-        (Source::from_argument("a.yaml"), false),
+        (Source::from_filename_flag("a.yaml"), false),
         // A path that is not a file, like a pipe.
         #[cfg(unix)]
-        (Source::from_argument("/dev/null"), true),
+        (Source::from_filename_flag("/dev/null"), true),
         #[cfg(unix)]
         (Source::Path(not_unicode()), true),
     ];
@@ -209,7 +209,7 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         let manifest = secret_from(source);
         assert_eq!(is_lost(&manifest), lost, "{}", manifest.position);
         let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
-        assert!(!seal::seal(&plan).contains("hush"), "{}", manifest.position);
+        assert!(!file::seal(&plan).contains("hush"), "{}", manifest.position);
     }
     assert!(!is_lost(&read(
         "apiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n"
@@ -349,7 +349,7 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    fn moved(&self) -> Vec<Drift> {
+    fn moved(&self) -> Vec<ChangeSincePlan> {
         moved(&self.saved, &self.fresh())
     }
 
@@ -387,16 +387,16 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
         dependent,
         pruned: BTreeSet::new(),
     }];
-    assert_eq!(scene.moved(), [Drift::Detached(key.clone())]);
+    assert_eq!(scene.moved(), [ChangeSincePlan::Detached(key.clone())]);
     scene.saved.detached = detached(&scene.plan);
     assert_eq!(scene.moved(), []);
-    let text = seal::seal(&scene.saved);
+    let text = file::seal(&scene.saved);
     assert_eq!(
-        seal::unseal(&text).expect("a plan").detached,
+        file::unseal(&text).expect("a plan").detached,
         scene.saved.detached
     );
     scene.plan.dependents = Dependents::default();
-    assert_eq!(scene.moved(), [Drift::Detached(key)]);
+    assert_eq!(scene.moved(), [ChangeSincePlan::Detached(key)]);
 }
 
 #[test]
@@ -412,27 +412,27 @@ fn where_nothing_moved_nothing_is_reported() {
 #[test]
 fn what_moved_is_reported_of_each_object_once() {
     type Move = fn(&mut Scene);
-    type Expected = fn(&Scene) -> Drift;
+    type Expected = fn(&Scene) -> ChangeSincePlan;
     let table: [(Move, Expected); 9] = [
         (
             |now| drop(now.seen.insert(now.key("sent"), seen("sent", "2", "b"))),
-            |now| Drift::Changed(now.key("sent")),
+            |now| ChangeSincePlan::Changed(now.key("sent")),
         ),
         (
             |now| drop(now.seen.insert(now.key("sent"), seen("other", "1", "a"))),
-            |now| Drift::Replaced(now.key("sent")),
+            |now| ChangeSincePlan::Replaced(now.key("sent")),
         ),
         (
             |now| drop(now.seen.remove(&now.key("sent"))),
-            |now| Drift::Deleted(now.key("sent")),
+            |now| ChangeSincePlan::Deleted(now.key("sent")),
         ),
         (
             |now| drop(now.seen.insert(now.key("new"), seen("new", "1", "a"))),
-            |now| Drift::Created(now.key("new")),
+            |now| ChangeSincePlan::Created(now.key("new")),
         ),
         (
             |now| now.plan.prunes.clear(),
-            |now| Drift::Left(now.key("pruned")),
+            |now| ChangeSincePlan::Left(now.key("pruned")),
         ),
         (
             |now| {
@@ -444,7 +444,7 @@ fn what_moved_is_reported_of_each_object_once() {
                 let pruned = now.key("pruned");
                 now.plan.skips[0].live.uid = now.seen[&pruned].uid.clone();
             },
-            |now| Drift::Judged {
+            |now| ChangeSincePlan::Judged {
                 key: now.key("pruned"),
                 intent: Intent::Skip(SkipReason::HoldsParent.to_string()),
             },
@@ -454,11 +454,11 @@ fn what_moved_is_reported_of_each_object_once() {
                 let live = fixtures::live("ConfigMap", Some("shop"), "stranger");
                 now.plan.prunes[0].push(live);
             },
-            |_| Drift::Joined(fixtures::live("ConfigMap", Some("shop"), "stranger").key),
+            |_| ChangeSincePlan::Joined(fixtures::live("ConfigMap", Some("shop"), "stranger").key),
         ),
         (
             |now| drop(now.namespaces.insert("shop".to_owned(), Some("u".to_owned()))),
-            |_| Drift::Namespace("shop".to_owned()),
+            |_| ChangeSincePlan::Namespace("shop".to_owned()),
         ),
         (
             |now| {
@@ -466,7 +466,7 @@ fn what_moved_is_reported_of_each_object_once() {
                     .refusals
                     .push(Refusal::EmptyManifests { objects: Vec::new() });
             },
-            |_| Drift::Refused(Refusal::EmptyManifests { objects: Vec::new() }),
+            |_| ChangeSincePlan::Refused(Refusal::EmptyManifests { objects: Vec::new() }),
         ),
     ];
     for (step, expected) in table {
@@ -476,7 +476,7 @@ fn what_moved_is_reported_of_each_object_once() {
     }
     let mut now = scene();
     now.plan.unchanged[0].uid = "other".to_owned();
-    assert_eq!(now.moved(), [Drift::Replaced(now.key("kept"))]);
+    assert_eq!(now.moved(), [ChangeSincePlan::Replaced(now.key("kept"))]);
     let mut now = scene();
     now.plan.unchanged.clear();
     now.plan.waves[0].push(crate::plan::Apply {
@@ -486,7 +486,7 @@ fn what_moved_is_reported_of_each_object_once() {
     let kept = now.key("kept");
     let uid = fixtures::live("ConfigMap", Some("shop"), "kept").uid;
     now.seen.insert(kept.clone(), seen(&uid, "2", "b"));
-    let sent = Drift::Judged {
+    let sent = ChangeSincePlan::Judged {
         key: kept,
         intent: Intent::Apply,
     };
@@ -495,11 +495,11 @@ fn what_moved_is_reported_of_each_object_once() {
 
 #[test]
 fn a_plan_is_for_one_cluster() {
-    let other = || Drift::OtherCluster {
+    let other = || ChangeSincePlan::OtherCluster {
         then: "https://one".to_owned(),
         now: "https://one".to_owned(),
     };
-    let unknown = |now: &str| Drift::UnknownCluster {
+    let unknown = |now: &str| ChangeSincePlan::UnknownCluster {
         then: "https://one".to_owned(),
         now: now.to_owned(),
     };
@@ -534,7 +534,7 @@ fn a_plan_is_for_one_cluster() {
             let mut scene = scene();
             scene.saved.cluster = then.clone();
             scene.cluster = now.clone();
-            let reported: Vec<Drift> = expected.into_iter().collect();
+            let reported: Vec<ChangeSincePlan> = expected.into_iter().collect();
             assert_eq!(scene.moved(), reported, "{then:?} {now:?}");
         }
     }
@@ -575,10 +575,10 @@ fn namespaces_are_compared_where_both_may_be_read() {
         let mut scene = scene();
         scene.saved.namespaces = named(then);
         scene.namespaces = named(now);
-        let other = is_other.then(|| Drift::Namespace("shop".to_owned()));
+        let other = is_other.then(|| ChangeSincePlan::Namespace("shop".to_owned()));
         assert_eq!(scene.moved(), Vec::from_iter(other), "{then:?} {now:?}");
         let uncompared = is_uncompared.then(|| "shop".to_owned());
-        let reported = super::uncompared(&scene.saved, &scene.fresh());
+        let reported = super::namespaces_not_compared(&scene.saved, &scene.fresh());
         assert_eq!(reported, Vec::from_iter(uncompared), "{then:?} {now:?}");
     }
 }

@@ -72,7 +72,7 @@ pub(super) async fn handovers(
 }
 
 /// Adds the numbers of replicas of objects that the run takes from other sets. They are read one by one:
-/// the LIST shows their metadata alone, and no CRD.
+/// the LIST that found them has their metadata alone.
 pub(super) async fn add_taken(
     server: &ApiServer,
     desired: &Desired,

@@ -1,8 +1,8 @@
 //! The cluster state of one set, read in the order in which each answer determines the next request.
 //!
 //! parent → judged → scope → orphans, if nothing is recorded → members → other sets' objects → what
-//! prunes would also delete. This is the only way from a parent to its members for all commands that
-//! write; the rules on the way are those of `plan`.
+//! prunes would also delete. All commands that write find the members of a parent in this way alone;
+//! the rules on the way are those of `plan`.
 
 mod autoscalers;
 mod before_apply;

@@ -133,7 +133,7 @@ fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) 
         kinds.insert(GroupKind::namespace());
     }
     if is_ours(&named.definition_part_of) {
-        kinds.insert(GroupKind::definition());
+        kinds.insert(GroupKind::custom_resource_definition());
     }
     kinds
 }

@@ -1,12 +1,12 @@
 //! Orphans: the members of a set whose parent is gone or has no record. They may be of any kind
 //! and in any namespace.
 
-mod credibility;
+mod members_outside_known_namespaces;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use credibility::{Credible, LeftOut};
+use members_outside_known_namespaces::{Credible, LeftOut};
 
 use super::cluster::Cluster;
 use super::error::ReadError;
@@ -77,7 +77,7 @@ pub(super) async fn find(
         list_all(&cluster.server, &resources, &namespaces, looking, Live::of).await;
     found.retain(|live| !named.set.is_parent(live));
     let Credible { found, left_out } =
-        credibility::credible(&cluster.server, found, &namespaces, search).await;
+        members_outside_known_namespaces::credible(&cluster.server, found, &namespaces, search).await;
     add_places(member_scope, named, &found);
     let plurals = |unread: &mut dyn Iterator<Item = &(ListTarget, ListError)>| -> Vec<String> {
         let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::definitions::{definitions, delegated};
+use super::definitions::{aggregated, definitions};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
-    self, Definition, DelegatedApi, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KindLookup,
+    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KindLookup,
     UnlistedKind, Unserved, judge_unserved,
 };
 use crate::model::identity::GroupKind;
@@ -86,8 +86,8 @@ impl<'a> KindWait<'a> {
         Instant::now() >= self.deadline
     }
 
-    /// Pauses before the next discovery. The first one follows at once: the discovery at hand may
-    /// only be older than the definition.
+    /// Pauses before the next discovery. The first one follows at once, because the last discovery may
+    /// merely be older than the CRD.
     ///
     /// # Errors
     ///
@@ -187,8 +187,8 @@ pub async fn settle(
 }
 
 /// Waits until the server serves the kinds that `unlisted` names, as far as they are defined
-/// already. For kinds of manifests, which come to be served with the run otherwise. A user who may
-/// not read definitions waits for nothing.
+/// already. Used for kinds of the manifests: the run itself brings a definition that the cluster
+/// lacks. A user who may not read definitions waits for nothing.
 ///
 /// # Errors
 ///
@@ -269,7 +269,7 @@ pub(super) async fn await_named(
         }
         let Evidence {
             definitions,
-            delegated,
+            aggregated,
         } = everything(server, discovery).await?;
         let definitions = definitions.unwrap_or_default();
         if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
@@ -279,15 +279,15 @@ pub(super) async fn await_named(
                 Unserved::Gone => Outlook::Settled(None),
             });
         }
-        let delegated = delegated.unwrap_or_default();
-        let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
+        let aggregated = aggregated.unwrap_or_default();
+        let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
         let api = silent.into_iter().find(|api| api.may_serve(argument));
         Ok(api.map_or(Outlook::Settled(None), |api| Outlook::Expecting(silence(api))))
     })
     .await
 }
 
-/// Reads the definitions that discovery does not list, and all delegated APIs.
+/// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
     let read = read(server, discovery, |_| true).await;
     read.map_err(|error| UnsettledError::Unread {
@@ -310,7 +310,7 @@ pub fn unseen_kinds(permission: &str) -> String {
     format!("kinds that need permission to {permission}")
 }
 
-/// Waits until discovery lists every kind that is defined and served and every delegated API, so
+/// Waits until discovery lists every kind that is defined and served and every aggregated API, so
 /// that a search of all kinds misses none. Returns those that still cannot be listed.
 ///
 /// # Errors
@@ -324,14 +324,14 @@ pub(super) async fn await_everything(
     until_settled(server, discovery, wait, async |discovery| {
         let Evidence {
             definitions,
-            delegated,
+            aggregated,
         } = everything(server, discovery).await?;
-        let forbidden = definitions.as_ref().err().or(delegated.as_ref().err());
+        let forbidden = definitions.as_ref().err().or(aggregated.as_ref().err());
         let missing_permission = forbidden.map(|Forbidden(permission)| *permission);
         let definitions = definitions.unwrap_or_default();
-        let delegated = delegated.unwrap_or_default();
+        let aggregated = aggregated.unwrap_or_default();
         let served = definitions.iter().filter(|definition| definition.is_served());
-        let silent = delegated.iter().filter(|api| !api.is_discovered(discovery));
+        let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
         let mut expected = served.map(awaited).chain(silent.map(silence));
         if let Some(awaited) = expected.next() {
             return Ok(Outlook::Expecting(awaited));
@@ -345,7 +345,7 @@ pub(super) async fn await_everything(
     .await
 }
 
-fn silence(api: &DelegatedApi) -> Awaited {
+fn silence(api: &AggregatedApi) -> Awaited {
     Awaited {
         kind: format!("of {}", api.group),
         expected: Expected::Delegated(api.name.clone()),
@@ -391,10 +391,10 @@ async fn read(
 ) -> Result<Evidence, ListError> {
     let is_unlisted = |name: &str| is_relevant(name) && !discovery.has_definition(name);
     let definitions = definitions(server, is_unlisted);
-    let (definitions, delegated) = tokio::try_join!(definitions, delegated(server, discovery))?;
+    let (definitions, aggregated) = tokio::try_join!(definitions, aggregated(server, discovery))?;
     Ok(Evidence {
         definitions,
-        delegated,
+        aggregated,
     })
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::paint::{Color, Line, fitted};
 use super::plan_screen::loss;
-use super::question::{PlanOutline, Question};
+use super::prompt::{PlanOutline, Question};
 use super::set_summary::reference;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;

@@ -13,9 +13,9 @@ use crate::error::{Error, Exit};
 use crate::manifest::{Manifest, desired};
 use crate::model::history;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::plan::saved::{self, Drift, SavedManifest, SavedPlan};
+use crate::plan::saved::{self, ChangeSincePlan, SavedManifest, SavedPlan};
 use crate::read::{self, Cluster};
-use crate::session::run::Run;
+use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
 
 /// Plans from the manifests of a saved plan.
@@ -24,7 +24,7 @@ use crate::settings::ApplyOptions;
 ///
 /// It is another cluster, or the plan cannot be made there any more.
 pub async fn prepare(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
     plan: &SavedPlan,
@@ -34,7 +34,9 @@ pub async fn prepare(
     let prepared = match to_show(run, connection, options, input).await {
         // The manifests were valid when the plan was made, so the cluster has changed.
         Err(error) if error.exit() == Exit::Usage => {
-            return Err(Error::Overtaken(vec![Drift::Unplannable(error.to_string())]));
+            return Err(Error::Overtaken(vec![ChangeSincePlan::Unplannable(
+                error.to_string(),
+            )]));
         }
         prepared => prepared?,
     };

@@ -7,10 +7,10 @@ pub mod undo;
 pub mod undo_out;
 
 use super::agreed_losses::Losses;
+use super::command_run::CommandRun;
 use super::connect::{discover, discover_with};
 use super::prompt;
 use super::recreate_kinds::recreate;
-use super::run::Run;
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
@@ -80,7 +80,7 @@ struct Resolved {
 /// Makes a plan that may be executed. Asks about refusals that the user can override at a terminal;
 /// every other refusal is an error.
 pub async fn to_write(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
 ) -> Result<Prepared, Error> {
@@ -132,7 +132,7 @@ pub async fn to_write(
 ///
 /// No plan can be made, for example with an invalid record.
 pub async fn to_show(
-    run: &mut Run,
+    run: &mut CommandRun,
     connection: Connection,
     options: &ApplyOptions,
     input: Input,
@@ -172,7 +172,7 @@ fn change(named: &NamedSet, desired: &Desired, state: &ClusterState, plan: &Plan
 }
 
 async fn resolve(
-    run: &mut Run,
+    run: &mut CommandRun,
     mut connection: Connection,
     options: &ApplyOptions,
     input: Input,
@@ -231,7 +231,7 @@ async fn resolve(
     if let Some(ignore) = &options.ignore {
         run.report_warnings(&ignore.rules.mark(&mut desired, &ignore.file));
     }
-    run.report_notes(manifest::hook_notes(&desired.hooks, hooks));
+    run.report_notes(manifest::notes_on_hooks_left_out(&desired.hooks, hooks));
     run.report_warnings(&desired.warnings);
     Ok(Resolved {
         cluster,
@@ -293,7 +293,7 @@ async fn read_and_plan(
 
 impl Prepared {
     fn new(
-        run: &mut Run,
+        run: &mut CommandRun,
         resolved: Resolved,
         options: &ApplyOptions,
         state: ClusterState,

@@ -25,13 +25,13 @@ use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 use crate::model::text::{listed, os_cause};
 use crate::plan::saved::{
-    self, Drift, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent, SavedPlan,
-    SavedSet, Seen,
+    self, ChangeSincePlan, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
+    SavedPlan, SavedSet, Seen,
 };
 use crate::plan::{Policy, Preconditions};
 use crate::read::{self, NamespaceState};
 use crate::report::{Comparison, Differences};
-use crate::session::run::Run;
+use crate::session::command_run::CommandRun;
 use crate::settings::{ApplyOptions, Ignore};
 
 /// The salt of a new plan.
@@ -211,7 +211,7 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
 ///
 /// The changes since then.
 pub async fn approve(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
     saved: &SavedPlan,
@@ -225,7 +225,9 @@ pub async fn approve(
     let mut prepared = match to_show(run, connection, options, input).await {
         // The manifests were valid when the plan was made, so the cluster has changed.
         Err(error) if error.exit() == Exit::Usage => {
-            return Err(Error::Overtaken(vec![Drift::Unplannable(error.to_string())]));
+            return Err(Error::Overtaken(vec![ChangeSincePlan::Unplannable(
+                error.to_string(),
+            )]));
         }
         prepared => prepared?,
     };
@@ -246,7 +248,7 @@ pub async fn approve(
     if !moved.is_empty() {
         return Err(Error::Overtaken(moved));
     }
-    let uncompared = saved::uncompared(saved, &fresh);
+    let uncompared = saved::namespaces_not_compared(saved, &fresh);
     if !uncompared.is_empty() {
         run.report_warnings(&[format!(
             "cannot determine whether these namespaces were recreated since the plan: {}",

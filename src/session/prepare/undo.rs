@@ -28,7 +28,7 @@ use crate::plan::saved::Seen;
 use crate::plan::undo::{self, Loss, LossCase, Question, UndoItem, UndoRecord, UndoScope, Verdict, Written};
 use crate::plan::{Plan, Preconditions};
 use crate::read::{self, WHOLE_OBJECTS};
-use crate::session::run::Run;
+use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
 
 /// The plan of an undo.
@@ -87,7 +87,7 @@ pub fn record(file: &Path, text: &str) -> Result<UndoRecord, Error> {
 ///
 /// The cluster is another one, an object cannot be read, or a safety check refuses.
 pub async fn plan(
-    run: &mut Run,
+    run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &mut ApplyOptions,
     (file, record): (&Path, &UndoRecord),
@@ -223,8 +223,8 @@ impl Judged<'_> {
         let subject = || Subject::new(&self.item.key, &self.item.resource, uid.as_deref());
         match &self.verdict {
             Verdict::AsBefore => Some(ObjectOutcome::new(subject(), Action::Unchanged)),
-            Verdict::Skip(reason) => Some(ObjectOutcome::because(subject(), Action::Skipped, reason)),
-            Verdict::Absent => Some(ObjectOutcome::because(
+            Verdict::Skip(reason) => Some(ObjectOutcome::with_reason(subject(), Action::Skipped, reason)),
+            Verdict::Absent => Some(ObjectOutcome::with_reason(
                 subject(),
                 Action::Unchanged,
                 "it does not exist, as before the run",

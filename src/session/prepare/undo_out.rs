@@ -24,7 +24,7 @@ use crate::plan::saved::{Salt, SavedSet, Seen};
 use crate::plan::undo::{self, RecordedRun, UndoItem};
 use crate::plan::{MemberStatus, Preconditions};
 use crate::read;
-use crate::session::run::Run;
+use crate::session::command_run::CommandRun;
 use crate::settings::UndoOut;
 
 /// Checks before a run connects that its undo file can be created.
@@ -39,7 +39,7 @@ pub fn check(options: &UndoOut) -> Result<(), Error> {
 ///
 /// An object that cannot be read, or a file that cannot be written.
 pub async fn record(
-    run: &mut Run,
+    run: &mut CommandRun,
     prepared: &mut Prepared,
     options: &UndoOut,
     interrupt: &Interrupt,

@@ -4,13 +4,13 @@
 //! record is widened to cover what was seen. It is narrowed, or replaced if it cannot be read, only
 //! after a look at the whole cluster. No object is deleted, and no member is changed.
 
-mod annotation_change;
+mod describe_annotation_change;
 mod repairable;
 mod target_record;
 
 use std::sync::Arc;
 
-use annotation_change::describe;
+use describe_annotation_change::describe;
 use repairable::check_repairable;
 use target_record::target_record;
 

@@ -5,13 +5,13 @@
 //! resources. So a kind is gone only if discovery lacks it, no definition has it, and no aggregated
 //! API could serve it. Pure; `read::unserved` reads the evidence.
 
+mod aggregated_api;
 mod definition;
-mod delegated_api;
 
 use std::fmt;
 
+pub use aggregated_api::AggregatedApi;
 pub use definition::Definition;
-pub use delegated_api::DelegatedApi;
 
 use super::Discovery;
 use crate::model::identity::GroupKind;
@@ -63,8 +63,8 @@ pub enum Expected {
 pub struct Evidence {
     /// The definitions that may define one of the kinds.
     pub definitions: Result<Vec<Definition>, Forbidden>,
-    /// All APIs that are delegated.
-    pub delegated: Result<Vec<DelegatedApi>, Forbidden>,
+    /// All APIs that are aggregated.
+    pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
 }
 
 /// The permission that is missing to read something.
@@ -91,12 +91,12 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> U
     {
         return definition.unserved();
     }
-    let delegated = match &evidence.delegated {
-        Ok(delegated) => delegated,
+    let aggregated = match &evidence.aggregated {
+        Ok(aggregated) => aggregated,
         Err(forbidden) => return hidden(forbidden, kind),
     };
-    let is_silent = |api: &&DelegatedApi| api.group == entry.group && !api.is_discovered(discovery);
-    match delegated.iter().find(is_silent) {
+    let is_silent = |api: &&AggregatedApi| api.group == entry.group && !api.is_discovered(discovery);
+    match aggregated.iter().find(is_silent) {
         Some(api) => Unserved::Expected(Expected::Delegated(api.name.clone())),
         None => Unserved::Gone,
     }

@@ -17,8 +17,8 @@ fn definition(change: impl FnOnce(&mut Value)) -> Definition {
     Definition::of(&object).expect("a definition")
 }
 
-fn delegated(group: &str) -> DelegatedApi {
-    DelegatedApi {
+fn aggregated(group: &str) -> AggregatedApi {
+    AggregatedApi {
         name: format!("v1.{group}"),
         group: group.to_owned(),
         version: "v1".to_owned(),
@@ -27,7 +27,7 @@ fn delegated(group: &str) -> DelegatedApi {
 
 fn discovery() -> Discovery {
     let resource = |group| Resource::regular(group, "v1", "Gadget", Scope::Namespaced);
-    Discovery::of(vec![resource("example.com"), resource("delegated.example.com")])
+    Discovery::of(vec![resource("example.com"), resource("aggregated.example.com")])
 }
 
 fn judged(entry: &str, evidence: &Evidence) -> Unserved {
@@ -35,10 +35,10 @@ fn judged(entry: &str, evidence: &Evidence) -> Unserved {
     judge(&GroupKind::new(group, kind), evidence, &discovery())
 }
 
-fn evidence(definitions: Vec<Definition>, delegated: Vec<DelegatedApi>) -> Evidence {
+fn evidence(definitions: Vec<Definition>, aggregated: Vec<AggregatedApi>) -> Evidence {
     Evidence {
         definitions: Ok(definitions),
-        delegated: Ok(delegated),
+        aggregated: Ok(aggregated),
     }
 }
 
@@ -48,9 +48,9 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
     let defined = evidence(vec![definition(|_| {})], vec![]);
     let silent = evidence(
         vec![],
-        vec![delegated("example.com"), delegated("down.example.com")],
+        vec![aggregated("example.com"), aggregated("down.example.com")],
     );
-    let heard = evidence(vec![], vec![delegated("delegated.example.com")]);
+    let heard = evidence(vec![], vec![aggregated("aggregated.example.com")]);
     let name = "widgets.example.com".to_owned();
     let by_definition = Unserved::Expected(Expected::Defined(name));
     let by_api = Unserved::Expected(Expected::Delegated("v1.down.example.com".to_owned()));
@@ -65,7 +65,7 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
         // The API of this version is heard, and serves no such kind.
         ("Widget.example.com", &silent, Unserved::Gone),
         ("Widget.down.example.com", &silent, by_api),
-        ("Widget.delegated.example.com", &heard, Unserved::Gone),
+        ("Widget.aggregated.example.com", &heard, Unserved::Gone),
     ];
     for (entry, evidence, expected) in table {
         assert_eq!(judged(entry, evidence), expected, "{entry} {evidence:?}");
@@ -145,11 +145,11 @@ fn a_person_may_mean_a_definition_by_all_its_names() {
 fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     let no_definitions = Evidence {
         definitions: Err(Forbidden("list definitions")),
-        delegated: Ok(vec![]),
+        aggregated: Ok(vec![]),
     };
     let no_services = Evidence {
         definitions: Ok(vec![definition(|_| {})]),
-        delegated: Err(Forbidden("list services")),
+        aggregated: Err(Forbidden("list services")),
     };
     let kept = |kind: Option<GroupKind>, permission| {
         Unserved::Kept(UnlistedKind {
@@ -192,6 +192,6 @@ fn local_api_services_delegate_nothing() {
         json!({"metadata": {"name": "v1.example.com"},
                 "spec": {"group": "example.com", "version": "v1", "service": service}})
     };
-    assert_eq!(DelegatedApi::of(&object(Value::Null)), None);
-    assert!(DelegatedApi::of(&object(json!({"name": "s", "namespace": "n"}))).is_some());
+    assert_eq!(AggregatedApi::of(&object(Value::Null)), None);
+    assert!(AggregatedApi::of(&object(json!({"name": "s", "namespace": "n"}))).is_some());
 }

@@ -1,8 +1,8 @@
 //! One CEL expression of a rule: compiled once, evaluated on objects, bounded in cost.
 //!
-//! The variables are the fields at the top of an object, as in Flux, and `self`, the whole object. The functions are those of
-//! the standard library without times, of the extensions `strings` and `encoders`, of optional
-//! values, and those of `sets`, which the crate lacks.
+//! The variables are the fields at the top of an object, as in Flux, and `self`, the whole object. The
+//! functions are those of the standard library without times, of the extensions `strings` and
+//! `encoders`, of optional values, and those of `sets`, which the crate lacks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

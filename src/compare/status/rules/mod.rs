@@ -9,7 +9,7 @@ mod expression;
 mod file;
 
 #[cfg(test)]
-mod flux_library;
+mod flux_library_tests;
 #[cfg(test)]
 mod tests;
 

@@ -160,7 +160,7 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
 /// The permission to list the objects of a CRD before it is pruned: all of them have to be deleted with
 /// the set (`plan::data_loss`). The name of the CRD names their resource.
 fn to_see_what_goes_along(key: &ObjectKey) -> Option<Permission> {
-    let definition = GroupKind::definition();
+    let definition = GroupKind::custom_resource_definition();
     let (plural, group) = key
         .name
         .split_once('.')

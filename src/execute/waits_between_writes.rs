@@ -8,19 +8,19 @@ use super::Sink;
 /// Waits on behalf of a run.
 pub trait Gate {
     /// Waits until all objects of the manifests are Current.
-    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage>;
+    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 
     /// Waits until everything that was pruned is gone.
-    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage>;
+    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 }
 
 /// Outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Passage {
-    /// The run continues.
-    Open,
-    /// What was waited for did not happen.
-    Closed,
+pub enum EndOfWait {
+    /// What was waited for has happened.
+    Reached,
+    /// It did not happen.
+    NotReached,
     /// The user stopped the run.
     Interrupted,
 }

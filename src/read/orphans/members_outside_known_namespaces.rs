@@ -1,5 +1,5 @@
-//! The credibility of objects with a set's label outside of the namespaces that a run knows of, found
-//! by a search of the whole cluster: only some count as members.
+//! Decides which objects with a set's label count as members if a search of the whole cluster has found
+//! them outside of the namespaces that a run knows of.
 //!
 //! The id of a set is public. If a label alone were enough, a user who may create objects in one
 //! namespace could have that namespace recorded by the pipeline of another team, which may not

@@ -8,7 +8,7 @@ use kubernetes_yaml::{Errors, Node, Part};
 
 use super::error::Fault;
 use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
-use super::{check, list, parallel, source};
+use super::{check, list, map_in_parallel, source};
 
 /// A source, and how to get its text.
 pub(super) enum Text {
@@ -16,11 +16,11 @@ pub(super) enum Text {
     Read(String),
     /// In a file, behind a URL, or printed by a program.
     Elsewhere,
-    /// Not to be had.
+    /// It cannot be read, for this reason.
     Refused(Problem),
 }
 
-/// What has been read so far. Of the faults, at most one more than is shown.
+/// What has been read so far. At most one fault more than the report prints is kept.
 #[derive(Default)]
 pub(super) struct Reading {
     pub(super) manifests: Vec<Manifest>,
@@ -79,7 +79,7 @@ impl Reading {
     fn of_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
         let faults = AtomicUsize::new(0);
         let is_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
-        let readings = parallel::map_until(items, is_enough, |item| {
+        let readings = map_in_parallel::map_until(items, is_enough, |item| {
             let reading = read(item);
             faults.fetch_add(reading.errors.len(), Ordering::SeqCst);
             reading

@@ -22,7 +22,7 @@ use crate::report::{
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// One run.
-pub struct Run {
+pub struct CommandRun {
     /// The set, as far as it is known.
     pub set: SetDocument,
     /// The cluster, once there is a connection.
@@ -41,7 +41,7 @@ pub struct Run {
     questions: Questions,
 }
 
-impl Run {
+impl CommandRun {
     /// Begins a run, and listens for signals from here on.
     pub fn begin(
         operation: Operation,

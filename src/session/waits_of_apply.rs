@@ -10,7 +10,7 @@ use super::wait_targets::{self, Done};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{StatusRules, Written};
 use crate::event::{Event, WaitStatus};
-use crate::execute::{Dependency, DependencyGate, Gate, Interrupt, Membership, Passage, Sink};
+use crate::execute::{Dependency, DependencyGate, EndOfWait, Gate, Interrupt, Membership, Sink};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -83,22 +83,22 @@ impl<'a> RunWait<'a> {
 }
 
 impl Gate for RunWait<'_> {
-    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage> {
+    fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.is_over.set(true);
         Box::pin(async {
             let done_before = "everything was applied, and not everything that left the manifests was pruned";
-            passage(self.wait(self.members(), done_before, sink).await)
+            end_of_wait(self.wait(self.members(), done_before, sink).await)
         })
     }
 
-    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, Passage> {
+    fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
             let going = self.going();
             if going.is_empty() {
-                return Passage::Open;
+                return EndOfWait::Reached;
             }
             let done_before = "everything was applied and pruned";
-            passage(self.wait(going, done_before, sink).await)
+            end_of_wait(self.wait(going, done_before, sink).await)
         })
     }
 }
@@ -185,10 +185,10 @@ impl DependencyGate for DependencyWait<'_> {
     }
 }
 
-fn passage(outcome: Outcome) -> Passage {
+fn end_of_wait(outcome: Outcome) -> EndOfWait {
     match outcome {
-        Outcome::Arrived => Passage::Open,
-        Outcome::Missed => Passage::Closed,
-        Outcome::Interrupted => Passage::Interrupted,
+        Outcome::Arrived => EndOfWait::Reached,
+        Outcome::Missed => EndOfWait::NotReached,
+        Outcome::Interrupted => EndOfWait::Interrupted,
     }
 }

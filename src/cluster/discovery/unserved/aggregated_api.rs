@@ -7,7 +7,7 @@ use crate::cluster::discovery::{Discovery, FailedVersion, argument};
 /// An APIService that delegates a group-version to an API server of its own. Local ones prove
 /// nothing: the group of a deleted definition may still have others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DelegatedApi {
+pub struct AggregatedApi {
     /// `metadata.name`.
     pub name: String,
     /// `spec.group`.
@@ -16,7 +16,7 @@ pub struct DelegatedApi {
     pub version: String,
 }
 
-impl DelegatedApi {
+impl AggregatedApi {
     /// Reads an APIService; `None` for a local one.
     pub fn of(object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);

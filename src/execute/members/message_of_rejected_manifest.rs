@@ -4,7 +4,7 @@
 //! only the server knows; the hint names the command that prints them.
 
 use crate::cluster::apiserver::ApiError;
-use crate::execute::members::invalid;
+use crate::execute::members::message_of_invalid_object;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
 use crate::model::identity::GroupKind;
@@ -32,7 +32,10 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     let Some(first) = faults.first() else {
         return status.map_or_else(
             || error.kind.to_string().into(),
-            |status| invalid::invalid_message(status, object).unwrap_or_else(|| status.explained()),
+            |status| {
+                message_of_invalid_object::invalid_message(status, object)
+                    .unwrap_or_else(|| status.explained())
+            },
         );
     };
     let invalid_message: Vec<String> = faults

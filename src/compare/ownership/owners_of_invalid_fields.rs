@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::managed_fields::entries;
 
-/// Returns the managers that own the field at `path` if the manifest does not have it, and none of
-/// `ours` owns it; `None` if it is ours, or if the path says nothing.
+/// Returns the managers that own the field at `path`. `None` if the manifest has the field, if one of
+/// `ours` or no manager owns it, or if the path names no field.
 pub fn only_others_own(
     path: &str,
     manifest: &Value,
