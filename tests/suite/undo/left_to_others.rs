@@ -93,3 +93,53 @@ fn a_reason_names_the_fields_that_others_have_changed() {
         "{reason}"
     );
 }
+
+/// A rule file that leaves this field of ConfigMaps to others, as a flag.
+fn ignored(runs: &Runs, path: &str) -> String {
+    let file = runs.file("ignore.yaml");
+    let rules = format!("ignore:\n- paths: [{path}]\n  target: {{kind: ConfigMap}}\n");
+    fs::write(&file, rules).expect("a file");
+    format!("--ignore={}", file.display())
+}
+
+#[test]
+fn a_created_object_stays_if_others_have_written_into_a_field_that_was_left_to_them() {
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let flag = ignored(&runs, "/data/key");
+    let objects = ["written", "untouched"].map(|name| config_map(&home, name, "1"));
+    runs.apply("undo", &objects, &[&flag]).expect(0);
+    cluster().patch(&objects[0], &json!({"data": {"key": "theirs"}}));
+    let results = results(&runs.undo("undo", &[]).expect(1));
+    let (action, reason) = &results["ConfigMap/written"];
+    assert_eq!(action, "skipped");
+    assert!(reason.contains("tests wrote data.key"), "{reason}");
+    let live = cluster().live(&objects[0]).expect("what others wrote");
+    assert_eq!(live["data"]["key"], "theirs");
+    assert_eq!(cluster().live(&objects[1]), None);
+}
+
+#[test]
+fn an_undo_that_recreates_keeps_what_others_wrote_into_a_field_left_to_them() {
+    let with_note = json!({"immutable": true, "metadata": {"annotations": {"note": "ours"}}});
+    for (note, more) in [
+        ("in the manifest", with_note),
+        ("not in it", json!({"immutable": true})),
+    ] {
+        let home = namespace("undo");
+        let runs = Runs::of(Set::secret(&home, "web"));
+        let flag = ignored(&runs, "/metadata/annotations/note");
+        let [before, after] = ["1", "2"].map(|value| with(config_map(&home, "one", value), &more));
+        runs.set.apply(from_ref(&before));
+        runs.apply("undo", from_ref(&after), &[&flag, "--recreate=ConfigMap"])
+            .expect(0);
+        cluster().patch(&before, &json!({"metadata": {"annotations": {"note": "theirs"}}}));
+        let run = runs.undo("undo", &[]);
+        let live = cluster().live(&before).expect("the object");
+        assert_eq!(
+            live["metadata"]["annotations"]["note"], "theirs",
+            "{note}: {}",
+            run.stdout
+        );
+    }
+}
