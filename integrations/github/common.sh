@@ -117,6 +117,28 @@ find_comment() {
     done
 }
 
+# cancel: stops the program. Of a canceled run, only the shell gets a signal.
+program=
+is_canceled=
+cancel() {
+    is_canceled=true
+    if [[ -n $program ]]; then kill -TERM "$program" 2>/dev/null || true; fi
+}
+
+# finish PID: waits for the program, also if it is stopped, and returns its exit code.
+finish() {
+    local code=0
+    program=$1
+    if [[ -n $is_canceled ]]; then cancel; fi
+    wait "$program" || code=$?
+    while kill -0 "$program" 2>/dev/null; do
+        code=0
+        wait "$program" || code=$?
+    done
+    trap - INT TERM
+    return "$code"
+}
+
 # run_program FILE ARGUMENT...: runs the program with its Markdown in FILE, and returns its exit
 # code. Lines that it prints are not commands for the runner.
 run_program() {
@@ -134,9 +156,12 @@ run_program() {
     unset KUBECONFIG_CONTENT
     word=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
     printf '::stop-commands::%s\n' "$word"
+    # Bash handles signals only while it waits for a program in the background.
+    trap cancel INT TERM
     # Through one stream, since the runner reads standard error before standard output.
     # shellcheck disable=SC2069 # the results do not join it
-    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes" 2>&1 >"$file" || code=$?
+    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes" 2>&1 >"$file" &
+    finish "$!" || code=$?
     printf '\n::%s::\n' "$word"
     return "$code"
 }

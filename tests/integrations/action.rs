@@ -9,9 +9,10 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::cancel::{Held, assert_stopped, one_after_the_other};
 use super::rest::{BOT, Rest};
 use super::runner::{Event, Job, Repository, merged};
-use super::{checkout, file_of_page, program};
+use super::{checkout, file_of_page, program, read};
 use crate::packaging::search_path_behind;
 use crate::release::{Release, VERSION};
 use crate::support::{Files, Run, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
@@ -77,6 +78,7 @@ impl Shop {
             files: Files::new().with("manifests/.keep", ""),
             tools: tools.directory().to_owned(),
             kubeconfig,
+            on_start: Box::new(|_| ()),
         };
         let set = Set::secret(&namespace, "web");
         Self {
@@ -263,6 +265,33 @@ fn a_plan_that_the_cluster_has_overtaken_is_not_applied() {
     assert_eq!(shop.set.members(), Vec::<String>::new());
     let comment = shop.comment();
     assert!(comment.contains(&apply.summary), "{comment}");
+}
+
+/// GitHub cancels a run with SIGINT, and with SIGTERM some seconds later.
+#[test]
+fn a_canceled_run_ends_in_order() {
+    for signal in ["-INT", "-TERM"] {
+        let mut shop = Shop::new();
+        let objects = one_after_the_other(&shop.namespace);
+        shop.write(&objects);
+        let held = Held::new();
+        shop.repository.kubeconfig = read(&held.kubeconfig());
+        shop.repository.on_start = Box::new(move |script| {
+            if script.step == "Apply" {
+                held.cancel(script.shell, signal, || script.log());
+            }
+        });
+        let [diff, apply] = shop.merge(1, |_| ());
+        assert_eq!(diff.failure, None, "{}", diff.log);
+        assert_stopped(&shop.set, &objects);
+        assert!(apply.summary.contains("one"), "{}", apply.summary);
+        assert_eq!(apply.failure, Some(130), "{}", apply.log);
+
+        shop.repository.on_start = Box::new(|_| ());
+        let [diff, apply] = shop.merge(2, |_| ());
+        assert_eq!((diff.failure, apply.failure), (None, None), "{}", apply.log);
+        shop.set.assert_holds(&objects);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What other systems run is run here: `action.yml`, and the files below `integrations/`.
 
 mod action;
+mod cancel;
 mod expression;
 mod in_cluster;
 mod pipelines;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use controlplane::ControlPlane;
 use serde_json::{Value, json};
 
-use super::{checkout, documents, program, read, yaml};
+use super::cancel::{Held, assert_stopped, one_after_the_other};
+use super::{checkout, documents, file_of_page, program, read, yaml};
 use crate::packaging::search_path_behind;
 use crate::support::{
     Files, OwnControlPlane, Program, Run, Set, admin_kubeconfig, cluster, config_map, eventually, fresh,
@@ -35,12 +36,23 @@ const DEFINITIONS: [(&str, &str, &str, &str); 2] = [
     ),
 ];
 
-/// A directory with a checkout, in which the script of a job runs.
+/// A directory with a checkout, in which the scripts of jobs run.
 struct Job {
     files: Files,
     tools: Files,
+    /// What the container of a job has for itself, as `/tmp`.
+    private: Files,
+    /// `KUBECONFIG` of the job.
+    kubeconfig: PathBuf,
     namespace: String,
     set: Set,
+}
+
+/// What a system makes of the script of a job.
+struct Script {
+    text: String,
+    arguments: Vec<&'static str>,
+    variables: Vec<(String, String)>,
 }
 
 impl Job {
@@ -49,6 +61,8 @@ impl Job {
         Self {
             files: Files::new().with("manifests/.keep", ""),
             tools: program(),
+            private: Files::new(),
+            kubeconfig: admin_kubeconfig().to_owned(),
             set: Set::secret(&namespace, "web"),
             namespace,
         }
@@ -58,22 +72,118 @@ impl Job {
         fs::write(self.files.path("manifests/objects.yaml"), objects_file(objects)).expect("manifests");
     }
 
-    fn shell(&self, script: &str, arguments: &[&str], variables: &[(String, String)]) -> Run {
+    /// The result of Tekton and Argo; empty if the job has none.
+    fn digest(&self) -> String {
+        let results = [&self.files, &self.private].map(|files| fs::read_to_string(files.path("digest")));
+        results.into_iter().flatten().collect()
+    }
+
+    /// Runs a script to its end.
+    fn run(&self, script: &Script) -> Run {
+        Run::of(&self.command(script).output().expect("sh runs"))
+    }
+
+    /// Runs a script that is canceled during a write, and returns its exit code.
+    fn canceled(&self, held: &Held, script: &Script) -> Option<i32> {
+        let log = self.tools.path("log");
+        let mut shell = self
+            .command(script)
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&log).expect("a file"))
+            .spawn()
+            .expect("sh runs");
+        held.cancel(shell.id(), "-TERM", || read(&log));
+        shell.wait().expect("it ends").code()
+    }
+
+    fn command(&self, script: &Script) -> Command {
         let file = self.tools.path("script");
-        fs::write(&file, script).expect("a script");
-        let output = Command::new("sh")
+        fs::write(&file, &script.text).expect("a script");
+        let mut command = Command::new("sh");
+        command
             .arg("-e")
             .arg(&file)
-            .args(arguments)
+            .args(&script.arguments)
             .current_dir(self.files.directory())
             .env_clear()
             .env("PATH", search_path_behind(&[self.tools.directory()]))
-            .env("KUBECONFIG", admin_kubeconfig())
-            .envs(variables.iter().cloned())
-            .stdin(Stdio::null())
-            .output()
-            .expect("sh runs");
-        Run::of(&output)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("TMPDIR", self.private.directory())
+            .envs(script.variables.iter().cloned())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// A job of the component for GitLab.
+    fn gitlab(&self, name: &str) -> Script {
+        let words = [
+            ("$[[ inputs.set ]]", "web"),
+            ("$[[ inputs.namespace ]]", &self.namespace),
+            ("$[[ inputs.manifests ]]", "manifests"),
+            ("$[[ inputs.timeout ]]", "10m"),
+        ];
+        let content = replaced(GITLAB, &words).remove(1)[name].take();
+        let lines = content["script"].as_array().expect("a script");
+        let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+        Script {
+            text: lines.join("\n"),
+            arguments: Vec::new(),
+            variables: variables(&content["variables"]),
+        }
+    }
+
+    /// The step of the Task for Tekton. Its workspace is the checkout.
+    fn tekton(&self, command: &str, digest: &str) -> Script {
+        let [changes, sum] = ["changes", "digest"].map(|name| self.files.path(name).display().to_string());
+        let words = [
+            ("$(params.command)", command),
+            ("$(params.set)", "web"),
+            ("$(params.namespace)", &self.namespace),
+            ("$(params.plan)", "applyset-plan.json"),
+            ("$(params.digest)", digest),
+            ("$(params.timeout)", "10m"),
+            ("$(workspaces.kubeconfig.path)", ""),
+            ("$(results.changes.path)", &changes),
+            ("$(results.digest.path)", &sum),
+        ];
+        let task = replaced(TEKTON, &words).remove(0);
+        let step = &task["spec"]["steps"][0];
+        let text = step["script"].as_str().expect("a script");
+        assert!(
+            !text.contains("$(params") && !step["env"].to_string().contains("$("),
+            "{step}"
+        );
+        Script {
+            text: text.to_owned(),
+            arguments: vec!["manifests"],
+            variables: variables(&step["env"]),
+        }
+    }
+
+    /// A template of the `WorkflowTemplate` for Argo.
+    fn argo(&self, template: &str, digest: &str) -> Script {
+        let private = format!("{}/", self.private.directory().display());
+        let words = [
+            ("/tmp/", private.as_str()),
+            ("{{workflow.parameters.set}}", "web"),
+            ("{{workflow.parameters.namespace}}", &self.namespace),
+            ("{{workflow.parameters.path}}", "manifests"),
+            ("{{workflow.parameters.timeout}}", "10m"),
+            ("{{inputs.parameters.digest}}", digest),
+        ];
+        let workflow = replaced(ARGO, &words).remove(0);
+        let templates = workflow["spec"]["templates"].as_array().expect("templates");
+        let template = templates
+            .iter()
+            .find(|it| it["name"] == template)
+            .expect("a template");
+        let text = template["script"]["source"].as_str().expect("a script");
+        assert!(!text.contains("{{"), "{text}");
+        Script {
+            text: text.to_owned(),
+            arguments: Vec::new(),
+            variables: variables(&template["script"]["env"]),
+        }
     }
 }
 
@@ -126,24 +236,11 @@ fn variables(env: &Value) -> Vec<(String, String)> {
 fn gitlab_compares_and_applies() {
     let job = Job::new();
     let one = config_map(&job.namespace, "one", "1");
-    let words = [
-        ("$[[ inputs.set ]]", "web"),
-        ("$[[ inputs.namespace ]]", &job.namespace),
-        ("$[[ inputs.manifests ]]", "manifests"),
-        ("$[[ inputs.timeout ]]", "10m"),
-    ];
-    let jobs = replaced(GITLAB, &words);
-    let run = |name: &str| {
-        let content = &jobs[1][name];
-        let lines = content["script"].as_array().expect("a script");
-        let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
-        job.shell(&lines.join("\n"), &[], &variables(&content["variables"]))
-    };
+    let run = |name: &str| job.run(&job.gitlab(name));
 
     job.write(std::slice::from_ref(&one));
     run("diff web").expect(0);
-    assert!(job.files.path("applyset-plan.json").exists());
-    let report = fs::read_to_string(job.files.path("applyset.md")).expect("a report");
+    let report = read(&job.files.path("applyset.md"));
     assert!(report.contains("one"), "{report}");
     assert_eq!(job.set.members(), Vec::<String>::new());
     run("apply web").expect(0);
@@ -154,6 +251,31 @@ fn gitlab_compares_and_applies() {
     run("apply web").expect(0);
     fs::write(job.files.path("manifests/objects.yaml"), "kind: [").expect("manifests");
     run("diff web").expect(2);
+}
+
+/// A system signals the shell of a script only.
+#[test]
+fn canceled_jobs_end_in_order() {
+    let systems: [fn(&Job, &str, &str) -> Script; 3] = [
+        |job, command, _| job.gitlab(&format!("{command} web")),
+        |job, command, digest| job.tekton(command, digest),
+        |job, command, digest| job.argo(command, digest),
+    ];
+    for script in systems {
+        let mut job = Job::new();
+        let objects = one_after_the_other(&job.namespace);
+        job.write(&objects);
+        let held = Held::new();
+        job.kubeconfig = held.kubeconfig();
+        job.run(&script(&job, "diff", "")).expect(0);
+        let code = job.canceled(&held, &script(&job, "apply", &job.digest()));
+        assert_eq!(code, Some(130));
+        assert_stopped(&job.set, &objects);
+
+        job.run(&script(&job, "diff", "")).expect(0);
+        job.run(&script(&job, "apply", &job.digest())).expect(0);
+        job.set.assert_holds(&objects);
+    }
 }
 
 #[test]
@@ -199,34 +321,33 @@ fn the_gitlab_component_has_the_form_of_components() {
     }
 }
 
+/// The same for the script that the guide has for all other systems.
+#[test]
+fn the_script_of_the_guide_ends_in_order_when_it_is_canceled() {
+    let mut job = Job::new();
+    let objects = one_after_the_other(&job.namespace);
+    job.write(&objects);
+    let held = Held::new();
+    job.kubeconfig = held.kubeconfig();
+    let text = file_of_page("docs/guides/pipelines.md", "deploy.sh");
+    let text = text.replace("kubectl applyset", "kubectl-applyset");
+    let script = Script {
+        // People call it without `-e`.
+        text: "set +e\n".to_owned() + &text.replace("-n checkout", &format!("-n {}", job.namespace)),
+        arguments: vec!["manifests"],
+        variables: Vec::new(),
+    };
+    assert_eq!(job.canceled(&held, &script), Some(130));
+    assert_stopped(&job.set, &objects);
+}
+
 #[test]
 fn tekton_compares_and_applies() {
     let job = Job::new();
     let one = config_map(&job.namespace, "one", "1");
     job.write(std::slice::from_ref(&one));
-    let result = |name: &str| fs::read_to_string(job.files.path(name)).expect("a result");
-    let run = |command: &str, digest: &str| {
-        let [changes, sum] = ["changes", "digest"].map(|name| job.files.path(name).display().to_string());
-        let words = [
-            ("$(params.command)", command),
-            ("$(params.set)", "web"),
-            ("$(params.namespace)", &job.namespace),
-            ("$(params.plan)", "applyset-plan.json"),
-            ("$(params.digest)", digest),
-            ("$(params.timeout)", "10m"),
-            ("$(workspaces.kubeconfig.path)", ""),
-            ("$(results.changes.path)", &changes),
-            ("$(results.digest.path)", &sum),
-        ];
-        let task = replaced(TEKTON, &words).remove(0);
-        let step = &task["spec"]["steps"][0];
-        let script = step["script"].as_str().expect("a script");
-        assert!(
-            !script.contains("$(params") && !step["env"].to_string().contains("$("),
-            "{step}"
-        );
-        job.shell(script, &["manifests"], &variables(&step["env"]))
-    };
+    let result = |name: &str| read(&job.files.path(name));
+    let run = |command: &str, digest: &str| job.run(&job.tekton(command, digest));
 
     run("diff", "").expect(0);
     let digest = result("digest");
@@ -251,29 +372,8 @@ fn argo_compares_and_applies() {
     let job = Job::new();
     let one = config_map(&job.namespace, "one", "1");
     job.write(std::slice::from_ref(&one));
-    let results = Files::new();
-    let directory = format!("{}/", results.directory().display());
-    let result = |name: &str| fs::read_to_string(results.path(name)).expect("a result");
-    let run = |template: &str, digest: &str| {
-        let words = [
-            ("/tmp/", directory.as_str()),
-            ("{{workflow.parameters.set}}", "web"),
-            ("{{workflow.parameters.namespace}}", &job.namespace),
-            ("{{workflow.parameters.path}}", "manifests"),
-            ("{{workflow.parameters.timeout}}", "10m"),
-            ("{{inputs.parameters.digest}}", digest),
-        ];
-        let workflow = replaced(ARGO, &words).remove(0);
-        let templates = workflow["spec"]["templates"].as_array().expect("templates");
-        let template = templates
-            .iter()
-            .find(|it| it["name"] == template)
-            .expect("a template");
-        let script = &template["script"];
-        let source = script["source"].as_str().expect("a script");
-        assert!(!source.contains("{{"), "{source}");
-        job.shell(source, &[], &variables(&script["env"]))
-    };
+    let result = |name: &str| read(&job.private.path(name));
+    let run = |template: &str, digest: &str| job.run(&job.argo(template, digest));
 
     run("diff", "").expect(0);
     assert_eq!(result("changes"), "true");
@@ -284,7 +384,7 @@ fn argo_compares_and_applies() {
     run("diff", "").expect(0);
     assert_eq!(result("changes"), "false");
     // The template hands the plan on in any case.
-    assert!(results.path("plan.json").exists());
+    assert!(job.private.path("plan.json").exists());
     fs::write(job.files.path("manifests/objects.yaml"), "kind: [").expect("manifests");
     run("diff", "").expect(2);
 }

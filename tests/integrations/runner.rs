@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
 use super::expression::{expand, holds};
 use super::rest::{BOT, REPOSITORY, Rest, TOKEN, has_number};
-use super::{checkout, yaml};
+use super::{checkout, read, yaml};
 use crate::packaging::search_path_behind;
 use crate::support::Files;
 
@@ -24,6 +24,24 @@ pub(super) struct Repository {
     pub(super) tools: PathBuf,
     /// `secrets.KUBECONFIG`
     pub(super) kubeconfig: String,
+    /// Called once the script of a step has started.
+    pub(super) on_start: Box<dyn Fn(&Script<'_>)>,
+}
+
+/// The script of a step, while it runs.
+pub(super) struct Script<'a> {
+    /// The name of the step.
+    pub(super) step: &'a str,
+    /// Its shell, which gets a signal when the run is canceled.
+    pub(super) shell: u32,
+    log: &'a Path,
+}
+
+impl Script<'_> {
+    /// What it has printed.
+    pub(super) fn log(&self) -> String {
+        read(self.log)
+    }
 }
 
 /// What starts a run.
@@ -288,13 +306,26 @@ impl Running<'_> {
         for (name, value) in step["env"].as_object().into_iter().flatten() {
             bash.env(name, expand(&scalar(value), context));
         }
-        let ended = bash.output().expect("bash runs");
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.temp.path(&format!("files/{name}")));
+        let create = |file: &Path| fs::File::create(file).expect("a file");
+        let mut shell = bash
+            .stdin(Stdio::null())
+            .stdout(create(&stdout))
+            .stderr(create(&stderr))
+            .spawn()
+            .expect("bash runs");
+        (self.repository.on_start)(&Script {
+            step: text(&step["name"]),
+            shell: shell.id(),
+            log: &stdout,
+        });
+        let status = shell.wait().expect("it ends");
         // The runner reads what is there of standard error first (actions/runner, `ProcessInvoker.cs`).
-        for stream in [&ended.stderr, &ended.stdout] {
-            self.job.log.push_str(&String::from_utf8_lossy(stream));
+        for stream in [&stderr, &stdout] {
+            self.job.log.push_str(&read(stream));
         }
-        if !ended.status.success() {
-            self.job.failure = Some(ended.status.code().unwrap_or(-1));
+        if !status.success() {
+            self.job.failure = Some(status.code().unwrap_or(-1));
         }
         let lines = |file: &Path| fs::read_to_string(file).expect("a file of the step");
         self.job.summary.push_str(&lines(summary));
