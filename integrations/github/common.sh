@@ -117,6 +117,14 @@ find_comment() {
     done
 }
 
+# A secret that does not exist, or that this run may not read, is empty.
+check_kubeconfig() {
+    case $KUBECONFIG_CONTENT in
+        *[![:space:]]*) ;;
+        *) fail 'input kubeconfig: empty: does its secret exist in this environment? Runs by Dependabot get no secrets' ;;
+    esac
+}
+
 # cancel: stops the program. Of a canceled run, only the shell gets a signal.
 program=
 is_canceled=
@@ -148,7 +156,7 @@ run_program() {
         line=${line%$'\r'}
         if [[ -n $line ]]; then set -- "$@" "$line"; fi
     done <<<"$ARGUMENTS"
-    if [[ -n $KUBECONFIG_CONTENT ]]; then
+    if [[ $KUBECONFIG_CONTENT != environment ]]; then
         export KUBECONFIG=$directory/kubeconfig
         printf '%s\n' "$KUBECONFIG_CONTENT" >"$KUBECONFIG"
         trap 'rm -f "$directory/kubeconfig"' EXIT

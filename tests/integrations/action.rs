@@ -294,6 +294,45 @@ fn a_canceled_run_ends_in_order() {
     }
 }
 
+/// The secret of an environment is empty in runs of Dependabot, and if its name is misspelled. A runner
+/// in a Pod has a ServiceAccount of its own, and other runners may have a kubeconfig.
+#[test]
+fn an_empty_secret_is_not_replaced_by_what_the_runner_has() {
+    let mut shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let admin = admin_kubeconfig().display().to_string();
+    let program = program();
+    let start = format!(
+        "#!/bin/sh\nKUBECONFIG=${{KUBECONFIG:-{admin}}} exec '{}' \"$@\"\n",
+        program.path("kubectl-applyset").display()
+    );
+    let stand_in = shop.tools.path("kubectl-applyset");
+    fs::write(&stand_in, start).expect("a program");
+    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut inputs = shop.inputs("diff");
+    inputs["install"] = json!("false");
+    for empty in ["", " \n"] {
+        inputs["kubeconfig"] = json!(empty);
+        let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
+        shop.assert_refused(&job, "input kubeconfig: empty");
+    }
+    // Without the input, the program finds one as usual.
+    inputs.as_object_mut().expect("inputs").remove("kubeconfig");
+    let job = shop.repository.run_action(&Event::pull_request(2), &inputs);
+    assert_eq!(job.failure, None, "{}", job.log);
+
+    shop.repository.kubeconfig = String::new();
+    let [diff, apply] = shop.merge(3, |_| ());
+    shop.assert_refused(&diff, "input kubeconfig: empty");
+    assert!(apply.is_skipped);
+    let of_dependabot = Event {
+        actor: "dependabot[bot]",
+        ..Event::pull_request(4)
+    };
+    let [diff, _] = shop.jobs(&of_dependabot, |_| ());
+    assert!(diff.is_skipped);
+}
+
 #[test]
 fn forks_are_refused() {
     let shop = Shop::new();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::cancel::{Held, assert_stopped, one_after_the_other};
 use super::{checkout, documents, file_of_page, program, read, yaml};
-use crate::packaging::search_path_behind;
+use crate::packaging::{PROGRAM, search_path_behind};
 use crate::support::{
     Files, OwnControlPlane, Program, Run, Set, admin_kubeconfig, cluster, config_map, eventually, fresh,
     go_module, namespace, namespace_object, objects_file, python_tools, succeed,
@@ -53,6 +53,13 @@ struct Script {
     text: String,
     arguments: Vec<&'static str>,
     variables: Vec<(String, String)>,
+}
+
+impl Script {
+    fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
 }
 
 impl Job {
@@ -251,6 +258,35 @@ fn gitlab_compares_and_applies() {
     run("apply web").expect(0);
     fs::write(job.files.path("manifests/objects.yaml"), "kind: [").expect("manifests");
     run("diff web").expect(2);
+}
+
+/// A protected variable is not defined on other branches. The runner may be a Pod with a ServiceAccount.
+#[test]
+fn no_job_takes_other_credentials_than_those_it_was_given() {
+    let mut job = Job::new();
+    job.write(&[config_map(&job.namespace, "one", "1")]);
+    let admin = admin_kubeconfig().display().to_string();
+    let start = format!("test -s \"$KUBECONFIG\" || export KUBECONFIG='{admin}'\nexec '{PROGRAM}' \"$@\"");
+    job.tools = Files::new().with_script("kubectl-applyset", &start);
+    job.run(&job.gitlab("diff web")).expect(0);
+    job.run(&job.tekton("diff", "")).expect(0);
+    let digest = job.digest();
+    let empty = Files::new().with("kubeconfig", "");
+    let missing = Files::new();
+    for given in [&empty, &missing] {
+        let path = given.path("kubeconfig").display().to_string();
+        for name in ["diff web", "apply web"] {
+            let run = job.run(&job.gitlab(name).with("KUBECONFIG", &path)).expect(2);
+            assert!(run.stderr.contains("variable KUBECONFIG"), "{}", run.stderr);
+        }
+        for (command, digest) in [("diff", ""), ("apply", &digest)] {
+            let directory = given.directory().display().to_string();
+            let script = job.tekton(command, digest).with("CREDENTIALS", &directory);
+            let run = job.run(&script).expect(2);
+            assert!(run.stderr.contains("workspace kubeconfig"), "{}", run.stderr);
+        }
+    }
+    assert_eq!(job.set.members(), Vec::<String>::new());
 }
 
 /// A system signals the shell of a script only.

@@ -52,6 +52,7 @@ pub(super) struct Event {
     pub(super) commit: String,
     /// The commit that the run shows: the last one of a pull request.
     pub(super) head: String,
+    pub(super) actor: &'static str,
     pub(super) run: u64,
 }
 
@@ -68,6 +69,7 @@ impl Event {
             payload,
             commit: format!("{run:039x}f"),
             head,
+            actor: "jane",
             run,
         }
     }
@@ -87,6 +89,7 @@ impl Event {
             payload: json!({"ref": "refs/heads/main"}),
             head: commit.clone(),
             commit,
+            actor: "jane",
             run,
         }
     }
@@ -177,6 +180,7 @@ impl Repository {
     fn context(&self, event: &Event, needs: &Value) -> Value {
         json!({
             "github": {
+                "actor": event.actor,
                 "event": event.payload,
                 "event_name": event.name,
                 "repository": REPOSITORY,
