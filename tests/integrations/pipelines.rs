@@ -132,11 +132,22 @@ impl Job {
         let content = replaced(GITLAB, &words).remove(1)[name].take();
         let lines = content["script"].as_array().expect("a script");
         let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
-        Script {
+        let mut variables = variables(&content["variables"]);
+        // A job gets the variables that the job before it has reported.
+        if content["needs"].is_array() {
+            let reported = read(&self.files.path("applyset.env"));
+            let reported = reported.lines().filter_map(|line| line.split_once('='));
+            variables.extend(reported.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        let script = Script {
             text: lines.join("\n"),
             arguments: Vec::new(),
-            variables: variables(&content["variables"]),
-        }
+            variables,
+        };
+        script
+            .with("CI_COMMIT_SHA", &"c".repeat(40))
+            .with("CI_PIPELINE_ID", "7")
+            .with("CI_PIPELINE_URL", "https://gitlab.example/shop/-/pipelines/7")
     }
 
     /// The step of the Task for Tekton. Its workspace is the checkout.
@@ -258,6 +269,38 @@ fn gitlab_compares_and_applies() {
     run("apply web").expect(0);
     fs::write(job.files.path("manifests/objects.yaml"), "kind: [").expect("manifests");
     run("diff web").expect(2);
+    let report = read(&job.files.path("applyset.md"));
+    assert!(!report.contains("Plan `"), "{report}");
+}
+
+#[test]
+fn gitlab_applies_only_the_plan_that_was_shown() {
+    let job = Job::new();
+    let one = config_map(&job.namespace, "one", "1");
+    job.write(std::slice::from_ref(&one));
+    job.run(&job.gitlab("diff web")).expect(0);
+    let report = read(&job.files.path("applyset.md"));
+    let shown = report.lines().last().expect("a line");
+    let (_, rest) = shown.split_once("Plan `").expect("a digest");
+    let (digest, rest) = rest.split_once('`').expect("a digest");
+    assert!(
+        rest.contains(&"c".repeat(40)) && rest.contains("/pipelines/7)"),
+        "{shown}"
+    );
+
+    let apply = || job.gitlab("apply web");
+    let other = format!("sha256:{}", "0".repeat(64));
+    job.run(&apply().with("APPLYSET_APPROVED", &other)).expect(2);
+    job.run(&apply().with("APPLYSET_DIGEST", "")).expect(2);
+    let plan = job.files.path("applyset-plan.json");
+    let saved = fs::read(&plan).expect("a plan");
+    fs::write(&plan, [&saved[..], b"\n"].concat()).expect("a plan");
+    job.run(&apply()).expect(2);
+    fs::write(&plan, saved).expect("a plan");
+    assert_eq!(job.set.members(), Vec::<String>::new());
+
+    job.run(&apply().with("APPLYSET_APPROVED", digest)).expect(0);
+    job.set.assert_holds(std::slice::from_ref(&one));
 }
 
 /// A protected variable is not defined on other branches. The runner may be a Pod with a ServiceAccount.
