@@ -444,6 +444,34 @@ fn tekton_compares_and_applies() {
     run("prune", "").expect(2);
     fs::write(job.files.path("manifests/objects.yaml"), "kind: [").expect("manifests");
     run("diff", "").expect(2);
+    assert!(!job.files.path("applyset-plan.json").exists());
+}
+
+/// Other Pods may write to the workspace at any time.
+#[test]
+fn a_plan_that_is_swapped_in_the_workspace_is_not_applied() {
+    let mut job = Job::new();
+    let [one, two] = ["one", "two"].map(|name| config_map(&job.namespace, name, "1"));
+    job.write(std::slice::from_ref(&two));
+    job.run(&job.tekton("diff", "")).expect(0);
+    let plan = job.files.path("applyset-plan.json");
+    let other = job.private.path("other.json");
+    fs::rename(&plan, &other).expect("a plan");
+
+    // Before the digest is made, and after it is checked.
+    let swap = format!("cp '{}' '{}'", other.display(), plan.display());
+    let lines = [
+        format!("if [ $1 = apply ]; then {swap} && exec '{PROGRAM}' \"$@\"; fi"),
+        format!("'{PROGRAM}' \"$@\" || code=$?"),
+        format!("{swap} && exit ${{code:-0}}"),
+    ];
+    let swapping = Files::new().with_script("kubectl-applyset", &lines.join("\n"));
+    job.tools = swapping;
+    job.write(std::slice::from_ref(&one));
+    job.run(&job.tekton("diff", "")).expect(0);
+    let digest = job.digest();
+    job.run(&job.tekton("apply", &digest)).expect(0);
+    job.set.assert_holds(std::slice::from_ref(&one));
 }
 
 #[test]
