@@ -39,7 +39,7 @@ pub struct Diff {
     /// Save the plan for `apply --plan FILE`
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Exit 1 only for drift,change,prune (default any)
+    /// Exit 1 only for these kinds: drift, change, prune
     #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
     pub exit_code_on: Vec<DifferenceMode>,
     /// Print the full text at a terminal, too
@@ -53,10 +53,10 @@ pub struct Diff {
 /// `--exit-code-on`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DifferenceMode {
-    /// What others have changed since the set was applied.
+    /// Objects that others have changed since the last apply.
     Drift,
-    /// What an apply would create, change or recreate.
+    /// Objects that apply would create, change or recreate.
     Change,
-    /// What an apply would prune.
+    /// Objects that apply would prune.
     Prune,
 }

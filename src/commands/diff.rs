@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
-use crate::compare::drift;
+use crate::compare::drift::{self, TakenField};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, Prediction, WaveEvent};
@@ -298,11 +298,13 @@ fn comparisons(
         }
         if let Some(resource) = resources.get(&key) {
             let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
+            let taken = taken(&outcome, live.as_ref(), predicted.as_ref(), prepared);
             comparisons.push(Comparison {
                 ownership: ownership(&outcome, &difference, live.as_ref(), predicted.as_ref()),
                 cause: match plan {
-                    Some(_) => Cause::SamePlan,
-                    None => cause(&outcome, live.as_ref(), predicted.as_ref(), prepared),
+                    Some(_) => Cause::SamePlan(taken),
+                    None if taken.is_empty() => Cause::Unknown,
+                    None => Cause::Taken(taken),
                 },
                 difference,
                 outcome,
@@ -337,26 +339,22 @@ fn ownership(
         .map(|(live, predicted)| OwnershipChange::new(live, predicted))
 }
 
-/// Returns what the managed fields of an object show about the cause of its difference.
-fn cause(
+/// Returns the fields that others have changed since the last apply, as far as managed fields show it.
+fn taken(
     outcome: &ObjectOutcome,
     live: Option<&Value>,
     predicted: Option<&Value>,
     prepared: &Prepared,
-) -> Cause {
+) -> Vec<TakenField> {
     let (Some(live), Some(predicted)) = (live, predicted) else {
-        return Cause::Unknown;
+        return Vec::new();
     };
     let manager = &prepared.writing.field_manager;
     let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
     let conflicts = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
     let mut taken = drift::taken_fields(live, predicted, manager);
     taken.extend(drift::taken_in_conflict(live, conflicts, manager));
-    if taken.is_empty() {
-        Cause::Unknown
-    } else {
-        Cause::Taken(taken)
-    }
+    taken
 }
 
 /// Returns the live parent, if it has a manifest.

@@ -230,6 +230,7 @@ struct DiffDocument<'a> {
 struct ObjectDocument<'a> {
     #[serde(flatten)]
     outcome: &'a ObjectOutcome,
+    drift: Option<bool>,
     changes: Vec<Change>,
     diff: String,
 }
@@ -322,6 +323,7 @@ impl Reporter {
                 .iter()
                 .map(|object| ObjectDocument {
                     outcome: &object.outcome,
+                    drift: object.is_drift(),
                     changes: object.difference.changes(),
                     diff: object.difference.unified(),
                 })

@@ -27,8 +27,8 @@ pub enum Cause {
     Unknown,
     /// Others have changed these fields since the last apply.
     Taken(Vec<TakenField>),
-    /// The manifests are those that were applied, so others have caused it.
-    SamePlan,
+    /// The manifests are those that were applied, so others have caused it; these fields show by whom.
+    SamePlan(Vec<TakenField>),
 }
 
 impl Comparison {
@@ -48,21 +48,66 @@ impl Comparison {
         (!kinds.is_empty()).then(|| kinds.into_iter().chain(drift).collect())
     }
 
+    /// Returns whether this is drift; `None` if it is unknown, because an apply would fail.
+    pub fn is_drift(&self) -> Option<bool> {
+        Some(self.kinds()?.contains(&DifferenceKind::Drift))
+    }
+
     /// Returns a line about the fields that others have changed.
     pub fn drift_line(&self) -> Option<String> {
-        let Cause::Taken(fields) = &self.cause else {
+        if self.is_drift() != Some(true) {
             return None;
-        };
-        let fields: Vec<String> = fields
-            .iter()
-            .map(|taken| format!("{} by {}", taken.field, taken.manager))
-            .collect();
+        }
         let key = self.outcome.subject.key();
-        Some(format!(
-            "{key} was changed since the last apply: {}",
-            fields.join(", ")
-        ))
+        let by = |taken: &TakenField| format!("{} by {}", taken.field, taken.manager);
+        match &self.cause {
+            Cause::Unknown => None,
+            Cause::Taken(fields) => {
+                let fields: Vec<String> = fields.iter().map(by).collect();
+                Some(format!(
+                    "{key} was changed since the last apply: {}",
+                    fields.join(", ")
+                ))
+            }
+            Cause::SamePlan(taken) => Some(format!("{key} differs from the plan: {}", self.drifted(taken))),
+        }
     }
+
+    /// Returns the fields that differ, each with the manager that has changed it, if that is known.
+    fn drifted(&self, taken: &[TakenField]) -> String {
+        if self.outcome.action == Action::Created {
+            return "it does not exist".to_owned();
+        }
+        let changes = self.difference.changes();
+        let fields = changes.iter().map(|change| {
+            let field = readable(&change.field);
+            match taken.iter().find(|taken| taken.field == field) {
+                Some(taken) => format!("{field} by {}", taken.manager),
+                None => field,
+            }
+        });
+        let fields: Vec<String> = fields.collect();
+        if fields.is_empty() {
+            "other managers own its fields".to_owned()
+        } else {
+            fields.join(", ")
+        }
+    }
+}
+
+/// Writes a JSON pointer as in a manifest: `spec.ports[0].name`.
+fn readable(pointer: &str) -> String {
+    let keys = pointer.split('/').skip(1);
+    let steps = keys.map(|key| {
+        let key = key.replace("~1", "/").replace("~0", "~");
+        if key.parse::<usize>().is_ok() {
+            format!("[{key}]")
+        } else {
+            format!(".{key}")
+        }
+    });
+    let path = steps.collect::<String>();
+    path.strip_prefix('.').unwrap_or(&path).to_owned()
 }
 
 impl Differences {
@@ -115,11 +160,19 @@ mod tests {
         }
     }
 
-    fn taken() -> Cause {
-        Cause::Taken(vec![TakenField {
+    fn fields() -> Vec<TakenField> {
+        vec![TakenField {
             field: "data.color".to_owned(),
             manager: "kubectl-edit".to_owned(),
-        }])
+        }]
+    }
+
+    fn taken() -> Cause {
+        Cause::Taken(fields())
+    }
+
+    fn same_plan() -> Cause {
+        Cause::SamePlan(fields())
     }
 
     #[test]
@@ -139,12 +192,9 @@ mod tests {
                 comparison(Action::Unchanged, Cause::Unknown),
                 [false, false, false],
             ),
-            (
-                comparison(Action::Skipped, Cause::SamePlan),
-                [false, false, false],
-            ),
+            (comparison(Action::Skipped, same_plan()), [false, false, false]),
             (comparison(Action::Created, Cause::Unknown), [false, true, false]),
-            (comparison(Action::Created, Cause::SamePlan), [true, true, false]),
+            (comparison(Action::Created, same_plan()), [true, true, false]),
             (
                 comparison(Action::Configured, Cause::Unknown),
                 [false, true, false],
@@ -154,7 +204,7 @@ mod tests {
                 comparison(Action::Recreated, Cause::Unknown),
                 [false, true, false],
             ),
-            (comparison(Action::Pruned, Cause::SamePlan), [false, false, true]),
+            (comparison(Action::Pruned, same_plan()), [false, false, true]),
             (comparison(Action::Failed, Cause::Unknown), [true, true, true]),
             (conflicting, [true, true, false]),
         ];
@@ -205,5 +255,45 @@ mod tests {
         let expected =
             "configmap/web in namespace shop was changed since the last apply: data.color by kubectl-edit";
         assert_eq!(line.as_deref(), Some(expected));
+        for (action, cause) in [
+            (Action::Created, Cause::Unknown),
+            (Action::Unchanged, same_plan()),
+            (Action::Pruned, same_plan()),
+        ] {
+            assert_eq!(comparison(action, cause).drift_line(), None, "{action:?}");
+        }
+    }
+
+    #[test]
+    fn drift_from_a_plan_is_described_by_what_differs() {
+        let mut changed = comparison(Action::Configured, same_plan());
+        changed.difference.live = Some(json!({"data": {"color": "red", "a/b": "1"}, "list": [1]}));
+        changed.difference.predicted = Some(json!({"data": {"color": "blue"}, "list": [2]}));
+        let table = [
+            (changed, "data.a/b, data.color by kubectl-edit, list[0]"),
+            (comparison(Action::Created, same_plan()), "it does not exist"),
+            (
+                comparison(Action::Configured, same_plan()),
+                "other managers own its fields",
+            ),
+        ];
+        for (object, expected) in table {
+            let expected = format!("configmap/web in namespace shop differs from the plan: {expected}");
+            assert_eq!(object.drift_line(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn drift_is_unknown_if_an_apply_would_fail() {
+        let table = [
+            (Action::Failed, Cause::Unknown, None),
+            (Action::Configured, Cause::Unknown, Some(false)),
+            (Action::Configured, taken(), Some(true)),
+            (Action::Pruned, same_plan(), Some(false)),
+            (Action::Unchanged, same_plan(), Some(false)),
+        ];
+        for (action, cause, expected) in table {
+            assert_eq!(comparison(action, cause).is_drift(), expected, "{action:?}");
+        }
     }
 }

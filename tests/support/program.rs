@@ -366,6 +366,24 @@ impl Run {
         names
     }
 
+    /// `name: drift` of each result, sorted.
+    pub(crate) fn drift(&self) -> Vec<String> {
+        let document = self.document();
+        let results = document["results"].as_array().expect("results");
+        let mut drift: Vec<String> = results
+            .iter()
+            .map(|result| {
+                format!(
+                    "{}: {}",
+                    result["name"].as_str().expect("a name"),
+                    result["drift"]
+                )
+            })
+            .collect();
+        drift.sort();
+        drift
+    }
+
     /// The warnings of the document on standard output.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let document = self.document();

@@ -65,6 +65,9 @@ fn what_changed_since_a_plan_was_applied_is_drift() {
     let plan = Plan::carried_out(&set, &objects);
     let run = plan.assert_codes(0, [0, 0, 0]);
     assert_eq!(run.warnings(), [""; 0]);
+    assert_eq!(run.drift(), ["one: false", "two: false", "web: false"]);
+    let run = plan.compare(&["--exit-code-on=drift"]).expect(0);
+    assert!(!run.stderr.contains("differs from the plan"), "{}", run.stderr);
 
     cluster().scale(&objects[2], 3);
     cluster().delete(&objects[1]);
@@ -81,7 +84,16 @@ fn what_changed_since_a_plan_was_applied_is_drift() {
         let is_dry = sent.path.contains("dryRun=All");
         assert!(!sent.is_write() || is_dry, "{} {}", sent.method, sent.path);
     }
+    assert_eq!(run.drift(), ["one: true", "two: true", "web: true"]);
     plan.assert_codes(1, [1, 1, 0]);
+    let run = plan.compare(&["--exit-code-on=drift"]).expect(1);
+    for drift in [
+        format!("note: configmap/one in namespace {home} differs from the plan: data\n"),
+        format!("note: configmap/two in namespace {home} differs from the plan: it does not exist\n"),
+        format!("note: deployment.apps/web in namespace {home} differs from the plan: spec.replicas by "),
+    ] {
+        assert!(run.stderr.contains(&drift), "{drift}{}", run.stderr);
+    }
     assert_eq!(cluster().state(&[&home]), state);
 }
 
@@ -95,6 +107,7 @@ fn a_member_that_the_plan_does_not_have_would_be_pruned() {
     set.apply(&more);
     let run = plan.assert_codes(1, [0, 0, 1]);
     assert_eq!(run.results("pruned"), identities([&more[1]]));
+    assert_eq!(run.drift(), ["more: false", "one: false"]);
     let warning = "the last run that changed the set used other manifests than this plan";
     assert_eq!(run.warnings(), [warning]);
 }
