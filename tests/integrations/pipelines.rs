@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,7 +14,7 @@ use super::{checkout, documents, file_of_page, program, read, yaml};
 use crate::packaging::{PROGRAM, search_path_behind};
 use crate::support::{
     Files, OwnControlPlane, Program, Run, Set, admin_kubeconfig, cluster, config_map, eventually, fresh,
-    go_module, namespace, namespace_object, objects_file, python_tools, succeed,
+    go_module, jq, namespace, namespace_object, objects_file, python_tools, succeed,
 };
 
 const GITLAB: &str = "integrations/gitlab/applyset.yml";
@@ -400,24 +401,37 @@ fn the_gitlab_component_has_the_form_of_components() {
     }
 }
 
-/// The same for the script that the guide has for all other systems.
+/// The same for the scripts that the guides have for all other systems.
 #[test]
-fn the_script_of_the_guide_ends_in_order_when_it_is_canceled() {
-    let mut job = Job::new();
-    let objects = one_after_the_other(&job.namespace);
-    job.write(&objects);
-    let held = Held::new();
-    job.kubeconfig = held.kubeconfig();
-    let text = file_of_page("docs/guides/pipelines.md", "deploy.sh");
-    let text = text.replace("kubectl applyset", "kubectl-applyset");
-    let script = Script {
-        // People call it without `-e`.
-        text: "set +e\n".to_owned() + &text.replace("-n checkout", &format!("-n {}", job.namespace)),
-        arguments: vec!["manifests"],
-        variables: Vec::new(),
-    };
-    assert_eq!(job.canceled(&held, &script), Some(130));
-    assert_stopped(&job.set, &objects);
+fn the_scripts_of_the_guides_end_in_order_when_they_are_canceled() {
+    let scripts: [(&str, &str, &[&str]); 2] = [
+        ("docs/guides/pipelines.md", "deploy.sh", &["manifests"]),
+        (
+            "docs/guides/several-clusters.md",
+            "each.sh",
+            &["apply", "web", "-f", "manifests"],
+        ),
+    ];
+    for (page, name, arguments) in scripts {
+        let mut job = Job::new();
+        symlink(jq().join("jq"), job.tools.path("jq")).expect("a link");
+        let objects = one_after_the_other(&job.namespace);
+        job.write(&objects);
+        let held = Held::new();
+        job.kubeconfig = held.kubeconfig();
+        let namespace = format!("kubectl-applyset -n {} ", job.namespace);
+        let text = file_of_page(page, name).replace("kubectl applyset ", &namespace);
+        let script = Script {
+            // People call it without `-e`.
+            text: "set +e\n".to_owned() + &text.replace("-n checkout", ""),
+            arguments: arguments.to_vec(),
+            variables: Vec::new(),
+        };
+        let script = script.with("CONTEXTS", "proxy later");
+        assert_eq!(job.canceled(&held, &script), Some(130), "{name}");
+        assert_stopped(&job.set, &objects);
+        assert!(!job.files.path("results/later.json").exists());
+    }
 }
 
 #[test]
