@@ -22,7 +22,7 @@ ci:
 
 # Check the types for each platform of a release; rustup fetches their standard libraries
 platforms:
-    .ci/run platforms
+    .ci/run all_platforms
 
 # Ask whether a dependency has a known vulnerability; fetches the RustSec database
 advisories:
