@@ -125,12 +125,13 @@ check_kubeconfig() {
     esac
 }
 
-# cancel: stops the program. Of a canceled run, only the shell gets a signal.
+# cancel: stops the program. Of a canceled run, only the shell gets a signal. On Windows, the program
+# gets it from their console, and `kill` would end it at once.
 program=
 is_canceled=
 cancel() {
     is_canceled=true
-    if [[ -n $program ]]; then kill -TERM "$program" 2>/dev/null || true; fi
+    if [[ -n $program && $RUNNER_OS != Windows ]]; then kill -TERM "$program" 2>/dev/null || true; fi
 }
 
 # finish PID: waits for the program, also if it is stopped, and returns its exit code.
