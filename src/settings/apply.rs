@@ -98,16 +98,7 @@ impl ApplyOptions {
         Ok(Self {
             confirm: Confirm::new(apply, &options.sources)?,
             take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
-            writing: WriteSettings {
-                dry_run: dry_run(&apply.dry_run),
-                webhook_patience: waiting.webhook_patience(),
-                deletion_patience: waiting.deletion_patience(),
-                ..options.writing
-            },
-            waiting,
-            status_rules: waiting_rules(apply)?,
-            undo_out: UndoOut::new(apply)?,
-            ..options
+            ..options.carried_out(apply, waiting)?
         })
     }
 
@@ -129,16 +120,23 @@ impl ApplyOptions {
         Ok(Self {
             confirm: Confirm::new(apply, &[])?,
             is_interactive: apply.confirm && is_interactive(),
+            ..options.carried_out(apply, waiting)?
+        })
+    }
+
+    /// Reads the flags that say how a plan is carried out, wherever it comes from.
+    fn carried_out(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
+        Ok(Self {
             writing: WriteSettings {
                 dry_run: dry_run(&apply.dry_run),
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
-                ..options.writing
+                ..self.writing
             },
             waiting,
             status_rules: waiting_rules(apply)?,
             undo_out: UndoOut::new(apply)?,
-            ..options
+            ..self
         })
     }
 

@@ -83,25 +83,12 @@ struct World {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unchanged_is_never_false() {
-    let seed = number("CHANGES_SEED").unwrap_or(1);
-    let cases = number("CHANGES_CASES").unwrap_or(200);
-    let world = Arc::new(World::prepare(seed).await);
-    let selected: Vec<u64> = match number("CHANGES_CASE") {
-        Some(case) => vec![case],
-        None => (0..cases).collect(),
-    };
-    let mut tally = Tally::default();
-    let mut results = stream::iter(selected)
-        .map(|case| {
-            let world = Arc::clone(&world);
-            tokio::spawn(async move { Case::new(&world, case).run().await })
-        })
-        .buffer_unordered(AT_ONCE);
-    while let Some(result) = results.next().await {
-        tally.add(result.unwrap());
-    }
-    world.remove().await;
-    tally.print();
+    let seed = seed();
+    let tally = try_cases(
+        seed,
+        |world, case| async move { Case::new(&world, case).run().await },
+    )
+    .await;
     assert!(tally.unchanged_said > 0, "nothing was ever unchanged");
     assert!(
         tally.failures.is_empty(),
@@ -113,34 +100,45 @@ async fn unchanged_is_never_false() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_ignored_field_never_changes() {
+    let seed = seed();
     // The objects of the other test have other names.
-    let seed = number("CHANGES_SEED").unwrap_or(1) + 1_000_000;
-    let cases = number("CHANGES_CASES").unwrap_or(200);
+    let tally = try_cases(seed + 1_000_000, |world, case| async move {
+        Case::new(&world, case).run_ignoring().await
+    })
+    .await;
+    assert!(tally.changed > 0, "nothing was ever sent");
+    assert!(
+        tally.failures.is_empty(),
+        "{} ignored fields changed, the first with CHANGES_SEED={seed}:\n{}",
+        tally.failures.len(),
+        tally.failures.join("\n\n")
+    );
+}
+
+fn seed() -> u64 {
+    number("CHANGES_SEED").unwrap_or(1)
+}
+
+/// Tries the cases that the environment chooses, each with an object of its own.
+async fn try_cases<F>(seed: u64, run: fn(Arc<World>, u64) -> F) -> Tally
+where
+    F: Future<Output = Tally> + Send + 'static,
+{
     let world = Arc::new(World::prepare(seed).await);
     let selected: Vec<u64> = match number("CHANGES_CASE") {
         Some(case) => vec![case],
-        None => (0..cases).collect(),
+        None => (0..number("CHANGES_CASES").unwrap_or(200)).collect(),
     };
     let mut tally = Tally::default();
     let mut results = stream::iter(selected)
-        .map(|case| {
-            let world = Arc::clone(&world);
-            tokio::spawn(async move { Case::new(&world, case).run_ignoring().await })
-        })
+        .map(|case| tokio::spawn(run(Arc::clone(&world), case)))
         .buffer_unordered(AT_ONCE);
     while let Some(result) = results.next().await {
         tally.add(result.unwrap());
     }
     world.remove().await;
     tally.print();
-    assert!(tally.changed > 0, "nothing was ever sent");
-    assert!(
-        tally.failures.is_empty(),
-        "{} ignored fields changed, the first with CHANGES_SEED={}:\n{}",
-        tally.failures.len(),
-        seed - 1_000_000,
-        tally.failures.join("\n\n")
-    );
+    tally
 }
 
 impl World {
