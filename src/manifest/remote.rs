@@ -18,6 +18,7 @@ use ureq::{Agent, Body};
 use super::error::Problem;
 use super::source::stream;
 use super::url::UrlWithCredentials;
+use crate::cluster::apiserver::USER_AGENT;
 use crate::cluster::proxy::Proxy;
 use crate::model::text::os_cause;
 
@@ -140,7 +141,7 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
         .max_redirects(0)
         .proxy(proxy)
         .tls_config(tls)
-        .user_agent(concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION")))
+        .user_agent(USER_AGENT)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_per_read(Some(READ_TIMEOUT))
         .timeout_per_call(Some(ANSWER_TIMEOUT))

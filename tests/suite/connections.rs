@@ -1,10 +1,11 @@
 //! Which kubeconfig is used, and what is reported one that cannot be.
 
+use std::collections::BTreeSet;
 use std::env::join_paths;
 
 use controlplane::ControlPlane;
 
-use crate::support::{Files, Program, namespace};
+use crate::support::{Files, Program, Proxy, Set, config_map, namespace};
 
 #[test]
 fn a_kubeconfig_that_is_missing_does_not_hide_the_next() {
@@ -41,6 +42,18 @@ fn a_token_is_not_shown() {
         "{}",
         run.stderr
     );
+}
+
+#[test]
+fn each_request_names_the_program_and_its_version() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let proxy = Proxy::transparent();
+    set.apply_through(&proxy, &[config_map(&home, "one", "1")], &[])
+        .expect(0);
+    let names: BTreeSet<String> = proxy.sent().into_iter().map(|sent| sent.user_agent).collect();
+    let expected = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
+    assert_eq!(names, BTreeSet::from([expected.to_owned()]));
 }
 
 #[test]

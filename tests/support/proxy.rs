@@ -53,6 +53,7 @@ pub(crate) struct Sent {
     pub(crate) method: Method,
     /// Path and query.
     pub(crate) path: String,
+    pub(crate) user_agent: String,
     pub(crate) body: Bytes,
 }
 
@@ -311,6 +312,11 @@ impl Relay {
                 .path_and_query()
                 .map_or("/", |path| path.as_str())
                 .to_owned(),
+            user_agent: head
+                .headers
+                .get(header::USER_AGENT)
+                .map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned())
+                .unwrap_or_default(),
             body: body.to_bytes(),
         };
         {

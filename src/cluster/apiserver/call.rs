@@ -6,6 +6,9 @@ use kube::client::Body;
 
 use super::failure::Failure;
 
+/// The name and version of this program, as servers log and limit it.
+pub const USER_AGENT: &str = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
+
 /// One HTTP request.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -96,6 +99,7 @@ impl Call {
         let mut request = Request::builder()
             .method(&self.method)
             .uri(&self.path)
+            .header(header::USER_AGENT, USER_AGENT)
             .header(header::ACCEPT, &self.accept);
         if let Some(content_type) = self.content_type {
             request = request.header(header::CONTENT_TYPE, content_type);

@@ -26,7 +26,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
 
-pub use call::{Before, Call, Patch, Reply, query};
+pub use call::{Before, Call, Patch, Reply, USER_AGENT, query};
 use clock::Clock;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
