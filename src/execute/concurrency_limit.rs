@@ -37,9 +37,10 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns the current limit.
-    pub(super) fn limit(&self) -> usize {
-        self.limit
+    /// Returns whether one more write may start beside those that have started and not ended, of which some
+    /// are `postponed`. These keep the server from nothing, and still count for the user's limit.
+    pub(super) fn allows(&self, started: usize, postponed: usize) -> bool {
+        started < self.most && started.saturating_sub(postponed) < self.limit
     }
 
     /// Records an answer and its duration.
@@ -79,9 +80,20 @@ mod tests {
     fn a_server_that_keeps_up_gets_more() {
         let mut pace = ConcurrencyLimit::new(64);
         answer(&mut pace, 16, 10);
-        assert_eq!(pace.limit(), 17);
+        assert_eq!(pace.limit, 17);
         answer(&mut pace, 10_000, 10);
-        assert_eq!(pace.limit(), 64);
+        assert_eq!(pace.limit, 64);
+    }
+
+    #[test]
+    fn writes_that_wait_for_capacity_do_not_keep_others_from_starting() {
+        let mut pace = ConcurrencyLimit::new(64);
+        assert!(pace.allows(15, 0));
+        assert!(!pace.allows(16, 0));
+        pace.pushed_back();
+        assert!(!pace.allows(16, 8));
+        assert!(pace.allows(16, 9));
+        assert!(!pace.allows(64, 64));
     }
 
     #[test]
@@ -89,20 +101,20 @@ mod tests {
         let mut pace = ConcurrencyLimit::new(64);
         answer(&mut pace, 1, 2);
         answer(&mut pace, 1_000, 20);
-        assert_eq!(pace.limit(), 16);
+        assert_eq!(pace.limit, 16);
     }
 
     #[test]
     fn a_server_that_pushes_back_gets_half_but_never_nothing() {
         let mut pace = ConcurrencyLimit::new(64);
         pace.pushed_back();
-        assert_eq!(pace.limit(), 8);
+        assert_eq!(pace.limit, 8);
         for _ in 0..10 {
             pace.pushed_back();
         }
-        assert_eq!(pace.limit(), 1);
+        assert_eq!(pace.limit, 1);
         answer(&mut pace, 1, 10);
-        assert_eq!(pace.limit(), 2);
+        assert_eq!(pace.limit, 2);
     }
 
     #[test]
@@ -111,12 +123,12 @@ mod tests {
         answer(&mut pace, 1, 2);
         pace.pushed_back();
         answer(&mut pace, 1_000, 20);
-        assert_eq!(pace.limit(), START);
+        assert_eq!(pace.limit, START);
     }
 
     #[test]
     fn the_users_limit_holds() {
-        assert_eq!(ConcurrencyLimit::new(4).limit(), 4);
-        assert_eq!(ConcurrencyLimit::new(0).limit(), 1);
+        assert_eq!(ConcurrencyLimit::new(4).limit, 4);
+        assert_eq!(ConcurrencyLimit::new(0).limit, 1);
     }
 }

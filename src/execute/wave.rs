@@ -76,7 +76,7 @@ pub(super) async fn each<'k, T, A>(
     let mut clock = tokio::time::interval(Duration::from_secs(1));
     let mut was_slow = false;
     loop {
-        while under_way.len() < pace.limit() && !interrupt.is_requested() {
+        while pace.allows(under_way.len(), server.postponed()) && !interrupt.is_requested() {
             let Some((number, (key, item))) = items.next() else {
                 break;
             };

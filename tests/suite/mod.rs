@@ -23,6 +23,7 @@ mod dry_run;
 mod exact_text;
 mod failures;
 mod filled_during_run;
+mod flow_control;
 mod former_tools;
 mod handover;
 mod history;

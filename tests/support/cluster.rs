@@ -125,6 +125,13 @@ impl Cluster {
         }
     }
 
+    /// The text at a path.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let request = Request::get(path).body(Vec::new()).expect("a request");
+        let text = runtime().block_on(self.client.request_text(request));
+        text.expect("an answer")
+    }
+
     /// Whether there is anything at this path, be it out of order for a moment.
     pub(crate) fn knows(&self, path: &str) -> bool {
         let (status, _) = runtime().block_on(self.send(Method::GET, path, "application/json", None));

@@ -17,7 +17,7 @@ mod status;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
@@ -46,6 +46,8 @@ pub struct ApiServer {
     requests: Arc<AtomicU64>,
     /// Answers with 429.
     throttled_answers: Arc<AtomicU64>,
+    /// Requests that are sent again later because of such an answer.
+    postponed: Arc<AtomicUsize>,
     reachability: Reachability,
     clock: Clock,
     request_timeout: Duration,
@@ -74,6 +76,7 @@ impl ApiServer {
             }),
             requests: Arc::new(AtomicU64::new(0)),
             throttled_answers: Arc::new(AtomicU64::new(0)),
+            postponed: Arc::new(AtomicUsize::new(0)),
             reachability: Reachability::default(),
             clock: Clock::default(),
             request_timeout,
@@ -108,6 +111,12 @@ impl ApiServer {
     /// The number of answers with 429 (Too Many Requests) so far.
     pub fn throttled_answers(&self) -> u64 {
         self.throttled_answers.load(Ordering::Relaxed)
+    }
+
+    /// The number of requests that are not under way now, and are sent again later because the server had no
+    /// capacity for them.
+    pub fn postponed(&self) -> usize {
+        self.postponed.load(Ordering::Relaxed)
     }
 
     /// Returns the time by the clock of the server, from the header `Date` of its answers.
@@ -157,6 +166,7 @@ impl ApiServer {
             if failure.kind.may_have_succeeded() {
                 before = Before::Unknown;
             }
+            let _postponed = (failure.retry == Retry::AtCapacity).then(|| Postponed::of(&self.postponed));
             tokio::time::sleep(pause).await;
             attempt += 1;
         }
@@ -224,6 +234,22 @@ impl ApiServer {
             request.headers_mut().insert(header::AUTHORIZATION, header);
         }
         Ok(request)
+    }
+}
+
+/// Counts a request as postponed until it is dropped.
+struct Postponed<'a>(&'a AtomicUsize);
+
+impl<'a> Postponed<'a> {
+    fn of(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Postponed<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

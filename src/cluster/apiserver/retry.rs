@@ -13,6 +13,9 @@ use http::{HeaderMap, StatusCode, header};
 /// The most attempts at a request, the first included. With the pauses below they outlast a server
 /// that restarts within three seconds.
 const ATTEMPTS: u32 = 5;
+/// The most attempts at a request that the server has no capacity for (429). With the second that it
+/// asks for, they outlast a queue that other clients fill for half a minute.
+const ATTEMPTS_AT_CAPACITY: u32 = 30;
 /// The first pause before a request is sent again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause that a Retry-After header can ask for.
@@ -31,6 +34,8 @@ pub(super) enum Retry {
     WhileAway,
     /// The server is up, and overloaded.
     WhileBusy,
+    /// The server has no capacity for this user now.
+    AtCapacity,
 }
 
 /// The policy after an answer with this status code.
@@ -39,7 +44,7 @@ pub(super) enum Retry {
 /// does not.
 pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> Retry {
     match code {
-        StatusCode::TOO_MANY_REQUESTS => Retry::WhileBusy,
+        StatusCode::TOO_MANY_REQUESTS => Retry::AtCapacity,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
             Retry::WhileAway
         }
@@ -101,6 +106,7 @@ pub(super) fn pause(
         Retry::Once => 2,
         Retry::WhileAway if reachability.is_lost() => 1,
         Retry::WhileAway | Retry::WhileBusy => ATTEMPTS,
+        Retry::AtCapacity => ATTEMPTS_AT_CAPACITY,
     };
     if attempt >= attempts {
         if retry == Retry::WhileAway {
@@ -108,7 +114,7 @@ pub(super) fn pause(
         }
         return None;
     }
-    let backoff = FIRST_PAUSE * 2_u32.pow(attempt - 1);
+    let backoff = FIRST_PAUSE * 2_u32.pow(attempt.min(ATTEMPTS) - 1);
     let pause = retry_after.unwrap_or(backoff).min(LONGEST_PAUSE);
     Some(pause + pause * chance() / 100)
 }
@@ -142,8 +148,8 @@ mod tests {
             (409, None, Retry::Never),
             (410, None, Retry::Never),
             (422, None, Retry::Never),
-            (429, None, Retry::WhileBusy),
-            (429, SECOND, Retry::WhileBusy),
+            (429, None, Retry::AtCapacity),
+            (429, SECOND, Retry::AtCapacity),
             (500, None, Retry::Once),
             (500, SECOND, Retry::WhileBusy),
             (501, None, Retry::Never),
@@ -192,6 +198,16 @@ mod tests {
             assert!(*pause >= least && *pause <= least * 5 / 4, "{pauses:?}");
         }
         assert!(pauses.iter().sum::<Duration>() < Duration::from_secs(4));
+    }
+
+    #[test]
+    fn a_request_without_capacity_waits_half_a_minute_for_it() {
+        let pauses = pauses(Retry::AtCapacity, SECOND, &Reachability::default());
+        let waited: Duration = pauses.iter().sum();
+        assert!((29..=37).contains(&waited.as_secs()), "{waited:?}");
+        let longest = Duration::from_secs(4);
+        let unasked = super::pause(29, Retry::AtCapacity, None, &Reachability::default());
+        assert!(unasked.is_some_and(|pause| pause <= longest), "{unasked:?}");
     }
 
     #[test]
