@@ -7,22 +7,35 @@ use std::time::Duration;
 
 /// The limit at the start, unless the user allows less.
 const START: usize = 16;
+/// The limit up to which it doubles: each connection has its own handshake.
+const DOUBLED_UP_TO: usize = 2 * START;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
 /// writes would only lengthen the queue.
 const QUEUED: u32 = 3;
 
 /// The current limit, and the observations that raise and lower it.
 ///
-/// Additive increase, multiplicative decrease, as TCP does it: a window of answers without
-/// queueing raises the limit by one, a refusal halves it. Below the start only refusals
-/// count: on a busy machine answers take different times without any queue.
+/// Slow start, then additive increase and multiplicative decrease, as TCP does it: a window of answers
+/// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
+/// Over a slow link, each window is a round trip, and so few of them are needed. Below the start only
+/// refusals count: on a busy machine answers take different times without any queue.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
     most: usize,
+    growth: Growth,
     answers: usize,
     fastest: Duration,
     slowest: Duration,
+}
+
+/// How a window of answers without queueing raises the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Growth {
+    /// In the first window, writes also wait for their connections, so slow ones show no queue.
+    DoublingAtFirst,
+    Doubling,
+    ByOne,
 }
 
 impl ConcurrencyLimit {
@@ -31,6 +44,7 @@ impl ConcurrencyLimit {
         Self {
             limit: START.min(most).max(1),
             most: most.max(1),
+            growth: Growth::DoublingAtFirst,
             answers: 0,
             fastest: Duration::MAX,
             slowest: Duration::ZERO,
@@ -51,8 +65,18 @@ impl ConcurrencyLimit {
         if self.answers >= self.limit {
             let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
             if self.limit < START || !has_queued {
-                self.limit = (self.limit + 1).min(self.most);
+                let more = if self.growth != Growth::ByOne && self.limit < DOUBLED_UP_TO {
+                    self.limit
+                } else {
+                    1
+                };
+                self.limit = (self.limit + more).min(self.most);
             }
+            self.growth = match self.growth {
+                Growth::DoublingAtFirst => Growth::Doubling,
+                Growth::Doubling if !has_queued => Growth::Doubling,
+                Growth::Doubling | Growth::ByOne => Growth::ByOne,
+            };
             self.answers = 0;
             self.slowest = Duration::ZERO;
         }
@@ -61,6 +85,7 @@ impl ConcurrencyLimit {
     /// Records that the server throttled a request.
     pub(super) fn pushed_back(&mut self) {
         self.limit = (self.limit / 2).max(1);
+        self.growth = Growth::ByOne;
         self.answers = 0;
         self.slowest = Duration::ZERO;
     }
@@ -80,7 +105,9 @@ mod tests {
     fn a_server_that_keeps_up_gets_more() {
         let mut pace = ConcurrencyLimit::new(64);
         answer(&mut pace, 16, 10);
-        assert_eq!(pace.limit, 17);
+        assert_eq!(pace.limit, 32);
+        answer(&mut pace, 32, 10);
+        assert_eq!(pace.limit, 33);
         answer(&mut pace, 10_000, 10);
         assert_eq!(pace.limit, 64);
     }
@@ -94,6 +121,30 @@ mod tests {
         assert!(!pace.allows(16, 8));
         assert!(pace.allows(16, 9));
         assert!(!pace.allows(64, 64));
+    }
+
+    #[test]
+    fn after_a_queue_the_limit_grows_slowly() {
+        let mut pace = ConcurrencyLimit::new(64);
+        for window in [1, 2] {
+            answer(&mut pace, 15, 10);
+            answer(&mut pace, 1, 40);
+            assert_eq!(pace.limit, 16, "{window}");
+        }
+        answer(&mut pace, 16, 10);
+        assert_eq!(pace.limit, 17);
+    }
+
+    #[test]
+    fn slow_answers_on_new_connections_are_no_queue() {
+        let mut pace = ConcurrencyLimit::new(64);
+        answer(&mut pace, 4, 10);
+        answer(&mut pace, 12, 35);
+        assert_eq!(pace.limit, 16);
+        answer(&mut pace, 16, 10);
+        assert_eq!(pace.limit, 32);
+        answer(&mut pace, 10_000, 10);
+        assert_eq!(pace.limit, 64);
     }
 
     #[test]
