@@ -3,13 +3,15 @@
 //! It is one write of the parent, after its record. A failure is a warning: the history decides
 //! nothing.
 
+use std::cell::{OnceCell, RefCell};
+
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
 use super::parent_record::requests::Known;
 use super::{Execution, Sink};
-use crate::cluster::apiserver::{ApiError, Call, Patch};
+use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch};
 use crate::event::{Action, Ending, Event, Summary};
 use crate::manifest::desired;
 use crate::model::applyset::parent::Reading;
@@ -20,9 +22,30 @@ use crate::read::{self, METADATA};
 /// Attempts to write the history of a parent that other clients write at the same time.
 const ATTEMPTS: usize = 3;
 
+/// What is known so far for the entry of a run.
+#[derive(Debug, Default)]
+pub(super) struct HistoryEntry {
+    changes: RefCell<Changes>,
+    /// The answer to who the user is, once the server was asked.
+    user: OnceCell<Option<String>>,
+}
+
+impl HistoryEntry {
+    pub(super) fn note(&self, event: &Event) {
+        self.changes.borrow_mut().note(event);
+    }
+
+    /// Asks the server who the user is, if the run has changed something: an entry will be written then.
+    pub(super) async fn ask_for_user(&self, server: &ApiServer) {
+        if !self.changes.borrow().is_empty() {
+            let _ = self.user.set(read::user_name(server).await);
+        }
+    }
+}
+
 /// The changes of a run so far.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+struct Changes {
     objects: Summary,
     parent: bool,
     /// An object was deleted to be created again, and then failed.
@@ -30,7 +53,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn note(&mut self, event: &Event) {
+    fn note(&mut self, event: &Event) {
         match event {
             Event::Object(outcome) => {
                 self.objects.add(outcome.action);
@@ -66,13 +89,17 @@ impl Execution<'_> {
     pub(super) async fn write_history(
         &self,
         mut known: Known,
-        changes: &Changes,
+        entry: &HistoryEntry,
         ending: Ending,
         sink: &mut Sink<'_>,
     ) {
-        if changes.is_empty() {
+        if entry.changes.borrow().is_empty() {
             return;
         }
+        let user = match entry.user.get() {
+            Some(user) => user.clone(),
+            None => read::user_name(self.server).await,
+        };
         let run = PastRun {
             time: self.server.now().strftime("%FT%TZ").to_string(),
             result: match ending {
@@ -81,10 +108,10 @@ impl Execution<'_> {
                 Ending::Incomplete => PastResult::Failed,
                 Ending::Interrupted => PastResult::Interrupted,
             },
-            counts: changes.counts(),
+            counts: entry.changes.borrow().counts(),
             undo: self.undoes.is_some(),
             manifests: desired::digest(self.desired),
-            user: read::user_name(self.server).await,
+            user,
             version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
         };
         if let Err(error) = self.write_run(&run, &mut known).await {

@@ -33,7 +33,8 @@ pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 use dependency_order::DependencyStates;
 pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
-use history::Changes;
+use futures_util::future::join;
+use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 use members::webhooks::Webhooks;
@@ -189,21 +190,25 @@ impl Execution<'_> {
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        let mut changes = Changes::default();
+        let entry = HistoryEntry::default();
         let mut counting = |event: Event| {
-            changes.note(&event);
+            entry.note(&event);
             sink(event);
         };
-        let (ending, known) = self.write_objects(&mut counting).await?;
+        let (ending, known) = self.write_objects(&entry, &mut counting).await?;
         if let Some(known) = known {
-            Box::pin(self.write_history(known, &changes, ending, sink)).await;
+            Box::pin(self.write_history(known, &entry, ending, sink)).await;
         }
         Ok(ending)
     }
 
     /// Returns the ending, and the parent as it is then; `None` if there is none, or it cannot be read or
     /// written.
-    async fn write_objects(&self, sink: &mut Sink<'_>) -> Result<(Ending, Option<Known>), ParentWriteError> {
+    async fn write_objects(
+        &self,
+        entry: &HistoryEntry,
+        sink: &mut Sink<'_>,
+    ) -> Result<(Ending, Option<Known>), ParentWriteError> {
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
@@ -241,15 +246,18 @@ impl Execution<'_> {
             }
             Ok(ending) => ending,
         };
-        let kept = if ending == Ending::Done && progress.kept == 0 {
-            self.narrow(&mut known, &progress.applied.uids, sink).await
-        } else {
-            // However a run ends, its members must be recorded.
-            self.parent_writing()
-                .ensure_covers(&mut known, &self.plan.record_during, sink)
-                .await
-                .map(|()| ending)
+        let recording = async {
+            if ending == Ending::Done && progress.kept == 0 {
+                self.narrow(&mut known, &progress.applied.uids, sink).await
+            } else {
+                // However a run ends, its members must be recorded.
+                self.parent_writing()
+                    .ensure_covers(&mut known, &self.plan.record_during, sink)
+                    .await
+                    .map(|()| ending)
+            }
         };
+        let (kept, ()) = Box::pin(join(recording, entry.ask_for_user(self.server))).await;
         match kept {
             // What was judged again, and is kept, is not undone.
             Ok(Ending::Done) if self.undoes.is_some() && progress.kept > 0 => {
