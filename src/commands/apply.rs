@@ -84,7 +84,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     );
     run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
-    let outcome = apply_plan(&mut run, shared, &options, &plan).await;
+    let outcome = Box::pin(apply_plan(&mut run, shared, &options, &plan)).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 

@@ -14,7 +14,7 @@ use crate::model::text::counted;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Plan, Policy, Refusal};
 use crate::read::{
-    Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, TakingOver, cluster_state,
+    Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, TakingOver, Wanted, cluster_state,
     named_set,
 };
 use crate::report::SetDocument;
@@ -180,7 +180,7 @@ async fn prepare(
     shared: &GlobalFlags,
     options: &DeleteOptions,
 ) -> Result<Option<Prepared>, Error> {
-    let mut cluster = run.discover(shared).await?;
+    let mut cluster = run.discover(shared, Wanted::Parent(&options.set)).await?;
     let mut named = named_set(&mut cluster, &options.set, Tooling::ours(), &[]).await?;
     run.set = SetDocument::from(&named.set);
     let mut take_over = options.take_over.confirmation();

@@ -11,7 +11,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
-use crate::read::{Cluster, ParentError, TakingOver, named_set};
+use crate::read::{Cluster, ParentError, TakingOver, Wanted, named_set};
 use crate::report::SetDocument;
 use crate::session::command_run::CommandRun;
 use crate::session::membership::{self, SetRead};
@@ -27,7 +27,7 @@ pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exi
         options.membership.writing.dry_run,
         membership::questions(&options.membership, &[]),
     );
-    let outcome = disband(&mut run, shared, &options).await;
+    let outcome = Box::pin(disband(&mut run, shared, &options)).await;
     run.finish(outcome)
 }
 
@@ -76,7 +76,7 @@ async fn prepare(
     options: &DisbandOptions,
 ) -> Result<Prepared, Error> {
     let membership = &options.membership;
-    let mut cluster = run.discover(shared).await?;
+    let mut cluster = run.discover(shared, Wanted::Parent(&membership.set)).await?;
     let taking_over = TakingOver::ForeignSet(match membership.take_over {
         TakeOver::No => Confirmation::Missing,
         TakeOver::Asked | TakeOver::Confirmed => Confirmation::Given,

@@ -2,10 +2,12 @@
 
 use std::slice;
 
+use futures_util::future::{join_all, try_join};
+
 use crate::cli::{GlobalFlags, List};
 use crate::error::{Error, Exit};
-use crate::read;
 use crate::read::inspect::FoundSet;
+use crate::read::{self, Wanted};
 use crate::report::{self, ContextAndServer, ListDocument, SetListing, Style};
 use crate::session::connect;
 use crate::session::signals::{listen, unless_stopped};
@@ -34,16 +36,22 @@ async fn list(
 ) -> Result<(), Error> {
     let connection = connect::connect(shared).await?;
     *place = connect::place(&connection);
-    let mut cluster = connect::discover(connection, connect::unlimited_waits(style)).await?;
+    let server = connection.server.clone();
+    let discovering = connect::discover(connection, connect::unlimited_waits(style), Wanted::Nothing);
+    let custom = Box::pin(async { Ok(read::custom_parent_kinds(&server).await) });
+    let (mut cluster, custom) = try_join(discovering, custom).await?;
     let mut warnings = Vec::new();
-    let kinds = read::parent_kinds(&cluster, &mut warnings).await;
+    let kinds = read::parent_kinds(&cluster, custom, &mut warnings).await;
     let namespace = (!arguments.all_namespaces).then(|| cluster.namespace.clone());
     let namespace = namespace.as_deref();
     let mut parents = Vec::new();
     let mut unread = Vec::new();
-    for kind in &kinds {
+    let lists = kinds
+        .iter()
+        .map(|kind| read::parents(&server, slice::from_ref(kind), namespace));
+    for listed in join_all(lists).await {
         // A kind that cannot be listed does not hide the others.
-        match read::parents(&cluster.server, slice::from_ref(kind), namespace).await {
+        match listed {
             Ok(found) => parents.extend(found),
             Err(failure) => unread.push(failure),
         }

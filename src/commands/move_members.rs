@@ -20,7 +20,7 @@ use crate::model::set::Set;
 use crate::model::settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
-use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, named_set};
+use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, Wanted, named_set};
 use crate::report::SetDocument;
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
@@ -285,12 +285,14 @@ async fn discover_for(
                 *recursion,
                 waits,
                 Manifests::undivided,
+                None,
             )
             .await
         }
-        Selection::All | Selection::Labels(_) => {
-            Ok((discover(connection, waits).await?, Manifests::default()))
-        }
+        Selection::All | Selection::Labels(_) => Ok((
+            discover(connection, waits, Wanted::Nothing).await?,
+            Manifests::default(),
+        )),
     }
 }
 

@@ -37,6 +37,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         options.recursion,
         unlimited_waits(style),
         |manifests| Manifests::divided(manifests, options.hooks),
+        None,
     )
     .await?;
     let named = named_set(&mut cluster, &options.set, Tooling::ours(), &manifests.applied).await?;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::ahead::Ahead;
 use super::inspect::FoundSet;
 use super::unserved::{self, KindWait};
 use super::{ReadError, UnsettledError, unseen_kinds};
@@ -33,6 +34,8 @@ pub struct Cluster {
     pub endpoint: Endpoint,
     /// The waits for kinds that it does not serve yet.
     pub kind_waits: KindWaits,
+    /// What was read beside discovery.
+    pub ahead: Ahead,
 }
 
 /// The waits of a run for kinds that are not served yet.

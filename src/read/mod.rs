@@ -4,6 +4,7 @@
 //! Its rules, such as those about the parent and the scope, are pure and in `plan`, which does not
 //! depend on this stage. A list that could not be read to its end is an error, never a shorter list.
 
+mod ahead;
 mod cluster;
 mod cluster_state;
 mod contents;
@@ -31,6 +32,7 @@ mod unserved;
 mod user;
 mod watch;
 
+pub use ahead::{Ahead, Wanted};
 pub use cluster::{Cluster, KindWaits, Unlisted};
 pub use cluster_state::{ClusterState, Goal, OverLive, Rules, TakingOver, cluster_state};
 pub use contents::{ContentsError, contents};

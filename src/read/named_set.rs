@@ -1,12 +1,17 @@
 //! Resolves the set that the command line names: its parent, and whether the object may be one.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::mem;
 use std::sync::Arc;
 
 use http::StatusCode;
 use serde_json::Value;
 
+use super::ahead::{Ahead, NamespaceStates, NamespacesAhead, ParentAnswer};
 use super::cluster::Cluster;
 use super::error::{ParentError, ReadError};
+use super::namespaces::namespaces;
 use super::parent::{DefinitionLabels, WholeParent, definition_labels, whole_parent};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
@@ -28,6 +33,10 @@ pub struct NamedSet {
     pub resource: Arc<Resource>,
     /// The set that the definition of a custom parent's kind is a member of.
     pub(super) definition_part_of: Option<String>,
+    /// The parent, if it was read beside discovery and is not used yet.
+    parent_ahead: Cell<Option<Box<ParentAnswer>>>,
+    /// The same of namespaces.
+    namespaces_ahead: Cell<Option<Box<NamespacesAhead>>>,
 }
 
 impl NamedSet {
@@ -46,8 +55,25 @@ impl NamedSet {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
-        let read = whole_parent(server, &self.resource, &self.set.parent).await;
+        let read = match self.parent_ahead.take() {
+            Some(read) => *read,
+            None => whole_parent(server, &self.resource, &self.set.parent).await,
+        };
         read.map_err(|error| ReadError::parent(&self.set.parent, error))
+    }
+
+    /// Reads the state of each of these namespaces that exists.
+    pub(super) async fn read_namespaces(
+        &self,
+        server: &ApiServer,
+        names: &BTreeSet<&str>,
+    ) -> Result<NamespaceStates, ReadError> {
+        let ahead = self.namespaces_ahead.take();
+        let read = match ahead.and_then(|ahead| ahead.about(names)) {
+            Some(read) => read,
+            None => namespaces(server, names).await,
+        };
+        Ok(read?)
     }
 
     /// The parent as an object that others own; `None` if it has no owners.
@@ -76,7 +102,13 @@ pub async fn named_set(
     {
         identity.namespace = Some(namespace.clone());
     }
+    let Ahead {
+        parent, namespaces, ..
+    } = mem::take(&mut cluster.ahead).unless_older(&cluster.server);
+    let parent = parent.map(|parent| *parent).filter(|(read, _)| *read == identity);
     Ok(NamedSet {
+        parent_ahead: Cell::new(parent.map(|(_, answer)| Box::new(as_listed(answer, &resource)))),
+        namespaces_ahead: Cell::new(namespaces),
         set: Set {
             id: ApplySetId::of(&identity),
             parent: identity,
@@ -86,6 +118,15 @@ pub async fn named_set(
         resource,
         definition_part_of,
     })
+}
+
+/// Returns the answer about a parent with its resource as discovery lists it.
+fn as_listed(answer: ParentAnswer, resource: &Arc<Resource>) -> ParentAnswer {
+    let mut parent = answer?;
+    if let Some(parent) = &mut parent {
+        parent.live.resource = Arc::clone(resource);
+    }
+    Ok(parent)
 }
 
 /// Finds the resource of a parent. Waits for a kind that is defined but not listed by discovery.

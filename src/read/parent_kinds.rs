@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cluster::Cluster;
-use super::list::{METADATA_LIST, Selector};
+use super::list::{ListError, METADATA_LIST, Selector};
 use super::list_all::{Looking, list_all};
 use super::parent::custom_parent_kinds;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -16,10 +16,15 @@ use crate::model::resource::{Origin, Resource};
 use crate::plan::OtherParents;
 
 /// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD is
-/// labelled for it. Warns of those that may have objects and cannot be listed: their sets are not gone.
-pub async fn parent_kinds(cluster: &Cluster, warnings: &mut Vec<String>) -> Vec<Arc<Resource>> {
+/// labelled for it, which are `custom`. Warns of those that may have objects and cannot be listed: their
+/// sets are not gone.
+pub async fn parent_kinds(
+    cluster: &Cluster,
+    custom: Result<Vec<GroupKind>, ListError>,
+    warnings: &mut Vec<String>,
+) -> Vec<Arc<Resource>> {
     let mut kinds = vec![GroupKind::new("", "Secret"), GroupKind::new("", "ConfigMap")];
-    match custom_parent_kinds(&cluster.server).await {
+    match custom {
         Ok(custom) => kinds.extend(custom),
         Err(error) => warnings.push(format!(
             "sets with custom resources as parents are not shown: cannot list CustomResourceDefinitions: {error}"
@@ -78,7 +83,8 @@ pub async fn parents_of_sets(
     }
     namespaces.insert(cluster.namespace.clone());
     let mut doubts = Vec::new();
-    let kinds = parent_kinds(cluster, &mut doubts).await;
+    let custom = custom_parent_kinds(&cluster.server).await;
+    let kinds = parent_kinds(cluster, custom, &mut doubts).await;
     let selector = Selector {
         labels: ID_LABEL.to_owned(),
         accept: METADATA_LIST,

@@ -13,7 +13,7 @@ use crate::event::{Ending, Event, NotDone, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
 use crate::model::settings::DryRun;
 use crate::plan::Refusal;
-use crate::read::{Cluster, KindWaits};
+use crate::read::{Cluster, KindWaits, Wanted};
 use crate::report::{
     self, ContextAndServer, Cost, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
 };
@@ -79,9 +79,9 @@ impl CommandRun {
     }
 
     /// Connects, and asks the server what it serves.
-    pub async fn discover(&mut self, shared: &GlobalFlags) -> Result<Cluster, Error> {
+    pub async fn discover(&mut self, shared: &GlobalFlags, wanted: Wanted<'_>) -> Result<Cluster, Error> {
         let connection = self.connect(shared).await?;
-        discover(connection, self.kind_waits()).await
+        discover(connection, self.kind_waits(), wanted).await
     }
 
     /// Stops the run when this time is over, as if the user had interrupted it; a moment later without

@@ -1,6 +1,7 @@
 //! Connects to the cluster and discovers what it serves.
 
-use futures_util::future::{join, try_join};
+use futures_util::future::try_join3;
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::{Connection, ConnectionOptions, Login};
@@ -9,9 +10,9 @@ use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
-use crate::read::{Cluster, KindWaits};
+use crate::read::{Ahead, Cluster, KindWaits, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
-use crate::settings;
+use crate::settings::{self, SetReference};
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
 /// `-o yaml` name the cluster by its UID, so no other format asks for it.
@@ -73,8 +74,23 @@ pub fn unlimited_waits(style: Style) -> KindWaits {
     KindWaits::new(None, move |text| report::note(text, style))
 }
 
-/// Asks the server what it serves, and at the same time for the cluster's UID if the connection needs it.
-pub async fn discover(connection: Connection, kind_waits: KindWaits) -> Result<Cluster, Error> {
+/// Asks the server what it serves, and at the same time for the cluster's UID if the connection needs it,
+/// and for what is wanted and known without discovery.
+pub async fn discover(
+    connection: Connection,
+    kind_waits: KindWaits,
+    wanted: Wanted<'_>,
+) -> Result<Cluster, Error> {
+    let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
+    let reads = Box::pin(Ahead::read(&server, wanted, &namespace));
+    Box::pin(discover_beside(connection, kind_waits, reads)).await
+}
+
+async fn discover_beside(
+    connection: Connection,
+    kind_waits: KindWaits,
+    reads: impl Future<Output = Ahead>,
+) -> Result<Cluster, Error> {
     let server = &connection.server;
     let identify = async {
         if let Some(uid) = &connection.uid {
@@ -83,9 +99,11 @@ pub async fn discover(connection: Connection, kind_waits: KindWaits) -> Result<C
         Ok(())
     };
     // A server without discovery is not waited for.
-    let (discovery, ()) = try_join(discovery::fetch(server), identify).await?;
+    let reads = async { Ok(reads.await) };
+    let (discovery, (), ahead) = try_join3(discovery::fetch(server), identify, reads).await?;
     Ok(Cluster {
         discovery,
+        ahead: ahead.beside_discovery(server),
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
@@ -95,23 +113,45 @@ pub async fn discover(connection: Connection, kind_waits: KindWaits) -> Result<C
 
 /// Reads the manifests and discovery concurrently, and adds the kinds that the manifests define. Errors
 /// of the manifests come first, even if the server fails. `divide` selects the manifests that count.
+/// The parent of `set`, if there is one, and the namespaces are read as soon as the manifests are known.
 pub async fn discover_with(
     connection: Connection,
     sources: Vec<Source>,
     recursion: Recursion,
     kind_waits: KindWaits,
     divide: impl FnOnce(Vec<Manifest>) -> Manifests,
+    set: Option<&SetReference>,
 ) -> Result<(Cluster, Manifests), Error> {
-    let reading = tokio::task::spawn_blocking(move || manifest::read(&sources, recursion));
-    let (manifests, cluster) = join(reading, discover(connection, kind_waits)).await;
-    let manifests = match manifests {
-        Ok(manifests) => manifests?,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    let mut reading = spawn_blocking(move || manifest::read(&sources, recursion));
+    let mut read = None;
+    let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
+    let ahead = async {
+        let manifests = read.insert(finished((&mut reading).await).map(divide));
+        match (set, manifests) {
+            (Some(set), Ok(manifests)) => {
+                let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
+                Box::pin(Ahead::read(&server, wanted, &namespace)).await
+            }
+            _ => Ahead::default(),
+        }
+    };
+    let cluster = Box::pin(discover_beside(connection, kind_waits, ahead)).await;
+    let manifests = match read {
+        Some(manifests) => manifests?,
+        // Discovery has failed before.
+        None => Manifests::undivided(finished(reading.await)?),
     };
     let mut cluster = cluster?;
-    let manifests = divide(manifests);
     cluster.add_definitions(&manifests.applied).await?;
     Ok((cluster, manifests))
+}
+
+/// Returns what a thread has returned.
+fn finished<T>(joined: Result<T, JoinError>) -> T {
+    match joined {
+        Ok(returned) => returned,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
 }
 
 #[cfg(test)]
@@ -167,7 +207,11 @@ mod tests {
             context: None,
             uid,
         };
-        assert!(discover(connection, KindWaits::none()).await.is_ok());
+        assert!(
+            discover(connection, KindWaits::none(), Wanted::Nothing)
+                .await
+                .is_ok()
+        );
         paths.lock().expect("no panic").clone()
     }
 

@@ -6,7 +6,7 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
-use crate::read::{Cluster, ParentError, named_set};
+use crate::read::{Cluster, ParentError, Wanted, named_set};
 use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
@@ -52,7 +52,7 @@ pub async fn existing_set(
     let kind_waits = connect::unlimited_waits(settings::style(shared));
     let connection = connect::connect(shared).await?;
     known.place = connect::place(&connection);
-    let mut cluster = connect::discover(connection, kind_waits).await?;
+    let mut cluster = connect::discover(connection, kind_waits, Wanted::Parent(reference)).await?;
     let named = named_set(&mut cluster, reference, Tooling::ours(), &[]).await?;
     // Only the parent shows which tool manages the set.
     known.set = SetDocument {

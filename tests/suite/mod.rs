@@ -67,6 +67,7 @@ mod redefinition;
 mod refusals;
 mod requests;
 mod rights;
+mod round_trips;
 mod saved_plan;
 mod secrets;
 mod set_deletion;

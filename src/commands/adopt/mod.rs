@@ -21,7 +21,7 @@ use crate::model::set::Set;
 use crate::model::settings::Hooks;
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
-use crate::read::{Cluster, KindWaits, named_set, parents_of_sets};
+use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_sets};
 use crate::report::SetDocument;
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
@@ -45,7 +45,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
         options.membership.writing.dry_run,
         membership::questions(&options.membership, sources),
     );
-    let outcome = adopt(&mut run, shared, &options).await;
+    let outcome = Box::pin(adopt(&mut run, shared, &options)).await;
     run.finish(outcome)
 }
 
@@ -211,11 +211,12 @@ async fn discover_for(
         Choice::Manifests(sources, recursion) => {
             // As in the inventories of Helm and Argo CD, hooks are left out.
             let divide = |manifests| Manifests::divided(manifests, Hooks::Skipped);
-            discover_with(connection, sources.clone(), *recursion, waits, divide).await
+            discover_with(connection, sources.clone(), *recursion, waits, divide, None).await
         }
-        Choice::Labels { .. } | Choice::Inventory(..) => {
-            Ok((discover(connection, waits).await?, Manifests::default()))
-        }
+        Choice::Labels { .. } | Choice::Inventory(..) => Ok((
+            discover(connection, waits, Wanted::Nothing).await?,
+            Manifests::default(),
+        )),
     }
 }
 

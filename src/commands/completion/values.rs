@@ -19,7 +19,7 @@ use crate::cluster::connection::{ConnectionOptions, KubeconfigNames, Login};
 use crate::cluster::discovery::KindLookup;
 use crate::model::applyset::parent::Reading;
 use crate::model::resource::Resource;
-use crate::read::{self, Cluster, KindWaits};
+use crate::read::{self, Cluster, KindWaits, Wanted};
 use crate::session::connect;
 use crate::settings;
 
@@ -135,7 +135,9 @@ async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
 /// A resource that is typed already (`cm/`) is the only one that is listed, and stays as typed.
 async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
     let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
-    let cluster = connect::discover(connection, KindWaits::none()).await.ok()?;
+    let cluster = connect::discover(connection, KindWaits::none(), Wanted::Nothing)
+        .await
+        .ok()?;
     if let Some((written, _)) = typed.split_once('/') {
         let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
             return None;
@@ -143,7 +145,8 @@ async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
         let kind = Arc::new(resource.clone());
         return Some(sets_of_kind(&cluster, &kind, |name| format!("{written}/{name}")).await);
     }
-    let kinds = read::parent_kinds(&cluster, &mut Vec::new()).await;
+    let custom = read::custom_parent_kinds(&cluster.server).await;
+    let kinds = read::parent_kinds(&cluster, custom, &mut Vec::new()).await;
     let found = kinds
         .iter()
         .map(|kind| sets_of_kind(&cluster, kind, move |name| reference(kind, name, typed)));

@@ -212,7 +212,8 @@ impl Inspection<'_> {
     /// Finds the parents of a namespace or of the cluster: those of the permitted kinds, and in the
     /// cluster all other objects with the id of a set.
     async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
-        let kinds = read::parent_kinds(self.cluster, &mut self.warnings).await;
+        let custom = read::custom_parent_kinds(&self.cluster.server).await;
+        let kinds = read::parent_kinds(self.cluster, custom, &mut self.warnings).await;
         let has_record = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::of(item, resource).filter(ParentCandidate::has_record)
         };

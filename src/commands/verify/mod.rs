@@ -16,7 +16,7 @@ use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
 use crate::model::settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
-use crate::read::Cluster;
+use crate::read::{Cluster, Wanted};
 use crate::report::{self, ContextAndServer, Cost, Question, Style, VerifyDocument, WrittenBefore};
 use crate::session::connect;
 use crate::session::prompt::answer;
@@ -101,7 +101,7 @@ impl Verifying<'_> {
         self.asking.place = connect::place(&connection);
         let mut cluster = unless_stopped(
             &interrupt,
-            connect::discover(connection, connect::unlimited_waits(self.style)),
+            connect::discover(connection, connect::unlimited_waits(self.style), Wanted::Nothing),
         )
         .await?;
         let look = examine::look(&mut cluster, self.options, self.shared, self.style);

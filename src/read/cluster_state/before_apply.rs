@@ -1,11 +1,13 @@
 //! The state before objects are applied.
 
+use futures_util::future::join;
+
 use super::comparison::Compared;
 use super::scope::Scoped;
 use super::{ClusterState, Rules, autoscalers, comparison, dependencies, holders, other_sets, scope};
 use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
-use crate::model::live::Presence;
+use crate::model::live::{Live, Presence};
 use crate::plan::{self, Policy, TakeOwnership, Unowned};
 use crate::read::orphans;
 use crate::read::{Cluster, NamedSet, ReadError, existing};
@@ -21,7 +23,18 @@ pub(super) async fn read(
     let server = &cluster.server.clone();
     let former = scope::former_tooling(named, &scoped.judged.member_status);
     let former = former.as_ref().map(member_field_manager);
-    let (compared, mut warnings) = read_members(cluster, named, &mut scoped, desired, rules, former).await?;
+    let others_of =
+        async |members: &[Live]| other_sets::others(server, named, desired, members, rules.concurrency).await;
+    let ((compared, mut warnings), others) = if scoped.judged.parent.is_none() {
+        // Almost every set without a parent has no members, and then all objects may be in other sets.
+        let members = read_members(cluster, named, &mut scoped, desired, rules, former);
+        let (members, others) = join(members, others_of(&[])).await;
+        (members?, others?)
+    } else {
+        let (compared, warnings) = read_members(cluster, named, &mut scoped, desired, rules, former).await?;
+        let others = others_of(&compared.members).await?;
+        ((compared, warnings), others)
+    };
     let Compared {
         members,
         comparisons,
@@ -33,7 +46,7 @@ pub(super) async fn read(
     state.over_live = over_live;
     let namespaces = &state.namespaces;
     let observed = &mut state.observed;
-    observed.others = other_sets::others(server, named, desired, &members, rules.concurrency).await?;
+    observed.others = others;
     if policy.take_ownership == TakeOwnership::Allowed {
         let former = comparison::former(named, rules, former);
         autoscalers::add_taken(server, desired, &observed.others, &former, &mut scaled).await?;

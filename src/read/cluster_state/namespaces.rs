@@ -9,7 +9,7 @@ use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
 use crate::plan::Refusal;
 use crate::read::error::{MissingNamespace, ParentError};
-use crate::read::{NamedSet, ReadError, namespaces};
+use crate::read::{NamedSet, ReadError};
 
 /// Reads the namespaces of the manifests and of the parent.
 pub(super) async fn read(
@@ -22,7 +22,7 @@ pub(super) async fn read(
         .iter()
         .filter_map(|member| member.key.namespace.as_deref());
     let names = wanted.chain(named.set.parent.namespace.as_deref()).collect();
-    Ok(namespaces(server, &names).await?)
+    named.read_namespaces(server, &names).await
 }
 
 /// Refuses a missing namespace of a parent that does not exist.

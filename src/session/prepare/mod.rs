@@ -23,7 +23,9 @@ use crate::model::settings::WriteSettings;
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};
-use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
+use crate::read::{
+    Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, Wanted, cluster_state, named_set,
+};
 use crate::report::SetDocument;
 use crate::settings::{ApplyOptions, Confirm, TakeOver};
 
@@ -188,6 +190,7 @@ async fn resolve(
                 options.recursion,
                 run.kind_waits(),
                 divide,
+                Some(&options.set),
             )
             .await?
         }
@@ -198,6 +201,7 @@ async fn resolve(
                 options.recursion,
                 run.kind_waits(),
                 divide,
+                Some(&options.set),
             )
             .await?;
             refuse_to_keep(&manifests)?;
@@ -209,14 +213,15 @@ async fn resolve(
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
-            let mut cluster = discover(connection, run.kind_waits()).await?;
             let manifests = divide(manifests);
+            let wanted = Wanted::ParentAndNamespaces(&options.set, &manifests.applied);
+            let mut cluster = discover(connection, run.kind_waits(), wanted).await?;
             cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)
         }
         Input::Compared(plan) => {
             connection.namespace.clone_from(&plan.set.namespace);
-            let mut cluster = discover(connection, run.kind_waits()).await?;
+            let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
             let manifests = compared_plan::manifests(&cluster, &plan, options.writing.concurrency).await?;
             let manifests = divide(manifests);
             cluster.add_definitions(&manifests.applied).await?;
