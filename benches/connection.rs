@@ -1,7 +1,9 @@
 //! One kept HTTP/1.1 connection over TLS, with as little as possible around it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use http::response::Parts;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -22,6 +24,8 @@ pub(crate) struct Address {
     host: ServerName<'static>,
     tls: TlsConnector,
     authorization: String,
+    /// The user to act as, if not as oneself.
+    user: Option<String>,
 }
 
 impl Address {
@@ -43,7 +47,16 @@ impl Address {
             host: ServerName::try_from(host.to_owned())?,
             tls: TlsConnector::from(Arc::new(config)),
             authorization: format!("Bearer {token}"),
+            user: None,
         })
+    }
+
+    /// The same, acting as this user.
+    pub(crate) fn as_user(&self, user: &str) -> Self {
+        Self {
+            user: Some(user.to_owned()),
+            ..self.clone()
+        }
     }
 }
 
@@ -76,25 +89,46 @@ impl Connection {
         self.send(Method::PATCH, path, body).await.map(drop)
     }
 
+    /// Sends a request, and sends it again when the server asks for that, while it has no capacity.
     async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes> {
+        loop {
+            let (head, answer) = self.send_once(&method, path, body.clone()).await?;
+            let status = head.status;
+            match status {
+                StatusCode::OK | StatusCode::CREATED => return Ok(answer),
+                StatusCode::TOO_MANY_REQUESTS => tokio::time::sleep(retry_after(&head)).await,
+                _ => {
+                    let answer = String::from_utf8_lossy(&answer);
+                    return Err(format!("{method} {path}: {status}: {answer}").into());
+                }
+            }
+        }
+    }
+
+    async fn send_once(&mut self, method: &Method, path: &str, body: Bytes) -> Result<(Parts, Bytes)> {
         self.sender.ready().await?;
         let mut request = Request::builder()
-            .method(&method)
+            .method(method)
             .uri(path)
             .header(header::HOST, &self.address.authority)
             .header(header::AUTHORIZATION, &self.address.authorization);
-        if method == Method::PATCH {
+        if let Some(user) = &self.address.user {
+            request = request.header("Impersonate-User", user);
+        }
+        if *method == Method::PATCH {
             request = request
                 .header(header::ACCEPT, "application/json")
                 .header(header::CONTENT_TYPE, "application/apply-patch+yaml");
         }
         let request = request.body(Full::new(body))?;
-        let response = self.sender.send_request(request).await?;
-        let status = response.status();
-        let body = response.into_body().collect().await?.to_bytes();
-        if status == StatusCode::OK || status == StatusCode::CREATED {
-            return Ok(body);
-        }
-        Err(format!("{method} {path}: {status}: {}", String::from_utf8_lossy(&body)).into())
+        let (head, body) = self.sender.send_request(request).await?.into_parts();
+        Ok((head, body.collect().await?.to_bytes()))
     }
+}
+
+/// The pause that the server asks for; it grows with the requests that it rejects.
+fn retry_after(head: &Parts) -> Duration {
+    let seconds = head.headers.get(header::RETRY_AFTER);
+    let seconds = seconds.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(1))
 }

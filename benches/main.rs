@@ -8,6 +8,7 @@ mod connection;
 mod contenders;
 mod goals;
 mod kinds;
+mod link;
 mod manifests;
 mod objects;
 mod options;
@@ -103,6 +104,14 @@ async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
     if options.wants(Scenario::Spread) {
         let measurements = scenarios::spread(options, scratch).await?;
         results.measurements.extend(measurements);
+        save(options, &results)?;
+    }
+    if options.wants(Scenario::Link) {
+        results.links = scenarios::link(options, &contenders, scratch).await?;
+        save(options, &results)?;
+    }
+    if options.wants(Scenario::Busy) {
+        results.busy = scenarios::busy(options, &contenders, scratch).await?;
         save(options, &results)?;
     }
     if options.wants(Scenario::Real) {

@@ -40,6 +40,9 @@ pub(crate) struct Options {
     /// Draw time and memory over the number of objects into this SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
+    /// Round trips of the links, in milliseconds; the goals are about the longest
+    #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "0,20,80")]
+    pub(crate) latency: Vec<u64>,
     /// Passed by cargo; without it this is `cargo test`, which measures nothing
     #[arg(long, hide = true)]
     pub(crate) bench: bool,
@@ -53,6 +56,9 @@ Examples:
   # All goals, and nothing that they do not need
   just bench --alone
 
+  # Sequential round trips over a slow link
+  just bench --alone --only link --latency 0,20,80
+
   # A quick look at one scenario
   just bench --only lifecycle --objects 100 --rounds 1";
 
@@ -65,6 +71,10 @@ pub(crate) enum Scenario {
     Growth,
     /// Twenty kinds in fifty namespaces
     Spread,
+    /// A set of 300 objects over links with latency
+    Link,
+    /// A set of 300 objects for a user with few seats on the server
+    Busy,
     /// Manifests as people write them
     Real,
     /// The start of the program, and its size

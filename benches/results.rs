@@ -16,6 +16,8 @@ pub(crate) struct Results {
     /// Tools that could not be measured because they are not here.
     pub(crate) missing: Vec<&'static str>,
     pub(crate) measurements: Vec<Measurement>,
+    pub(crate) links: Vec<LinkRun>,
+    pub(crate) busy: Vec<BusyRun>,
     pub(crate) real: Option<Real>,
     pub(crate) startup: Option<Startup>,
     pub(crate) goals: Vec<Goal>,
@@ -73,6 +75,69 @@ pub(crate) struct Measurement {
     pub(crate) peak_memory: Option<u64>,
 }
 
+/// What is done over a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum LinkStep {
+    /// Nothing is there yet.
+    First,
+    /// Everything is there.
+    Again,
+    /// Nothing is there yet, and the parent is to be a ConfigMap.
+    FirstOfConfigMap,
+    /// Everything is there.
+    AgainOfConfigMap,
+    /// The set is viewed.
+    View,
+    /// The sets of the namespace are listed.
+    List,
+}
+
+impl LinkStep {
+    /// The step in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Again => "again",
+            Self::FirstOfConfigMap => "first, ConfigMap",
+            Self::AgainOfConfigMap => "again, ConfigMap",
+            Self::View => "view",
+            Self::List => "list",
+        }
+    }
+}
+
+/// One run of one contender over a link.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LinkRun {
+    /// The round trip of the link.
+    pub(crate) milliseconds: u64,
+    pub(crate) step: LinkStep,
+    pub(crate) contender: String,
+    pub(crate) round: usize,
+    pub(crate) seconds: f64,
+    pub(crate) was_ended: bool,
+    /// As the client says.
+    pub(crate) requests: Option<u64>,
+    /// Sequential round trips after the first TCP connection; `None` without latency.
+    pub(crate) round_trips: Option<u64>,
+}
+
+/// One run of one contender that has few seats on the server.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BusyRun {
+    pub(crate) contender: String,
+    pub(crate) round: usize,
+    /// None where it was not waited for to its end.
+    pub(crate) seconds: Option<f64>,
+    /// The median of the seconds in which another client got its answers.
+    pub(crate) neighbour: f64,
+    /// Requests that the server rejected.
+    pub(crate) rejected: u64,
+}
+
 /// Seconds of processors that both ends had; `None` where the system does not say.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -125,7 +190,10 @@ pub(crate) struct Remark {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Startup {
-    pub(crate) seconds: f64,
+    /// Seconds of `version`.
+    pub(crate) version: f64,
+    /// Seconds of a completion that needs no cluster.
+    pub(crate) completion: f64,
     pub(crate) bytes: u64,
 }
 
@@ -170,6 +238,54 @@ impl Results {
             let other = self
                 .runs(other_step, other, other_objects)
                 .find(|other| other.round == run.round)?;
+            Some(run.seconds / other.seconds)
+        });
+        median(ratios.collect())
+    }
+}
+
+impl Results {
+    /// The median of something about the runs of this contender with few seats.
+    pub(crate) fn median_of_busy(
+        &self,
+        contender: &str,
+        what: impl Fn(&BusyRun) -> Option<f64>,
+    ) -> Option<f64> {
+        let runs = self.busy.iter().filter(|run| run.contender == contender);
+        median(runs.filter_map(what).collect())
+    }
+}
+
+/// A step over a link, by a contender.
+pub(crate) type LinkKey<'a> = (u64, LinkStep, &'a str);
+
+impl Results {
+    /// The runs over links, in order.
+    fn link_runs<'a>(
+        &'a self,
+        (milliseconds, step, contender): LinkKey<'a>,
+    ) -> impl Iterator<Item = &'a LinkRun> {
+        self.links.iter().filter(move |run| {
+            run.milliseconds == milliseconds
+                && run.step == step
+                && run.contender == contender
+                && !run.was_ended
+        })
+    }
+
+    /// The median of something about such runs.
+    pub(crate) fn median_over_link(
+        &self,
+        key: LinkKey<'_>,
+        what: impl Fn(&LinkRun) -> Option<f64>,
+    ) -> Option<f64> {
+        median(self.link_runs(key).filter_map(what).collect())
+    }
+
+    /// The median of the ratios of two such runs of the same round.
+    pub(crate) fn ratio_over_link(&self, key: LinkKey<'_>, other: LinkKey<'_>) -> Option<f64> {
+        let ratios = self.link_runs(key).filter_map(|run| {
+            let other = self.link_runs(other).find(|other| other.round == run.round)?;
             Some(run.seconds / other.seconds)
         });
         median(ratios.collect())

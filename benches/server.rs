@@ -41,15 +41,16 @@ const HEALTH: [&str; 4] = ["/healthz", "/livez", "/readyz", "/metrics"];
 impl Server {
     pub(crate) async fn start() -> Result<Self> {
         let control_plane = tokio::task::spawn_blocking(ControlPlane::start).await??;
-        let address = Address::new(
-            control_plane.server_url(),
-            &fs::read(control_plane.certificate_authority())?,
-            &token(&control_plane)?,
-        )?;
+        let address = address_of(&control_plane, control_plane.server_url())?;
         Ok(Self {
             control_plane,
             address,
         })
+    }
+
+    /// The same server at another URL.
+    pub(crate) fn address_at(&self, url: &str) -> Result<Address> {
+        address_of(&self.control_plane, url)
     }
 
     /// Makes a namespace that nothing has been in.
@@ -84,15 +85,20 @@ impl Server {
 
     /// All requests that the server has counted, but its own.
     pub(crate) async fn counts(&self) -> Result<Counts> {
-        let body = self.get("/metrics").await?;
         let mut counts = Counts::new();
-        for line in String::from_utf8_lossy(&body).lines() {
+        for line in self.metrics().await?.lines() {
             let Some((key, count)) = counted(line) else {
                 continue;
             };
             *counts.entry(key).or_default() += count;
         }
         Ok(counts)
+    }
+
+    /// What the server measures.
+    pub(crate) async fn metrics(&self) -> Result<String> {
+        let body = self.get("/metrics").await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     async fn get(&self, path: &str) -> Result<hyper::body::Bytes> {
@@ -133,6 +139,11 @@ fn counted(line: &str) -> Option<((String, String), u64)> {
     let count = count.parse::<f64>().ok()?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     Some(((verb.to_owned(), what.to_owned()), count as u64))
+}
+
+fn address_of(control_plane: &ControlPlane, url: &str) -> Result<Address> {
+    let authority = fs::read(control_plane.certificate_authority())?;
+    Address::new(url, &authority, &token(control_plane)?)
 }
 
 fn token(control_plane: &ControlPlane) -> Result<String> {

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::contenders::Contender;
 use crate::goals::{Verdict, number};
-use crate::results::{Measurement, Processor, Requests, Results, Step};
+use crate::results::{LinkKey, Measurement, Processor, Requests, Results, Step};
+use crate::scenarios::{OBJECTS_OF_BUSY, OBJECTS_OF_LINKS};
 
 /// The steps that all contenders do, and what each is compared with.
 const STEPS: [(Step, &str, Step); 4] = [
@@ -36,6 +37,8 @@ pub(crate) fn text(results: &Results) -> String {
     goals(results, &mut text);
     lifecycle(results, &mut text);
     sizes(results, &mut text);
+    links(results, &mut text);
+    busy(results, &mut text);
     real(results, &mut text);
     text
 }
@@ -205,6 +208,72 @@ fn sizes(results: &Results, text: &mut String) {
                 "{:<24}{:>8} {name:<14}{seconds:>9}{requests:>11}{memory:>8}",
                 row.contender, row.objects
             ),
+        );
+    }
+}
+
+/// Runs over links with latency.
+fn links(results: &Results, text: &mut String) {
+    let mut keys: Vec<LinkKey<'_>> = Vec::new();
+    for run in &results.links {
+        let key = (run.milliseconds, run.step, run.contender.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    if keys.is_empty() {
+        return;
+    }
+    line(
+        text,
+        format_args!(
+            "\nOver links, {OBJECTS_OF_LINKS} objects; round trips one after the other, after TCP\n{:<24}{:>6} {:<18}{:>9}{:>10}{:>12}",
+            "", "ms", "", "seconds", "requests", "round trips"
+        ),
+    );
+    for key in keys {
+        let (milliseconds, step, contender) = key;
+        let cell = |median: Option<f64>| median.map_or("-".to_owned(), figure);
+        let seconds = results.median_over_link(key, |run| Some(run.seconds));
+        let seconds = seconds.map_or("-".to_owned(), |seconds| format!("{seconds:.3}"));
+        let requests = cell(results.median_over_link(key, |run| Some(number(run.requests?))));
+        let trips = cell(results.median_over_link(key, |run| Some(number(run.round_trips?))));
+        line(
+            text,
+            format_args!(
+                "{contender:<24}{milliseconds:>6} {:<18}{seconds:>9}{requests:>10}{trips:>12}",
+                step.name()
+            ),
+        );
+    }
+}
+
+/// Runs with few seats on the server.
+fn busy(results: &Results, text: &mut String) {
+    let mut names: Vec<&str> = Vec::new();
+    for run in &results.busy {
+        if !names.contains(&run.contender.as_str()) {
+            names.push(&run.contender);
+        }
+    }
+    if names.is_empty() {
+        return;
+    }
+    line(
+        text,
+        format_args!(
+            "\nFew seats on the server, {OBJECTS_OF_BUSY} objects\n{:<24}{:>9}{:>10}{:>24}",
+            "", "seconds", "rejected", "others wait, ms"
+        ),
+    );
+    for name in names {
+        let cell = |median: Option<f64>| median.map_or("-".to_owned(), figure);
+        let seconds = cell(results.median_of_busy(name, |run| run.seconds));
+        let rejected = cell(results.median_of_busy(name, |run| Some(number(run.rejected))));
+        let neighbour = cell(results.median_of_busy(name, |run| Some(run.neighbour * 1e3)));
+        line(
+            text,
+            format_args!("{name:<24}{seconds:>9}{rejected:>10}{neighbour:>24}"),
         );
     }
 }

@@ -1,13 +1,17 @@
 //! What is measured, a file for each scenario; here is how one run is.
 
+mod busy;
 mod growth;
 mod lifecycle;
+mod link;
 mod real;
 mod spread;
 mod startup;
 
+pub(crate) use busy::{OBJECTS as OBJECTS_OF_BUSY, busy};
 pub(crate) use growth::{growth, sizes};
 pub(crate) use lifecycle::lifecycle;
+pub(crate) use link::{OBJECTS as OBJECTS_OF_LINKS, link};
 pub(crate) use real::real;
 pub(crate) use spread::{NAMESPACES, spread};
 pub(crate) use startup::startup;

@@ -8,17 +8,28 @@ use crate::contenders::PROGRAM;
 use crate::results::{Startup, median};
 use crate::{Result, process};
 
-/// Runs of `version`.
+/// Commands and flags are completed, and no value of the cluster.
+const COMPLETION: [&str; 3] = ["__complete", "apply", "--"];
+/// Runs of each command.
 const RUNS: usize = 20;
 
-/// Measures `kubectl-applyset version`, and the file that it is in.
+/// Measures `kubectl-applyset version`, the completion of a command, and the file of the program.
 pub(crate) fn startup(scratch: &Path) -> Result<Startup> {
-    let mut seconds = Vec::new();
-    for _ in 0..RUNS {
-        seconds.push(process::run(Command::new(PROGRAM).arg("version"), scratch, None)?.seconds);
-    }
+    let version = seconds(Command::new(PROGRAM).arg("version"), scratch)?;
+    let mut command = Command::new(PROGRAM);
+    command
+        .env("KUBECONFIG", scratch.join("no-kubeconfig"))
+        .args(COMPLETION);
     Ok(Startup {
-        seconds: median(seconds).unwrap_or_default(),
+        version,
+        completion: seconds(&mut command, scratch)?,
         bytes: fs::metadata(PROGRAM)?.len(),
     })
+}
+
+/// The median of the seconds that some runs take.
+fn seconds(command: &mut Command, scratch: &Path) -> Result<f64> {
+    let runs = (0..RUNS).map(|_| Ok(process::run(command, scratch, None)?.seconds));
+    let seconds = runs.collect::<Result<Vec<f64>>>()?;
+    Ok(median(seconds).unwrap_or_default())
 }

@@ -1,0 +1,172 @@
+//! A slow network: a set is applied, applied again, viewed and listed over links with latency.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{REST, patience, report_of, warm_server};
+use crate::contenders::{Contender, Contenders, PROGRAM};
+use crate::link::Link;
+use crate::manifests::{Manifests, State};
+use crate::options::Options;
+use crate::process::{self, Finished};
+use crate::raw::Prepared;
+use crate::results::{LinkRun, LinkStep};
+use crate::server::Server;
+use crate::{Result, say};
+
+/// Objects of the set.
+pub(crate) const OBJECTS: usize = 300;
+
+/// A link, and who uses it.
+struct Way<'a> {
+    server: &'a Server,
+    link: &'a Link,
+    milliseconds: u64,
+    round: usize,
+    scratch: &'a Path,
+}
+
+/// Measures all contenders over each link. Who was not waited for to the end over one link is not
+/// measured over longer ones.
+pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &Path) -> Result<Vec<LinkRun>> {
+    let manifests = Manifests::write(scratch, OBJECTS)?;
+    let mut runs: Vec<LinkRun> = Vec::new();
+    let mut contenders = contenders.present.clone();
+    for round in 0..options.rounds {
+        let server = warm_server(scratch).await?;
+        for milliseconds in &options.latency {
+            let link = Link::open(&server, Duration::from_millis(*milliseconds), scratch).await?;
+            let way = Way {
+                server: &server,
+                link: &link,
+                milliseconds: *milliseconds,
+                round,
+                scratch,
+            };
+            for contender in &contenders {
+                runs.extend(way.apply_twice(contender, &manifests, options).await?);
+            }
+            runs.extend(way.others(&manifests).await?);
+            contenders.retain(|contender| {
+                let name = contender.to_string();
+                !runs.iter().any(|run| run.was_ended && run.contender == name)
+            });
+        }
+    }
+    Ok(runs)
+}
+
+impl Way<'_> {
+    async fn apply_twice(
+        &self,
+        contender: &Contender,
+        manifests: &Manifests,
+        options: &Options,
+    ) -> Result<Vec<LinkRun>> {
+        let namespace = self.server.namespace("link").await?;
+        let mut runs = Vec::new();
+        for step in [LinkStep::First, LinkStep::Again] {
+            let run = match contender.command(self.server, &namespace, manifests, State::Full) {
+                Some(mut command) => {
+                    let patience = (!contender.is_judged()).then(|| patience(options));
+                    self.run(&mut command, (step, contender), patience).await?
+                }
+                None => self.raw(manifests, &namespace, step).await?,
+            };
+            let was_ended = run.was_ended;
+            runs.push(run);
+            if was_ended {
+                break;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The same set with a ConfigMap as its parent, and what only looks at it; ours alone.
+    async fn others(&self, manifests: &Manifests) -> Result<Vec<LinkRun>> {
+        let namespace = self.server.namespace("link-others").await?;
+        let directory = manifests.directory(State::Full);
+        let mut runs = Vec::new();
+        for step in [
+            LinkStep::FirstOfConfigMap,
+            LinkStep::AgainOfConfigMap,
+            LinkStep::View,
+            LinkStep::List,
+        ] {
+            let mut command = Command::new(PROGRAM);
+            command.env("HOME", self.server.control_plane.data_dir().join("home"));
+            match step {
+                LinkStep::View => _ = command.args(["view", "cm/bench"]),
+                LinkStep::List => _ = command.arg("list"),
+                _ => _ = command.args(["apply", "cm/bench", "-f"]).arg(&directory),
+            }
+            command.args(["-o", "json", "-n", &namespace]);
+            runs.push(self.run(&mut command, (step, &Contender::Ours), None).await?);
+        }
+        Ok(runs)
+    }
+
+    async fn run(
+        &self,
+        command: &mut Command,
+        (step, contender): (LinkStep, &Contender),
+        patience: Option<Duration>,
+    ) -> Result<LinkRun> {
+        command.env("KUBECONFIG", &self.link.kubeconfig);
+        tokio::time::sleep(REST).await;
+        self.link.reset();
+        let finished = process::run(command, self.scratch, patience)?;
+        let requests = report_of(&finished)["requests"].as_u64();
+        Ok(self.measured((step, contender), &finished, requests))
+    }
+
+    async fn raw(&self, manifests: &Manifests, namespace: &str, step: LinkStep) -> Result<LinkRun> {
+        let prepared = Prepared::new(&manifests.objects, namespace);
+        tokio::time::sleep(REST).await;
+        self.link.reset();
+        let finished = Finished {
+            seconds: prepared.send(&self.link.address).await?,
+            was_ended: false,
+            processor: None,
+            peak_memory: None,
+            output: String::new(),
+        };
+        let requests = u64::try_from(prepared.len())?;
+        Ok(self.measured((step, &Contender::Raw), &finished, Some(requests)))
+    }
+
+    fn measured(
+        &self,
+        (step, contender): (LinkStep, &Contender),
+        finished: &Finished,
+        requests: Option<u64>,
+    ) -> LinkRun {
+        let trips = self.link.round_trips();
+        say(&format!(
+            "{:>4} ms, round {}: {contender:<22} {:<19} {:7.3} s, {trips} round trips{}",
+            self.milliseconds,
+            self.round + 1,
+            step.name(),
+            finished.seconds,
+            if finished.was_ended {
+                ", and not waited for longer"
+            } else {
+                ""
+            },
+        ));
+        // Without latency, nothing separates a round trip from the next. Raw opens its connections one after
+        // the other, before the clock starts.
+        let is_exact = self.milliseconds > 0 && *contender != Contender::Raw;
+        LinkRun {
+            milliseconds: self.milliseconds,
+            step,
+            contender: contender.to_string(),
+            round: self.round,
+            seconds: finished.seconds,
+            was_ended: finished.was_ended,
+            requests,
+            round_trips: is_exact.then_some(trips),
+        }
+    }
+}
