@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// The limit at the start, unless the user allows less.
 const START: usize = 16;
+/// Answers without a refusal after which one more write may be tried than the server has refused.
+const CALM: usize = 48;
 /// The limit up to which it doubles: each connection has its own handshake.
 const DOUBLED_UP_TO: usize = 2 * START;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
@@ -19,11 +21,18 @@ const QUEUED: u32 = 3;
 /// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
 /// Over a slow link, each window is a round trip, and so few of them are needed. Below the start only
 /// refusals count: on a busy machine answers take different times without any queue.
+///
+/// A refused write waits for a second, and so does the end of its wave. So the limit stays below the number
+/// of writes that was refused, and grows beyond it slowly.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
     most: usize,
     growth: Growth,
+    /// The limit is not raised above this.
+    ceiling: usize,
+    /// Answers since the ceiling was lowered or raised.
+    calm: usize,
     answers: usize,
     fastest: Duration,
     slowest: Duration,
@@ -45,6 +54,8 @@ impl ConcurrencyLimit {
             limit: START.min(most).max(1),
             most: most.max(1),
             growth: Growth::DoublingAtFirst,
+            ceiling: most.max(1),
+            calm: 0,
             answers: 0,
             fastest: Duration::MAX,
             slowest: Duration::ZERO,
@@ -62,6 +73,11 @@ impl ConcurrencyLimit {
         self.fastest = self.fastest.min(latency);
         self.slowest = self.slowest.max(latency);
         self.answers += 1;
+        self.calm += 1;
+        if self.calm >= CALM {
+            self.ceiling = (self.ceiling + 1).min(self.most);
+            self.calm = 0;
+        }
         if self.answers >= self.limit {
             let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
             if self.limit < START || !has_queued {
@@ -70,7 +86,7 @@ impl ConcurrencyLimit {
                 } else {
                     1
                 };
-                self.limit = (self.limit + more).min(self.most);
+                self.limit = (self.limit + more).min(self.ceiling);
             }
             self.growth = match self.growth {
                 Growth::DoublingAtFirst => Growth::Doubling,
@@ -84,6 +100,8 @@ impl ConcurrencyLimit {
 
     /// Records that the server throttled a request.
     pub(super) fn pushed_back(&mut self) {
+        self.ceiling = (self.limit - 1).max(2).min(self.most);
+        self.calm = 0;
         self.limit = (self.limit / 2).max(1);
         self.growth = Growth::ByOne;
         self.answers = 0;
@@ -166,6 +184,25 @@ mod tests {
         assert_eq!(pace.limit, 1);
         answer(&mut pace, 1, 10);
         assert_eq!(pace.limit, 2);
+    }
+
+    #[test]
+    fn what_was_refused_is_tried_again_rarely() {
+        let mut pace = ConcurrencyLimit::new(64);
+        pace.pushed_back();
+        pace.pushed_back();
+        assert_eq!(pace.limit, 4);
+        answer(&mut pace, 15, 10);
+        assert_eq!(pace.limit, 7);
+        let mut refusals = 0;
+        for _ in 0..300 {
+            answer(&mut pace, 1, 10);
+            if pace.limit > 7 {
+                pace.pushed_back();
+                refusals += 1;
+            }
+        }
+        assert!(refusals <= 6, "{refusals}");
     }
 
     #[test]

@@ -138,6 +138,12 @@ pub(crate) struct Progress {
 
 impl Progress {
     fn new(execution: &Execution<'_>) -> Self {
+        let mut pace = ConcurrencyLimit::new(execution.writing.concurrency);
+        if execution.server.throttled_answers() > 0 {
+            // Already the few reads were too many.
+            pace.pushed_back();
+            pace.pushed_back();
+        }
         let attached = execution.plan.dependents.detachments.iter();
         Self {
             applied: Applied {
@@ -150,7 +156,7 @@ impl Progress {
             kept: 0,
             kinds: Kinds::default(),
             webhooks: Webhooks::default(),
-            pace: ConcurrencyLimit::new(execution.writing.concurrency),
+            pace,
         }
     }
 }
