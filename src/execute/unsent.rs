@@ -1,13 +1,12 @@
 //! Reports objects that a run does not send, its parent, and its planned objects.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::{detach, object};
 use crate::execute::members::apply;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::{Applied, Execution, Sink};
-use crate::manifest::Position;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::plan::{DataLoss, Skip, SkipReason};
@@ -112,15 +111,13 @@ impl Execution<'_> {
 
     /// Returns the outcomes of the unchanged members.
     pub(super) fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
-        let members = self.desired.members.iter();
-        let positions: HashMap<&ObjectKey, &Position> =
-            members.map(|object| (&object.key, &object.position)).collect();
-        self.plan.unchanged.iter().map(move |live| ObjectOutcome {
-            source: positions.get(&live.key).copied().cloned(),
-            ..ObjectOutcome::new(
-                Subject::new(&live.key, &live.resource, Some(&live.uid)),
-                Action::Unchanged,
-            )
+        self.plan.unchanged.iter().map(|unchanged| {
+            let object = &self.desired.members[unchanged.index];
+            let subject = Subject::new(&object.key, &object.resource, Some(&unchanged.uid));
+            ObjectOutcome {
+                source: Some(object.position.clone()),
+                ..ObjectOutcome::new(subject, Action::Unchanged)
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Apply, MemberStatus, Observed, Policy, UnchangedMembers, dependencies};
+use super::{Apply, MemberStatus, Observed, Policy, Unchanged, UnchangedMembers, dependencies};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind, must_exist_before_parent};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -17,7 +17,7 @@ pub(super) struct Division {
     /// The other members to apply, one step after the other.
     pub(super) waves: Vec<Vec<Apply>>,
     /// Members that are not sent, in the order of the manifests.
-    pub(super) unchanged: Vec<Live>,
+    pub(super) unchanged: Vec<Unchanged>,
 }
 
 /// Divides the members that the manifests hold.
@@ -35,9 +35,12 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
         if let Some(live) = members.get(&object.key)
             && !is_doomed
             && !redefined.contains(&object.key.group_kind)
-            && is_unchanged(live, observed, policy)
+            && is_unchanged(live, observed.comparisons.get(&index), policy)
         {
-            unchanged.push((*live).clone());
+            unchanged.push(Unchanged {
+                index,
+                uid: live.uid.clone(),
+            });
             continue;
         }
         let apply = Apply {
@@ -45,7 +48,7 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
             member_status: match members.get(&object.key) {
                 _ if is_doomed => MemberStatus::Terminating,
                 None if others.contains(&object.key) => MemberStatus::OfAnotherSet,
-                live => member_status(live.copied(), observed),
+                live => member_status(live.copied(), observed.comparisons.get(&index)),
             },
         };
         if must_exist_before_parent(object, &set.parent) {
@@ -69,29 +72,30 @@ pub fn is_not_yet_served(object: &DesiredObject) -> bool {
 /// Returns the kinds whose CRDs this run may change. Comparisons under the old CRD say nothing about the
 /// new one.
 fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
-    let is_changing =
-        |member: &&DesiredObject| observed.comparisons.get(&member.key) != Some(&Verdict::Unchanged);
-    let changing = desired.members.iter().filter(is_changing);
-    changing.filter_map(defined_kind).collect()
+    let is_changing = |index: &usize| observed.comparisons.get(index) != Some(&Verdict::Unchanged);
+    let changing = (0..desired.members.len()).filter(is_changing);
+    changing
+        .filter_map(|index| defined_kind(&desired.members[index]))
+        .collect()
 }
 
 /// Returns whether the member need not be sent. A member with fields of client-side apply is always sent:
 /// these fields may have left the manifest, and would be kept.
-fn is_unchanged(live: &Live, observed: &Observed, policy: &Policy) -> bool {
+fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool {
     policy.unchanged == UnchangedMembers::LeftAlone
         && live.presence == Presence::Present
         && !live.client_side_apply
-        && observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged)
+        && verdict == Some(&Verdict::Unchanged)
 }
 
-fn member_status(live: Option<&Live>, observed: &Observed) -> MemberStatus {
+fn member_status(live: Option<&Live>, verdict: Option<&Verdict>) -> MemberStatus {
     match live {
         None => MemberStatus::NotAMember,
         Some(live) if live.presence == Presence::Terminating => MemberStatus::Terminating,
         Some(live) => MemberStatus::Member {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
-            reason: match observed.comparisons.get(&live.key) {
+            reason: match verdict {
                 Some(Verdict::Send(reason)) => Some(reason.clone()),
                 Some(Verdict::Unchanged) | None => None,
             },

@@ -39,7 +39,7 @@ pub mod undo;
 mod unowned_objects;
 mod waves;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use container::{holds_parent_of, is_container};
@@ -64,7 +64,7 @@ pub use parent_disposition::{ParentDisposition, ParentKeptReason, parent_disposi
 pub use parent_judgement::{
     Confirmation, ParentPolicy, ParentStatus, annotations_too_large, judge, judge_for_deletion,
 };
-pub use planned_items::{Apply, MemberStatus, Plan, Skip};
+pub use planned_items::{Apply, MemberStatus, Plan, Skip, Unchanged};
 pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
@@ -171,7 +171,7 @@ fn divide_if_cluster_scoped(
 
 /// Creates the judge of a plan that is still to be made.
 fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, policy: &'a Policy) -> Judge<'a> {
-    let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
+    let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
     let desired_uids = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_uids.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
@@ -182,10 +182,9 @@ fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, poli
 /// Returns the members that are as their manifests have them. The dependencies of all others may change
 /// with the apply.
 fn unchanged<'a>(desired: &'a Desired, observed: &'a Observed) -> impl Iterator<Item = &'a Live> {
-    let keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
-    let members = observed
-        .members
-        .iter()
-        .filter(move |live| keys.contains(&live.key));
-    members.filter(|live| observed.comparisons.get(&live.key) == Some(&Verdict::Unchanged))
+    let is_unchanged = |index: &usize| observed.comparisons.get(index) == Some(&Verdict::Unchanged);
+    let indexes = (0..desired.members.len()).filter(is_unchanged);
+    let keys: HashSet<&ObjectKey> = indexes.map(|index| &desired.members[index].key).collect();
+    let members = observed.members.iter();
+    members.filter(move |live| keys.contains(&live.key))
 }

@@ -1,9 +1,10 @@
 //! The cluster state at the moment of planning.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Dependent, Handover, KnownDependencies, OtherParents};
 use crate::compare::changes::Verdict;
+use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
 use crate::model::contents::Contents;
@@ -27,8 +28,8 @@ pub struct Observed {
     /// Objects of the manifests that exist and are not members of this set; empty unless the policy
     /// refuses objects that are not in a set.
     pub existing: Vec<Live>,
-    /// Results of comparing live members with their manifests.
-    pub comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// Results of comparing live members with their manifests, by index in `Desired::members`.
+    pub comparisons: BTreeMap<usize, Verdict>,
     /// What to do about numbers of replicas that leave the manifests, or return to them.
     pub handovers: BTreeMap<ObjectKey, Handover>,
     /// What is known of the objects that the manifests depend on.
@@ -44,4 +45,15 @@ pub struct Observed {
     /// Owners of the namespaces and CRDs of objects that are kept or desired; see
     /// [`super::holders`].
     pub holder_owners: BTreeMap<ObjectKey, Owners>,
+}
+
+impl Observed {
+    /// Drops what only a plan needs: the members that the manifests hold, and how they compare. A large
+    /// set would hold them in memory for the whole run.
+    pub fn forget_desired(&mut self, desired: &Desired) {
+        let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
+        self.members.retain(|live| !keys.contains(&live.key));
+        self.members.shrink_to_fit();
+        self.comparisons.clear();
+    }
 }

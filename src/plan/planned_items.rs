@@ -20,7 +20,7 @@ pub struct Plan {
     /// The other members, one wave after the other.
     pub waves: Vec<Vec<Apply>>,
     /// Members that are as the manifests have them, in the order of the manifests.
-    pub unchanged: Vec<Live>,
+    pub unchanged: Vec<Unchanged>,
     /// Members to delete, one wave after the other.
     pub prunes: Vec<Vec<Live>>,
     /// Members to delete after all these, one wave after the other.
@@ -48,6 +48,16 @@ pub struct Apply {
     pub index: usize,
     /// State of the member in the cluster.
     pub member_status: MemberStatus,
+}
+
+/// One member that is as its manifest has it. A set may have many of them, so it holds only what a run
+/// reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unchanged {
+    /// Index in `Desired::members`.
+    pub index: usize,
+    /// `metadata.uid`.
+    pub uid: String,
 }
 
 /// State in the cluster of a member that the manifests hold.

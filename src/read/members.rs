@@ -78,7 +78,12 @@ async fn read<T>(
         .buffer_unordered(concurrency);
     let mut found = Vec::new();
     while let Some(reply) = replies.next().await {
-        found.extend(reply?);
+        let reply = reply?;
+        if found.is_empty() {
+            found = reply;
+        } else {
+            found.extend(reply);
+        }
     }
     Ok(found)
 }

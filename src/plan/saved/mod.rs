@@ -339,10 +339,10 @@ pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, O
     let applies = plan
         .all_applies()
         .map(|apply| (desired.members[apply.index].key.clone(), (Intent::Apply, None)));
-    let unchanged = plan
-        .unchanged
-        .iter()
-        .map(|live| (live.key.clone(), (Intent::LeaveAlone, Some(live.uid.clone()))));
+    let unchanged = plan.unchanged.iter().map(|unchanged| {
+        let key = desired.members[unchanged.index].key.clone();
+        (key, (Intent::LeaveAlone, Some(unchanged.uid.clone())))
+    });
     let prunes = plan.all_prunes();
     let prunes = prunes.map(|live| (live.key.clone(), (Intent::Prune, None)));
     let skips = plan.skips.iter().map(|skip| {

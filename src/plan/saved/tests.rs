@@ -7,7 +7,7 @@ use super::*;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
-use crate::plan::{Dependent, Dependents, Detachment, MemberStatus, SkipReason};
+use crate::plan::{Dependent, Dependents, Detachment, MemberStatus, SkipReason, Unchanged};
 use crate::plan::{Refusal, fixtures};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -304,7 +304,10 @@ fn scene() -> Scene {
         record_after: Record::default(),
         prerequisites: Vec::new(),
         waves: vec![vec![apply(0), apply(2)]],
-        unchanged: vec![kept.clone()],
+        unchanged: vec![Unchanged {
+            index: 1,
+            uid: kept.uid.clone(),
+        }],
         prunes: vec![vec![pruned.clone()]],
         last_prunes: Vec::new(),
         edges: crate::plan::Edges::default(),

@@ -30,8 +30,8 @@ use crate::read::{NamedSet, ReadError, definition};
 pub(super) struct Compared {
     /// The members.
     pub(super) members: Vec<Live>,
-    /// How each compares with its manifest.
-    pub(super) comparisons: BTreeMap<ObjectKey, Verdict>,
+    /// How each compares with its manifest, by index in `Desired::members`.
+    pub(super) comparisons: BTreeMap<usize, Verdict>,
     /// What to send of those that changed and have ignored fields.
     pub(super) over_live: BTreeMap<ObjectKey, OverLive>,
     /// Numbers of replicas that have left the manifest, or returned to it.
@@ -48,20 +48,23 @@ struct Signs {
     reports: bool,
 }
 
-/// What was found out about one member.
+/// What was found out about one member. A set may have many of them, so what few have is apart.
 struct Listed {
     live: Live,
-    /// How it compares with its manifest, and what to send if it changed and has ignored fields.
-    compared: Option<(Verdict, Option<OverLive>)>,
+    /// The index of its manifest in `Desired::members`, and how it compares with it.
+    compared: Option<(usize, Verdict)>,
+    /// What to send if it changed and has ignored fields.
+    over_live: Option<Box<OverLive>>,
     signs: Signs,
-    scaled: Option<(ReplicasPath, Replicas)>,
+    scaled: Option<Box<(ReplicasPath, Replicas)>>,
 }
 
 /// What each member is compared with.
 struct Comparing<'a> {
     server: &'a ApiServer,
     rules: Rules<'a>,
-    wanted: HashMap<&'a ObjectKey, &'a DesiredObject>,
+    /// The objects of the manifests, each with its index.
+    wanted: HashMap<&'a ObjectKey, (usize, &'a DesiredObject)>,
     definitions: HashMap<GroupKind, Value>,
     former: Former<'a>,
     depended_on: HashSet<&'a ObjectKey>,
@@ -81,7 +84,8 @@ pub(super) async fn read_members(
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: WHOLE_OBJECTS,
     };
-    let wanted = desired.members.iter().map(|member| (&member.key, member));
+    let wanted = desired.members.iter().enumerate();
+    let wanted = wanted.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
     let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
     let comparing = Comparing {
@@ -102,24 +106,31 @@ impl Comparing<'_> {
     /// Returns what an item of a list shows; `None` if it is not an object.
     fn listed(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
         let mut live = Live::of(item, resource)?;
-        let member = self.wanted.get(&live.key).copied();
+        let wanted = self.wanted.get(&live.key).copied();
+        let member = wanted.map(|(_, member)| member);
         if member.is_some_and(DesiredObject::is_secret) {
             live.client_side_apply |= ownership::has_string_data(&item["metadata"], self.rules.field_manager);
         }
         let definition = self.definitions.get(&live.key.group_kind);
         let scaled = member.and_then(|member| replicas(member, item, resource, definition, &self.former));
-        let compared = member.map(|member| self.compared(member, item, resource));
-        // The object is as its manifest, but an interrupted run has left its hand-over behind.
-        let compared = match (&scaled, compared) {
-            (Some((path, Replicas::Returned)), Some((Verdict::Unchanged, over_live))) => {
-                Some((Verdict::Send(Reason::FieldAdded(path.to_string())), over_live))
-            }
-            (_, compared) => compared,
-        };
+        let mut over_live = None;
+        let compared = wanted.map(|(index, member)| {
+            let (verdict, over) = self.compared(member, item, resource);
+            over_live = over.map(Box::new);
+            let verdict = match (&scaled, verdict) {
+                // The object is as its manifest, but an interrupted run has left its hand-over behind.
+                (Some((path, Replicas::Returned)), Verdict::Unchanged) => {
+                    Verdict::Send(Reason::FieldAdded(path.to_string()))
+                }
+                (_, verdict) => verdict,
+            };
+            (index, verdict)
+        });
         Some(Listed {
             compared,
+            over_live,
             signs: self.signs(&live.key, item, resource),
-            scaled,
+            scaled: scaled.map(Box::new),
             live,
         })
     }
@@ -166,23 +177,22 @@ impl Compared {
         let reporting: HashSet<GroupKind> = reporting
             .map(|listed| listed.live.key.group_kind.clone())
             .collect();
-        for Listed {
-            live,
-            compared,
-            signs,
-            scaled,
-        } in listed
-        {
+        let mut noted = |listed: Listed| {
+            let Listed {
+                live,
+                compared,
+                over_live,
+                signs,
+                scaled,
+            } = listed;
             if named.set.is_parent(&live) {
-                continue;
+                return None;
             }
-            if let Some((verdict, over_live)) = compared {
-                all.comparisons.insert(live.key.clone(), verdict);
-                all.over_live
-                    .extend(over_live.map(|over_live| (live.key.clone(), over_live)));
-            }
+            all.comparisons.extend(compared);
+            let over_live = over_live.map(|over_live| (live.key.clone(), *over_live));
+            all.over_live.extend(over_live);
             if let Some(scaled) = scaled {
-                all.scaled.insert(live.key.clone(), scaled);
+                all.scaled.insert(live.key.clone(), *scaled);
             }
             let others = if reporting.contains(&live.key.group_kind) {
                 Others::Report
@@ -195,8 +205,12 @@ impl Compared {
             {
                 all.current.insert(live.key.clone());
             }
-            all.members.push(live);
-        }
+            Some(live)
+        };
+        // The members stay where they are in memory.
+        let mut members: Vec<Live> = listed.into_iter().filter_map(&mut noted).collect();
+        members.shrink_to_fit();
+        all.members = members;
         all
     }
 }

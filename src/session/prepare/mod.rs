@@ -283,7 +283,7 @@ async fn read_and_plan(
         concurrency: options.writing.concurrency,
     };
     let goal = Goal::Apply(desired, &options.policy);
-    let state = cluster_state(cluster, named, goal, rules).await?;
+    let mut state = cluster_state(cluster, named, goal, rules).await?;
     let mut policy = Policy {
         recreate: recreate.clone(),
         ..options.policy.clone()
@@ -293,6 +293,7 @@ async fn read_and_plan(
         policy.unchanged = UnchangedMembers::Sent;
     }
     let plan = plan::plan(&named.set, desired, &state.observed, &policy);
+    state.observed.forget_desired(desired);
     Ok((state, policy, plan))
 }
 
