@@ -177,7 +177,9 @@ async fn execute(
     };
     let work = async {
         let mut sink = |event| {
-            done.borrow_mut().note(&event);
+            if wait.is_some() {
+                done.borrow_mut().note(&event);
+            }
             reporter.event(event);
         };
         let ending = execution.run(&mut sink).await?;

@@ -138,9 +138,14 @@ pub fn json_quoted(text: &str) -> String {
 ///
 /// Serializers escape what JSON requires, which leaves DEL and U+0080 to U+009F. All of these are
 /// within strings, so JSON's own escapes do not change the value.
-pub fn printable_json(json: &str) -> String {
-    let json = &with_runner_commands_as(json.to_owned(), "#\\u0023");
+///
+/// The document of a large set is large: text with nothing to escape is not copied.
+pub fn printable_json(json: String) -> String {
+    let json = with_runner_commands_as(json, "#\\u0023");
     let is_escaped = |character| is_hostile(character) && character != '\n';
+    if !json.contains(is_escaped) {
+        return json;
+    }
     let escaped = json.chars().map(|character| {
         if is_escaped(character) {
             format!("\\u{:04x}", u32::from(character))
@@ -148,11 +153,7 @@ pub fn printable_json(json: &str) -> String {
             character.to_string()
         }
     });
-    if json.contains(is_escaped) {
-        escaped.collect()
-    } else {
-        json.to_owned()
-    }
+    escaped.collect()
 }
 
 /// Returns whether the text holds a character that controls a terminal or changes the direction of
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn json_stays_json() {
         let value = serde_json::json!({"a\u{85}b": "\u{1b}[31m\t\u{7f}\u{9b}\nä\u{2028}"});
-        let text = printable_json(&format!("{value:#}"));
+        let text = printable_json(format!("{value:#}"));
         assert!(!text.contains(|character: char| character.is_control() && character != '\n'));
         assert!(text.contains("a\\u0085b"), "{text}");
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");

@@ -24,9 +24,17 @@ pub(super) fn print_line(line: &Line, colors: Colors) {
 
 /// Writes text to standard output, with progress hidden.
 fn put(text: &str) {
+    put_all(&[text]);
+}
+
+/// Writes texts to standard output as one, with progress hidden.
+fn put_all(texts: &[&str]) {
     let write = || {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+        let written = texts
+            .iter()
+            .try_for_each(|text| stdout.write_all(text.as_bytes()));
+        written.and_then(|()| stdout.flush())
     };
     note_failure(undrawn(write));
 }
@@ -45,7 +53,7 @@ pub(super) fn say(text: &str) {
 ///
 /// `json` and `yaml` have escaped what a terminal would act upon.
 pub(super) fn print_document(text: &str) {
-    put(&format!("{}\n", text.strip_suffix('\n').unwrap_or(text)));
+    put_all(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
 }
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of
@@ -75,7 +83,7 @@ fn message_text(label: human::Label, message: &Message, colors: Colors) -> Strin
 pub(super) fn json<T: Serialize>(document: &T) -> String {
     serde_json::to_string_pretty(document).map_or_else(
         |error| json!({"error": error.to_string()}).to_string(),
-        |text| printable_json(&text),
+        printable_json,
     )
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure. No planned object may be missing from the results of a run that ends early.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
@@ -11,15 +11,20 @@ use crate::model::identity::ObjectKey;
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     outcomes: Vec<Option<ObjectOutcome>>,
-    indexes: BTreeMap<ObjectKey, usize>,
+    indexes: HashMap<ObjectKey, usize>,
 }
 
 impl Pending {
     /// Adds planned objects, in the order in which they are reported if the run ends early.
     pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
-        for outcome in outcomes {
-            self.indexes.insert(outcome.subject.key(), self.outcomes.len());
-            self.outcomes.push(Some(outcome));
+        let keys = outcomes.iter().map(|outcome| outcome.subject.key());
+        self.indexes.extend(keys.zip(self.outcomes.len()..));
+        let outcomes = outcomes.into_iter().map(Some);
+        if self.outcomes.is_empty() {
+            // The outcomes stay where they are in memory.
+            self.outcomes = outcomes.collect();
+        } else {
+            self.outcomes.extend(outcomes);
         }
     }
 
