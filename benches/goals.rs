@@ -3,8 +3,11 @@
 use serde::Serialize;
 
 use crate::contenders::Contender;
-use crate::results::{BusyRun, LinkStep, Results, Step};
-use crate::scenarios::{NAMESPACES, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, sizes};
+use crate::results::{BusyRun, LinkStep, Measurement, Results, Step};
+use crate::scenarios::{
+    CUSTOM_KINDS, NAMESPACES, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, RECORDED_NAMESPACES, WIDE_KINDS,
+    large_sizes, sizes,
+};
 
 /// One goal and what was measured.
 #[derive(Debug, Clone, Serialize)]
@@ -38,6 +41,9 @@ const LONG_LINK: u64 = 80;
 /// dependencies of it, built as a release for x86-64 Linux. Measured with cel 0.15.0.
 const BYTES_OF_CEL: f64 = 1_308_728.0;
 
+/// How much steeper a line may become that counts as straight: measurements vary.
+const STRAIGHT: f64 = 1.3;
+
 /// Judges all goals, measured or not.
 pub(crate) fn judge(results: &Results) -> Vec<Goal> {
     let mut goals = Vec::new();
@@ -48,6 +54,8 @@ pub(crate) fn judge(results: &Results) -> Vec<Goal> {
     let spread = (Step::SpreadAgain, Contender::Ours, NAMESPACES * 20);
     let name = "20 kinds in 50 namespaces, unchanged";
     goals.push(goal(name, 60.0, requests(results, spread), REQUESTS));
+    large(results, &mut goals);
+    wide(results, &mut goals);
     let real = results.real.as_ref();
     let differing = real.map(|real| {
         let differing = real.remarks.iter().filter(|remark| remark.action != "unchanged");
@@ -158,6 +166,68 @@ fn busy(results: &Results, goals: &mut Vec<Goal>) {
     goals.push(goal(&name, 1.0, ratio(&raw, |run| run.seconds), RATIO));
     let measured = ratio(&kubectl, |run| Some(run.neighbour));
     goals.push(goal("wait of others, by kubectl", 1.0, measured, RATIO));
+}
+
+/// What of a run is looked at; `None` if it was not measured.
+type Cost = fn(&Measurement) -> Option<f64>;
+
+/// What an unchanged set of fifty times the size costs, and whether all that a set costs grows with its
+/// objects and no faster.
+fn large(results: &Results, goals: &mut Vec<Goal>) {
+    let [.., largest] = large_sizes(results.objects);
+    let ours = Contender::Ours.to_string();
+    let key = (Step::LargeAgain, &*ours, largest);
+    let name = |what: &str| format!("{largest} unchanged, {what}");
+    let seconds = results.seconds(Step::LargeAgain, &ours, largest);
+    goals.push(goal(&name("time"), 4.0, seconds, "s"));
+    let memory = results.median_of(key, |run| Some(number(run.peak_memory?) / 1e6));
+    goals.push(goal(&name("peak memory"), 150.0, memory, "MB"));
+    let costs: [(&str, Cost); 3] = [
+        ("time", |run| Some(run.seconds)),
+        ("memory", |run| Some(number(run.peak_memory?))),
+        ("requests", |run| Some(number(run.requests.most()))),
+    ];
+    for (step, shown) in [(Step::LargeAgain, "unchanged"), (Step::LargePruned, "pruned")] {
+        for (what, cost) in costs {
+            let name = format!("{shown}: {what} per further object");
+            goals.push(goal(&name, STRAIGHT, steepening(results, step, cost), RATIO));
+        }
+    }
+}
+
+/// How much steeper a cost is between the two larger sizes than between the two smaller ones: 1 if it is
+/// a straight line.
+fn steepening(results: &Results, step: Step, cost: Cost) -> Option<f64> {
+    let ours = Contender::Ours.to_string();
+    let sizes = large_sizes(results.objects);
+    let costs = sizes.map(|size| results.median_of((step, &ours, size), cost));
+    let [Some(small), Some(middle), Some(large)] = costs else {
+        return None;
+    };
+    let [few, more, most] = sizes.map(count);
+    Some((large - middle) / (most - more) / ((middle - small) / (more - few)))
+}
+
+/// Sets of many kinds cost one LIST for each, and one GET for each definition.
+fn wide(results: &Results, goals: &mut Vec<Goal>) {
+    for (name, step, number, most) in [
+        (
+            "custom kinds, unchanged",
+            Step::KindsAgain,
+            CUSTOM_KINDS,
+            2 * CUSTOM_KINDS + 20,
+        ),
+        (
+            "kinds in 200 namespaces",
+            Step::WideAgain,
+            WIDE_KINDS,
+            2 * WIDE_KINDS + 20,
+        ),
+        ("recorded namespaces", Step::RecordAgain, RECORDED_NAMESPACES, 20),
+    ] {
+        let measured = requests(results, (step, Contender::Ours, number));
+        goals.push(goal(&format!("{number} {name}"), count(most), measured, REQUESTS));
+    }
 }
 
 fn requests(results: &Results, (step, contender, objects): (Step, Contender, usize)) -> Option<f64> {

@@ -97,10 +97,13 @@ pub(crate) fn one_of_each(namespace: &str) -> Vec<Value> {
     contents.into_iter().map(complete).collect()
 }
 
-/// The path of the collection that a namespaced object belongs to; in `namespace`, where
-/// it names none itself.
+/// The path of the collection that a namespaced object or a namespace belongs to; in `namespace`, where
+/// the object names none itself.
 pub(crate) fn collection(object: &Value, namespace: &str) -> String {
     let kind = object["kind"].as_str().unwrap_or_default();
+    if kind == "Namespace" {
+        return "/api/v1/namespaces".to_owned();
+    }
     let version = api_version(kind);
     let root = if version == "v1" { "api" } else { "apis" };
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or(namespace);

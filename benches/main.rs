@@ -114,6 +114,29 @@ async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
         results.busy = scenarios::busy(options, &contenders, scratch).await?;
         save(options, &results)?;
     }
+    if options.wants(Scenario::Large) {
+        results
+            .measurements
+            .extend(scenarios::large(options, scratch).await?);
+        save(options, &results)?;
+    }
+    if options.wants(Scenario::CustomKinds) {
+        let measurements = scenarios::custom_kinds(options, scratch).await?;
+        results.measurements.extend(measurements);
+        save(options, &results)?;
+    }
+    if options.wants(Scenario::Wide) {
+        results
+            .measurements
+            .extend(scenarios::wide(options, scratch).await?);
+        save(options, &results)?;
+    }
+    if options.wants(Scenario::Record) {
+        results
+            .measurements
+            .extend(scenarios::record(options, scratch).await?);
+        save(options, &results)?;
+    }
     if options.wants(Scenario::Real) {
         results.real = Some(scenarios::real(scratch).await?);
     }

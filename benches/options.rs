@@ -75,6 +75,14 @@ pub(crate) enum Scenario {
     Link,
     /// A set of 300 objects for a user with few seats on the server
     Busy,
+    /// The same number of small objects, and ten and fifty times as many: unchanged, then pruned
+    Large,
+    /// 200 custom kinds
+    CustomKinds,
+    /// 300 kinds in 200 namespaces
+    Wide,
+    /// A record near its limit of 256 KiB
+    Record,
     /// Manifests as people write them
     Real,
     /// The start of the program, and its size

@@ -1,4 +1,4 @@
-//! Time and memory over the number of objects as an SVG picture, both axes logarithmic:
+//! Time, memory and requests over the number of objects as an SVG picture, both axes logarithmic:
 //! what grows with the objects is a line as steep as the dotted one.
 
 use std::fmt::Write as _;
@@ -6,12 +6,14 @@ use std::fmt::Write as _;
 use crate::contenders::Contender;
 use crate::goals::{count, number};
 use crate::results::{Measurement, Results, Step};
-use crate::scenarios::sizes;
+use crate::scenarios::{large_sizes, sizes};
 
 const WIDTH: f64 = 330.0;
 const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 60.0;
 const TOP: f64 = 50.0;
+/// From the upper edge of one row to that of the next.
+const NEXT_ROW: f64 = 390.0;
 /// From the left edge of one panel to that of the next.
 const NEXT_PANEL: f64 = WIDTH + 80.0;
 
@@ -25,38 +27,74 @@ const COLOURS: [(Contender, &str); 3] = [
 /// The picture; without any lines where sizes were not measured.
 pub(crate) fn svg(results: &Results) -> String {
     let mut svg = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 820 390\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<rect width=\"820\" height=\"390\" fill=\"white\"/>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1230 780\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n<rect width=\"1230\" height=\"780\" fill=\"white\"/>\n",
     );
-    let time = Panel {
-        left: LEFT,
-        title: "Time, seconds",
-        smallest: 0.01,
-        decades: 4.0,
-        sizes: sizes(results.objects),
+    let panels = |top: f64, sizes: [usize; 3]| {
+        let panel = |place: f64, title, smallest, decades| Panel {
+            left: LEFT + place * NEXT_PANEL,
+            top,
+            title,
+            smallest,
+            decades,
+            sizes,
+        };
+        [
+            panel(0.0, "Time, seconds", 0.01, 5.0),
+            panel(1.0, "Peak memory of the client, MB", 1.0, 3.0),
+            panel(2.0, "Requests", 1.0, 5.0),
+        ]
     };
-    let memory = Panel {
-        left: LEFT + NEXT_PANEL,
-        title: "Peak memory of the client, MB",
-        smallest: 1.0,
-        decades: 3.0,
-        sizes: sizes(results.objects),
-    };
-    time.axes(&mut svg);
-    memory.axes(&mut svg);
+    let (sizes, large_sizes) = (sizes(results.objects), large_sizes(results.objects));
     for (contender, colour) in COLOURS {
         let name = contender.to_string();
         for (step, dashes) in [(Step::GrowthFirst, "5 4"), (Step::GrowthAgain, "none")] {
-            let pen = Pen { colour, dashes };
-            time.curve(&mut svg, results, (step, &name), &pen, |run| Some(run.seconds));
-            memory.curve(&mut svg, results, (step, &name), &pen, |run| {
-                Some(number(run.peak_memory?) / 1e6)
-            });
+            row(
+                &mut svg,
+                results,
+                &panels(TOP, sizes),
+                (step, &name),
+                &Pen { colour, dashes },
+            );
         }
+    }
+    let ours = Contender::Ours.to_string();
+    for (step, colour, dashes) in [
+        (Step::LargeFirst, "#0969da", "5 4"),
+        (Step::LargeAgain, "#0969da", "none"),
+        (Step::LargePruned, "#cf222e", "none"),
+    ] {
+        let pen = Pen { colour, dashes };
+        row(
+            &mut svg,
+            results,
+            &panels(TOP + NEXT_ROW, large_sizes),
+            (step, &ours),
+            &pen,
+        );
+    }
+    for panel in panels(TOP, sizes)
+        .iter()
+        .chain(&panels(TOP + NEXT_ROW, large_sizes))
+    {
+        panel.axes(&mut svg);
     }
     legend(&mut svg);
     svg.push_str("</svg>\n");
     svg
+}
+
+/// Time, memory and requests of one step.
+fn row(
+    svg: &mut String,
+    results: &Results,
+    [time, memory, requests]: &[Panel; 3],
+    key: (Step, &str),
+    pen: &Pen,
+) {
+    time.curve(svg, results, key, pen, |run| Some(run.seconds));
+    memory.curve(svg, results, key, pen, |run| Some(number(run.peak_memory?) / 1e6));
+    requests.curve(svg, results, key, pen, |run| Some(number(run.requests.most())));
 }
 
 struct Pen {
@@ -66,6 +104,7 @@ struct Pen {
 
 struct Panel {
     left: f64,
+    top: f64,
     title: &'static str,
     /// The value at the lower edge.
     smallest: f64,
@@ -76,21 +115,26 @@ struct Panel {
 
 impl Panel {
     fn x(&self, objects: usize) -> f64 {
-        self.left + WIDTH * (count(objects) / count(self.sizes[0])).log10() / 2.0
+        self.left + WIDTH * (count(objects) / count(self.sizes[0])).log10() / self.span().log10()
+    }
+
+    /// The largest size in units of the smallest.
+    fn span(&self) -> f64 {
+        count(self.sizes[2]) / count(self.sizes[0])
     }
 
     fn y(&self, value: f64) -> f64 {
         let height = (value / self.smallest).log10() / self.decades;
-        TOP + HEIGHT * (1.0 - height.clamp(0.0, 1.0))
+        self.top + HEIGHT * (1.0 - height.clamp(0.0, 1.0))
     }
 
     fn axes(&self, svg: &mut String) {
-        let (left, right, bottom) = (self.left, self.left + WIDTH, TOP + HEIGHT);
+        let (left, right, bottom) = (self.left, self.left + WIDTH, self.top + HEIGHT);
         element(
             svg,
             format_args!(
                 "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{}</text>",
-                TOP - 16.0,
+                self.top - 16.0,
                 self.title
             ),
         );
@@ -115,7 +159,7 @@ impl Panel {
             let x = self.x(size);
             element(
                 svg,
-                format_args!("<path d=\"M{x:.1} {TOP}V{bottom}\" stroke=\"#d0d7de\"/>"),
+                format_args!("<path d=\"M{x:.1} {}V{bottom}\" stroke=\"#d0d7de\"/>", self.top),
             );
             element(
                 svg,
@@ -126,7 +170,7 @@ impl Panel {
             );
         }
         // As steep as growth by the objects, no more and no less.
-        let (from, to) = (self.y(self.smallest), self.y(self.smallest * 100.0));
+        let (from, to) = (self.y(self.smallest), self.y(self.smallest * self.span()));
         element(
             svg,
             format_args!(
@@ -194,6 +238,13 @@ fn legend(svg: &mut String) {
             "<text x=\"{LEFT}\" y=\"{}\">over the number of objects; dashed: first apply, solid: again, \
              unchanged; dotted: growth by the objects</text>",
             y + 24.0
+        ),
+    );
+    element(
+        svg,
+        format_args!(
+            "<text x=\"{LEFT}\" y=\"{}\">kubectl-applyset with small objects; red: all but 100 pruned</text>",
+            y + NEXT_ROW
         ),
     );
 }

@@ -55,6 +55,24 @@ pub(crate) enum Step {
     SpreadFirst,
     /// Twenty kinds in many namespaces, everything there.
     SpreadAgain,
+    /// Very many small objects, nothing there yet.
+    LargeFirst,
+    /// Very many small objects, everything there.
+    LargeAgain,
+    /// Very many small objects, all but some are to go.
+    LargePruned,
+    /// Custom kinds with their definitions, nothing there yet.
+    KindsFirst,
+    /// Custom kinds with their definitions, everything there.
+    KindsAgain,
+    /// Many kinds in many namespaces, nothing there yet.
+    WideFirst,
+    /// Many kinds in many namespaces, everything there.
+    WideAgain,
+    /// A record near its limit, nothing there yet.
+    RecordFirst,
+    /// A record near its limit, everything there.
+    RecordAgain,
 }
 
 /// One run of one contender.

@@ -194,6 +194,15 @@ fn sizes(results: &Results, text: &mut String) {
         let name = match step {
             Step::SpreadFirst => "spread, first",
             Step::SpreadAgain => "spread, again",
+            Step::LargeFirst => "small, first",
+            Step::LargeAgain => "small, again",
+            Step::LargePruned => "small, pruned",
+            Step::KindsFirst => "kinds, first",
+            Step::KindsAgain => "kinds, again",
+            Step::WideFirst => "wide, first",
+            Step::WideAgain => "wide, again",
+            Step::RecordFirst => "record, first",
+            Step::RecordAgain => "record, again",
             Step::GrowthFirst | Step::First => "first",
             Step::GrowthAgain | Step::Again | Step::Changed | Step::Dropped => "again",
         };

@@ -2,19 +2,23 @@
 
 mod busy;
 mod growth;
+mod large;
 mod lifecycle;
 mod link;
 mod real;
 mod spread;
 mod startup;
+mod wide;
 
 pub(crate) use busy::{OBJECTS as OBJECTS_OF_BUSY, busy};
 pub(crate) use growth::{growth, sizes};
+pub(crate) use large::{large, large_sizes};
 pub(crate) use lifecycle::lifecycle;
 pub(crate) use link::{OBJECTS as OBJECTS_OF_LINKS, link};
 pub(crate) use real::real;
 pub(crate) use spread::{NAMESPACES, spread};
 pub(crate) use startup::startup;
+pub(crate) use wide::{CUSTOM_KINDS, RECORDED_NAMESPACES, WIDE_KINDS, custom_kinds, record, wide};
 
 use std::path::Path;
 use std::process::Command;

@@ -1,0 +1,135 @@
+//! Very many small objects: applied, applied again unchanged, and all but some of them pruned. What
+//! grows faster than the set shows here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{observe, warm_server};
+use crate::contenders::{Contender, ours};
+use crate::manifests::documents;
+use crate::options::Options;
+use crate::results::{Measurement, Step};
+use crate::server::Server;
+use crate::{Result, say};
+
+/// Objects of a file.
+const OBJECTS_OF_A_FILE: usize = 100;
+
+/// The sizes that are measured, the largest of which has a goal of its own.
+pub(crate) fn large_sizes(objects: usize) -> [usize; 3] {
+    [objects, objects * 10, objects * 50]
+}
+
+/// Measures all sizes on one control plane. Only the unchanged set is applied in every round.
+pub(crate) async fn large(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
+    let server = warm_server(scratch).await?;
+    let mut measurements = Vec::new();
+    for size in large_sizes(options.objects) {
+        let set = LargeSet::write(&server, scratch, size).await?;
+        measurements.push(set.measure(Step::LargeFirst, &set.all, 0, scratch).await?);
+        set.check(size).await?;
+        for round in 0..options.rounds {
+            measurements.push(set.measure(Step::LargeAgain, &set.all, round, scratch).await?);
+        }
+        measurements.push(set.measure(Step::LargePruned, &set.rest, 0, scratch).await?);
+        set.check(OBJECTS_OF_A_FILE).await?;
+    }
+    Ok(measurements)
+}
+
+struct LargeSet<'a> {
+    server: &'a Server,
+    namespace: String,
+    size: usize,
+    /// The directory of all objects.
+    all: PathBuf,
+    /// The directory of those that are not pruned.
+    rest: PathBuf,
+    /// Objects that the namespace has from the beginning.
+    others: usize,
+}
+
+impl<'a> LargeSet<'a> {
+    async fn write(server: &'a Server, scratch: &Path, size: usize) -> Result<Self> {
+        let namespace = server.namespace("large").await?;
+        let directory = scratch.join(format!("large-{size}"));
+        let (all, rest) = (directory.join("all"), directory.join("rest"));
+        fs::create_dir_all(&all)?;
+        fs::create_dir_all(&rest)?;
+        for file in 0..size / OBJECTS_OF_A_FILE {
+            let numbers = file * OBJECTS_OF_A_FILE..(file + 1) * OBJECTS_OF_A_FILE;
+            let objects: Vec<Value> = numbers.map(object).collect();
+            let text = documents(&objects)?;
+            fs::write(all.join(format!("{file:05}.yaml")), &text)?;
+            if file == 0 {
+                fs::write(rest.join("00000.yaml"), &text)?;
+            }
+        }
+        let others = server.size_of(&collection(&namespace)).await?;
+        Ok(Self {
+            server,
+            namespace,
+            size,
+            all,
+            rest,
+            others,
+        })
+    }
+
+    async fn measure(
+        &self,
+        step: Step,
+        directory: &Path,
+        round: usize,
+        scratch: &Path,
+    ) -> Result<Measurement> {
+        let mut command = ours(self.server, &self.namespace, directory);
+        let observed = observe(self.server, &mut command, scratch, None).await?;
+        let measurement = observed.measurement(step, &Contender::Ours, self.size, round);
+        say(&format!(
+            "{:>6} small objects, round {}: {step:?} {:.3} s",
+            self.size,
+            round + 1,
+            measurement.seconds
+        ));
+        Ok(measurement)
+    }
+
+    async fn check(&self, expected: usize) -> Result<()> {
+        let found = self.server.size_of(&collection(&self.namespace)).await?;
+        // The server itself adds one to each namespace, some time after it was created.
+        let found = found.saturating_sub(self.others);
+        if (expected..=expected + 1).contains(&found) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} has {found} ConfigMaps where the manifests have {expected}",
+            self.namespace
+        )
+        .into())
+    }
+}
+
+fn collection(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/configmaps")
+}
+
+/// A ConfigMap of about 300 bytes.
+fn object(number: usize) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": format!("member-{number:06}"),
+            "labels": {"app.kubernetes.io/name": "large", "app.kubernetes.io/version": "1.2.3"},
+        },
+        "data": {
+            "level": "info",
+            "number": number.to_string(),
+            "url": format!("https://example.com/{number}"),
+            "value": format!("{:064x}", number * 7919),
+        },
+    })
+}
