@@ -87,10 +87,12 @@ impl Object {
 
     /// Returns whether a mapping in it may have this key, which JSON must not escape.
     pub fn mentions(&self, key: &str) -> bool {
-        let quoted = format!("\"{key}\":");
-        self.text
-            .windows(quoted.len())
-            .any(|text| text == quoted.as_bytes())
+        mentions(&self.text, key)
+    }
+
+    /// Returns whether a mapping in `metadata` may have this key, which JSON must not escape.
+    pub fn metadata_mentions(&self, key: &str) -> bool {
+        mentions(self.metadata_json(), key)
     }
 
     /// The object as a value; null if it is nested too deeply to be parsed.
@@ -104,6 +106,13 @@ impl From<&Value> for Object {
     fn from(value: &Value) -> Self {
         Self::of(value.as_object().into_iter().flatten())
     }
+}
+
+/// Returns whether JSON may have this key. A search in a string is many times faster than a comparison at
+/// each byte.
+fn mentions(text: &[u8], key: &str) -> bool {
+    let quoted = format!("\"{key}\":");
+    str::from_utf8(text).map_or(true, |text| text.contains(&quoted))
 }
 
 fn separate(text: &mut Vec<u8>) {
@@ -187,6 +196,20 @@ mod tests {
             expected["metadata"] = json!({"name": "b", "labels": {"x": "y"}});
             let metadata = expected["metadata"].as_object().expect("a mapping");
             assert_eq!(object.with_metadata(metadata), Object::from(&expected));
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_wherever_it_is() {
+        let object = Object::from(&json!({"metadata": {"name": "ü"}, "spec": [{"a/b": 1}, "c"]}));
+        for (key, in_object, in_metadata) in [
+            ("a/b", true, false),
+            ("name", true, true),
+            ("b", false, false),
+            ("c", false, false),
+        ] {
+            let found = (object.mentions(key), object.metadata_mentions(key));
+            assert_eq!(found, (in_object, in_metadata), "{key}");
         }
     }
 

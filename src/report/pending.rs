@@ -34,7 +34,12 @@ impl Pending {
             return None;
         }
         let index = self.indexes.remove(&outcome.subject.key())?;
-        self.outcomes[index].take()
+        let outcome = self.outcomes[index].take();
+        if self.indexes.is_empty() {
+            // The document, which may be large, is made next.
+            self.outcomes = Vec::new();
+        }
+        outcome
     }
 
     /// Removes the objects that were not processed, and returns their outcomes. An outcome with a

@@ -228,8 +228,7 @@ fn is_kept_from_owners(skip: &Skip) -> bool {
 /// Returns the UIDs that a manifest names as owners.
 fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
     const FIELD: &str = "ownerReferences";
-    let text = object.object.metadata_json();
-    if !text.windows(FIELD.len()).any(|part| part == FIELD.as_bytes()) {
+    if !object.object.metadata_mentions(FIELD) {
         return Vec::new();
     }
     let metadata = object.object.metadata();
