@@ -128,7 +128,11 @@ impl Disturbance {
             Self::FromHereOn(Fault::WebhookStarts) => false,
             Self::Omission(_) => target.request == "GET /apis",
             // A server that says that it serves other groups looks like one that does.
-            Self::Lie(Lie::AnotherObject) => !["GET /api", "GET /apis"].contains(&target.request.as_str()),
+            // Under another name in a LIST, the object whose replicas are to be handed over looks new.
+            Self::Lie(Lie::AnotherObject) => {
+                let is_discovery = ["GET /api", "GET /apis"].contains(&target.request.as_str());
+                !is_discovery && !target.request.contains("/deployments?labelSelector")
+            }
             // Nor can members elsewhere, where all namespaces are asked for. The record then
             // names a place too much.
             Self::Lie(Lie::AnotherNamespace) => !target.request.ends_with("EVERY KIND"),
