@@ -1,4 +1,4 @@
-//! The flags of `apply`, and those that it shares with `diff`: what changes the plan.
+//! The flags of `apply`, including those that change the plan, which `diff` has, too.
 
 use std::path::PathBuf;
 

@@ -39,7 +39,7 @@ pub struct Diff {
     /// Save the plan for `apply --plan FILE`
     #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Exit 1 only for these kinds: drift, change, prune
+    /// Exit 1 only for KINDS (of drift, change, prune)
     #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
     pub exit_code_on: Vec<DifferenceMode>,
     /// Print the full text at a terminal, too

@@ -37,7 +37,7 @@ pub(super) fn value_at<'v>(object: &'v Value, path: &[String]) -> Option<&'v Val
     })
 }
 
-/// What a key says of the item of a list that it selects.
+/// The criterion by which a key selects an item of a list.
 pub(super) enum ItemKey {
     /// `k:`: these fields.
     Fields(Map<String, Value>),

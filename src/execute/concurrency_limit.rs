@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// The limit at the start, unless the user allows less.
 const START: usize = 16;
-/// Answers without a refusal after which one more write may be tried than the server has refused.
+/// The number of answers without a refusal that raise the ceiling by one.
 const CALM: usize = 48;
-/// The limit up to which it doubles: each connection has its own handshake.
+/// The limit at which doubling ends: each further connection has its own handshake.
 const DOUBLED_UP_TO: usize = 2 * START;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
 /// writes would only lengthen the queue.
@@ -19,11 +19,11 @@ const QUEUED: u32 = 3;
 ///
 /// Slow start, then additive increase and multiplicative decrease, as TCP does it: a window of answers
 /// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
-/// Over a slow link, each window is a round trip, and so few of them are needed. Below the start only
-/// refusals count: on a busy machine answers take different times without any queue.
+/// Doubling helps over a slow link, where each window takes a round trip. Below the start only refusals
+/// count: on a busy machine answers take different times without any queue.
 ///
-/// A refused write waits for a second, and so does the end of its wave. So the limit stays below the number
-/// of writes that was refused, and grows beyond it slowly.
+/// A refused write delays the end of its wave by a second. So the limit stays below the number of
+/// concurrent writes that led to a refusal, and grows past it slowly.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
@@ -62,8 +62,8 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns whether one more write may start beside those that have started and not ended, of which some
-    /// are `postponed`. These keep the server from nothing, and still count for the user's limit.
+    /// Returns whether one more write may start while `started` ones have not ended. The `postponed` ones
+    /// among them do not load the server, but count against the user's limit.
     pub(super) fn allows(&self, started: usize, postponed: usize) -> bool {
         started < self.most && started.saturating_sub(postponed) < self.limit
     }

@@ -22,7 +22,7 @@ use crate::read::{self, METADATA};
 /// Attempts to write the history of a parent that other clients write at the same time.
 const ATTEMPTS: usize = 3;
 
-/// What is known so far for the entry of a run.
+/// The history entry of a run, as far as it is known.
 #[derive(Debug, Default)]
 pub(super) struct HistoryEntry {
     changes: RefCell<Changes>,
@@ -35,7 +35,7 @@ impl HistoryEntry {
         self.changes.borrow_mut().note(event);
     }
 
-    /// Asks the server who the user is, if the run has changed something: an entry will be written then.
+    /// Asks the server who the user is, if the run has changed something: only then it writes an entry.
     pub(super) async fn ask_for_user(&self, server: &ApiServer) {
         if !self.changes.borrow().is_empty() {
             let _ = self.user.set(read::user_name(server).await);

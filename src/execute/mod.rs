@@ -140,7 +140,7 @@ impl Progress {
     fn new(execution: &Execution<'_>) -> Self {
         let mut pace = ConcurrencyLimit::new(execution.writing.concurrency);
         if execution.server.throttled_answers() > 0 {
-            // Already the few reads were too many.
+            // Even the few reads so far were too many.
             pace.pushed_back();
             pace.pushed_back();
         }

@@ -90,7 +90,7 @@ impl Object {
         mentions(&self.text, key)
     }
 
-    /// Returns whether a mapping in `metadata` may have this key, which JSON must not escape.
+    /// Returns whether a mapping in `metadata` may have this key. The key needs no escapes in JSON.
     pub fn metadata_mentions(&self, key: &str) -> bool {
         mentions(self.metadata_json(), key)
     }

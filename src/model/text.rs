@@ -139,7 +139,7 @@ pub fn json_quoted(text: &str) -> String {
 /// Serializers escape what JSON requires, which leaves DEL and U+0080 to U+009F. All of these are
 /// within strings, so JSON's own escapes do not change the value.
 ///
-/// The document of a large set is large: text with nothing to escape is not copied.
+/// Text with nothing to escape is not copied, since the document of a large set is large.
 pub fn printable_json(json: String) -> String {
     let json = with_runner_commands_as(json, "#\\u0023");
     let is_escaped = |character| is_hostile(character) && character != '\n';

@@ -48,8 +48,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Drops what only a plan needs: the members that the manifests hold, and how they compare. A large
-    /// set would hold them in memory for the whole run.
+    /// Drops what only planning needs: the members that the manifests hold, and how they compare. Otherwise
+    /// those of a large set would stay in memory for the whole run.
     pub fn forget_desired(&mut self, desired: &Desired) {
         let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
         self.members.retain(|live| !keys.contains(&live.key));

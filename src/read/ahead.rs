@@ -1,6 +1,6 @@
 //! Reads the parent of a set and the namespaces of its manifests beside discovery.
 //!
-//! A Secret or a ConfigMap needs no discovery to be read, which saves a round trip. Each answer is used
+//! A Secret or a ConfigMap can be read without discovery, which saves a round trip. Each answer is used
 //! once, and only if nothing was sent in between: a run that has waited reads again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ pub enum Wanted<'a> {
 pub struct Ahead {
     pub(super) parent: Option<Box<(ParentIdentity, ParentAnswer)>>,
     pub(super) namespaces: Option<Box<NamespacesAhead>>,
-    /// The number of requests of the run after these reads and discovery.
+    /// The number of requests that the run had sent when these reads and discovery were done.
     requests: u64,
 }
 
@@ -95,7 +95,7 @@ impl Ahead {
         }
     }
 
-    /// The same, as they are once discovery is known, too.
+    /// Notes that discovery is done, too: any later request makes the answers too old.
     #[must_use]
     pub fn beside_discovery(self, server: &ApiServer) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Ahead {
     }
 }
 
-/// Returns the resource of a parent that is a Secret or a ConfigMap by its usual names.
+/// Returns the resource of a parent that is named as a Secret or a ConfigMap; `None` for other names.
 fn plain_resource(reference: &SetReference) -> Option<Resource> {
     let kind = match reference.resource.as_deref() {
         None | Some("secret" | "secrets") => "Secret",

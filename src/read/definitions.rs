@@ -57,7 +57,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
     }
 }
 
-/// The APIs that are aggregated to other servers; none if the server has no APIServices at all.
+/// Lists the aggregated APIs; none if the server has no APIServices at all.
 pub(super) async fn aggregated(
     server: &ApiServer,
     discovery: &Discovery,

@@ -35,7 +35,7 @@ pub struct NamedSet {
     pub(super) definition_part_of: Option<String>,
     /// The parent, if it was read beside discovery and is not used yet.
     parent_ahead: Cell<Option<Box<ParentAnswer>>>,
-    /// The same of namespaces.
+    /// The states of namespaces, likewise.
     namespaces_ahead: Cell<Option<Box<NamespacesAhead>>>,
 }
 

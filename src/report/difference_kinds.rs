@@ -27,7 +27,8 @@ pub enum Cause {
     Unknown,
     /// Others have changed these fields since the last apply.
     Taken(Vec<TakenField>),
-    /// The manifests are those that were applied, so others have caused it; these fields show by whom.
+    /// The manifests are those that were applied, so others have caused it; the fields show by whom,
+    /// as far as that is known.
     SamePlan(Vec<TakenField>),
 }
 
@@ -48,7 +49,8 @@ impl Comparison {
         (!kinds.is_empty()).then(|| kinds.into_iter().chain(drift).collect())
     }
 
-    /// Returns whether this is drift; `None` if it is unknown, because an apply would fail.
+    /// Returns whether this is drift; `None` if that is unknown, because an apply would fail for another
+    /// reason than a field conflict.
     pub fn is_drift(&self) -> Option<bool> {
         Some(self.kinds()?.contains(&DifferenceKind::Drift))
     }

@@ -21,7 +21,7 @@ impl Pending {
         self.indexes.extend(keys.zip(self.outcomes.len()..));
         let outcomes = outcomes.into_iter().map(Some);
         if self.outcomes.is_empty() {
-            // The outcomes stay where they are in memory.
+            // Collects in place, without a second copy in memory.
             self.outcomes = outcomes.collect();
         } else {
             self.outcomes.extend(outcomes);
@@ -36,7 +36,7 @@ impl Pending {
         let index = self.indexes.remove(&outcome.subject.key())?;
         let outcome = self.outcomes[index].take();
         if self.indexes.is_empty() {
-            // The document, which may be large, is made next.
+            // Frees memory for the document, which may be large and is made next.
             self.outcomes = Vec::new();
         }
         outcome

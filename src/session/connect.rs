@@ -75,7 +75,7 @@ pub fn unlimited_waits(style: Style) -> KindWaits {
 }
 
 /// Asks the server what it serves, and at the same time for the cluster's UID if the connection needs it,
-/// and for what is wanted and known without discovery.
+/// and for what `wanted` names, as far as that can be read without discovery.
 pub async fn discover(
     connection: Connection,
     kind_waits: KindWaits,
@@ -138,7 +138,7 @@ pub async fn discover_with(
     let cluster = Box::pin(discover_beside(connection, kind_waits, ahead)).await;
     let manifests = match read {
         Some(manifests) => manifests?,
-        // Discovery has failed before.
+        // Discovery failed before the manifests were read.
         None => Manifests::undivided(finished(reading.await)?),
     };
     let mut cluster = cluster?;
@@ -146,7 +146,7 @@ pub async fn discover_with(
     Ok((cluster, manifests))
 }
 
-/// Returns what a thread has returned.
+/// Returns the result of a thread, or passes its panic on.
 fn finished<T>(joined: Result<T, JoinError>) -> T {
     match joined {
         Ok(returned) => returned,

@@ -124,7 +124,7 @@ impl ApplyOptions {
         })
     }
 
-    /// Reads the flags that say how a plan is carried out, wherever it comes from.
+    /// Reads the flags that say how a plan is carried out, wherever the plan comes from.
     fn carried_out(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
         Ok(Self {
             writing: WriteSettings {

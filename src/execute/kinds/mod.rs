@@ -2,8 +2,8 @@
 //! the server.
 //!
 //! A new kind is waited for once, between the wave of its definition and that of its objects,
-//! and all of them no longer than `PATIENCE`. Objects of a kind
-//! whose definition changed wait as `schema_change` says.
+//! and all of them no longer than `PATIENCE`. `schema_change` has the rules for objects of a kind whose
+//! definition changed.
 
 pub(crate) mod establish;
 pub(crate) mod schema_change;

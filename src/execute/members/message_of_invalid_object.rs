@@ -1,7 +1,7 @@
 //! Shortens the server's messages about an invalid object, adds the lines of the fields, and hints for
 //! immutable fields.
 //!
-//! `refused` handles manifests that do not match the API's schema.
+//! `message_of_rejected_manifest` handles manifests that do not match the API's schema.
 
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;

@@ -42,7 +42,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a dry run says of an update that the server may refuse.
+/// The reason that a dry run reports for an update that the server may refuse.
 pub(crate) const RECREATED_IF: &str = "recreated if the server refuses the update";
 const AGAIN: &str = "run the same command again to create it";
 

@@ -22,7 +22,7 @@
 //! has narrowed since the plan was made. A member may be outside then. The next run of the same
 //! manifests finds it, and `verify` finds it by its label.
 //!
-//! `model` checks both promises for all interleavings of short runs.
+//! `interleavings` checks both promises for all interleavings of short runs.
 //!
 //! `repair` writes what `verify --fix` has found out; the look after it is that of `verify`.
 

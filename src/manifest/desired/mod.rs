@@ -57,9 +57,9 @@ impl DesiredObject {
         self.key.group_kind == GroupKind::new("", "Secret")
     }
 
-    /// Returns the resource through which the object can be read now: its own if it is served. If a CRD
-    /// of the manifests is going to add its version, one among `served` of the same kind. `None` if the
-    /// kind is not served, so no object of it exists.
+    /// Returns the resource through which the object can be read now: its own if it is served, or
+    /// one of the same kind in `served` if a CRD of the manifests will add its version. `None` if the kind is
+    /// not served, so no object of it exists.
     pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
         let is_of_kind = |resource: &&Arc<Resource>| {
             resource.origin == Origin::Served && resource.group_kind() == self.key.group_kind

@@ -45,8 +45,8 @@ pub struct Judge<'a> {
     needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
     /// The UIDs of objects that are deleted, and so are not a loss.
     going: BTreeSet<String>,
-    /// The desired or kept objects that still have an owner among what is deleted with a pruned object (the
-    /// key), each with the annotation or label that forbids detaching it.
+    /// By pruned objects: the desired or kept objects that still have an owner among what is deleted with it,
+    /// each with the annotation or label that forbids detaching it.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
     /// By pruned objects: the objects that this run cannot keep; see [`Dependents::bound`].
     bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,

@@ -2,7 +2,7 @@
 //! as saved, or not at all.
 //!
 //! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was
-//! made. `seal` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
+//! made. `file` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
 //! of Secrets out of it, and `overtaken` finds the drift since then. The run is
 //! planned again by `plan`; the saved plan only decides whether the result is the same.
 

@@ -26,7 +26,7 @@ pub(super) async fn read(
     let others_of =
         async |members: &[Live]| other_sets::others(server, named, desired, members, rules.concurrency).await;
     let ((compared, mut warnings), others) = if scoped.judged.parent.is_none() {
-        // Almost every set without a parent has no members, and then all objects may be in other sets.
+        // A set without a parent hardly ever has members, so other sets may have any of the objects.
         let members = read_members(cluster, named, &mut scoped, desired, rules, former);
         let (members, others) = join(members, others_of(&[])).await;
         (members?, others?)

@@ -48,7 +48,7 @@ struct Signs {
     reports: bool,
 }
 
-/// What was found out about one member. A set may have many of them, so what few have is apart.
+/// What was found out about one member. A set may have many members, so what only a few have is boxed.
 struct Listed {
     live: Live,
     /// The index of its manifest in `Desired::members`, and how it compares with it.
@@ -207,7 +207,7 @@ impl Compared {
             }
             Some(live)
         };
-        // The members stay where they are in memory.
+        // Collects in place, without a second copy in memory.
         let mut members: Vec<Live> = listed.into_iter().filter_map(&mut noted).collect();
         members.shrink_to_fit();
         all.members = members;

@@ -63,7 +63,7 @@ pub enum Expected {
 pub struct Evidence {
     /// The definitions that may define one of the kinds.
     pub definitions: Result<Vec<Definition>, Forbidden>,
-    /// All APIs that are aggregated.
+    /// All aggregated APIs.
     pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
 }
 
