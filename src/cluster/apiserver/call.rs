@@ -6,7 +6,7 @@ use kube::client::Body;
 
 use super::failure::Failure;
 
-/// The name and version of this program, as servers log and limit it.
+/// The `User-Agent` header: the name and version of this program, which servers log.
 pub const USER_AGENT: &str = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
 
 /// One HTTP request.

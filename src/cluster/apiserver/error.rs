@@ -33,7 +33,7 @@ pub enum ApiErrorKind {
     Connection {
         /// The API server.
         address: String,
-        /// The proxy, if there is one. Then this machine connects to the proxy alone.
+        /// The proxy, if there is one. Then this machine connects only to the proxy.
         proxy: Option<Box<Proxy>>,
         /// The message of the network or of the credentials plugin.
         message: String,

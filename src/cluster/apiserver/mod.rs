@@ -46,7 +46,7 @@ pub struct ApiServer {
     requests: Arc<AtomicU64>,
     /// Answers with 429.
     throttled_answers: Arc<AtomicU64>,
-    /// Requests that are sent again later because of such an answer.
+    /// Requests that wait to be sent again after such an answer.
     postponed: Arc<AtomicUsize>,
     reachability: Reachability,
     clock: Clock,
@@ -113,8 +113,8 @@ impl ApiServer {
         self.throttled_answers.load(Ordering::Relaxed)
     }
 
-    /// The number of requests that are not under way now, and are sent again later because the server had no
-    /// capacity for them.
+    /// Returns the number of requests that wait to be sent again, because the server had no capacity for
+    /// them.
     pub fn postponed(&self) -> usize {
         self.postponed.load(Ordering::Relaxed)
     }
@@ -193,6 +193,9 @@ impl ApiServer {
         if !may_be_from_proxy(head.status) {
             self.clock.set_by(&head.headers);
             self.reachability.answered();
+        }
+        if head.status != StatusCode::TOO_MANY_REQUESTS {
+            self.reachability.admitted();
         }
         if head.status.is_success() {
             if call.accept != TEXT && !is_whole(&call.method, &body) {

@@ -13,9 +13,9 @@ use http::{HeaderMap, StatusCode, header};
 /// The most attempts at a request, the first included. With the pauses below they outlast a server
 /// that restarts within three seconds.
 const ATTEMPTS: u32 = 5;
-/// The most attempts at a request that the server has no capacity for (429). With the second that it
-/// asks for, they outlast a queue that other clients fill for half a minute.
-const ATTEMPTS_AT_CAPACITY: u32 = 30;
+/// How long a request is sent again that the server has no capacity for (429), as long as the server
+/// says when to: other clients may fill a queue for half a minute. At least `ATTEMPTS` are made.
+const CAPACITY_PATIENCE: Duration = Duration::from_secs(30);
 /// The first pause before a request is sent again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause that a Retry-After header can ask for.
@@ -77,6 +77,8 @@ pub(super) fn after_broken_connection(reason: &str) -> Retry {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reachability {
     is_lost: Arc<AtomicBool>,
+    /// Whether the server, which is there, has had no capacity for any request for too long.
+    is_full: Arc<AtomicBool>,
 }
 
 impl Reachability {
@@ -85,8 +87,22 @@ impl Reachability {
         self.is_lost.store(false, Ordering::Relaxed);
     }
 
-    fn lost(&self) {
-        self.is_lost.store(true, Ordering::Relaxed);
+    /// Notes that the server had capacity for a request.
+    pub(super) fn admitted(&self) {
+        self.is_full.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that a request has used up its attempts.
+    fn used_up(&self, retry: Retry) {
+        match retry {
+            Retry::WhileAway => self.is_lost.store(true, Ordering::Relaxed),
+            Retry::AtCapacity => self.is_full.store(true, Ordering::Relaxed),
+            Retry::Never | Retry::Once | Retry::WhileBusy => {}
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
     }
 
     fn is_lost(&self) -> bool {
@@ -106,17 +122,28 @@ pub(super) fn pause(
         Retry::Once => 2,
         Retry::WhileAway if reachability.is_lost() => 1,
         Retry::WhileAway | Retry::WhileBusy => ATTEMPTS,
-        Retry::AtCapacity => ATTEMPTS_AT_CAPACITY,
+        Retry::AtCapacity if reachability.is_full() => 1,
+        Retry::AtCapacity => attempts_at_capacity(retry_after),
     };
     if attempt >= attempts {
-        if retry == Retry::WhileAway {
-            reachability.lost();
-        }
+        reachability.used_up(retry);
         return None;
     }
     let backoff = FIRST_PAUSE * 2_u32.pow(attempt.min(ATTEMPTS) - 1);
-    let pause = retry_after.unwrap_or(backoff).min(LONGEST_PAUSE);
+    let pause = match (retry, retry_after) {
+        (_, None) => backoff,
+        // So many repeats would be a load without a pause.
+        (Retry::AtCapacity, Some(asked)) => asked.clamp(FIRST_PAUSE, LONGEST_PAUSE),
+        (_, Some(asked)) => asked.min(LONGEST_PAUSE),
+    };
     Some(pause + pause * chance() / 100)
+}
+
+/// The API server says when to repeat; a webhook that answers 429, or a proxy, may not.
+fn attempts_at_capacity(retry_after: Option<Duration>) -> u32 {
+    let Some(asked) = retry_after else { return ATTEMPTS };
+    let pauses = CAPACITY_PATIENCE.as_millis() / asked.max(FIRST_PAUSE).as_millis();
+    u32::try_from(pauses).unwrap_or(ATTEMPTS).max(ATTEMPTS)
 }
 
 /// A number from 0 to `JITTER`.
@@ -201,13 +228,23 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_capacity_waits_half_a_minute_for_it() {
-        let pauses = pauses(Retry::AtCapacity, SECOND, &Reachability::default());
-        let waited: Duration = pauses.iter().sum();
-        assert!((29..=37).contains(&waited.as_secs()), "{waited:?}");
-        let longest = Duration::from_secs(4);
-        let unasked = super::pause(29, Retry::AtCapacity, None, &Reachability::default());
-        assert!(unasked.is_some_and(|pause| pause <= longest), "{unasked:?}");
+    fn a_request_without_capacity_waits_half_a_minute_if_the_server_says_when() {
+        for (retry_after, shortest, longest) in [
+            (Some(0), 29, 38),
+            (Some(1), 29, 38),
+            (Some(7), 28, 36),
+            // Four pauses of half a minute.
+            (Some(3600), 120, 150),
+            (None, 3, 4),
+        ] {
+            let retry_after = retry_after.map(Duration::from_secs);
+            let pauses = pauses(Retry::AtCapacity, retry_after, &Reachability::default());
+            let waited: Duration = pauses.iter().sum();
+            assert!(
+                (shortest..=longest).contains(&waited.as_secs()),
+                "{retry_after:?}: {waited:?}"
+            );
+        }
     }
 
     #[test]
@@ -229,6 +266,17 @@ mod tests {
         assert_eq!(pauses(Retry::WhileBusy, None, &reachability).len(), 4);
         reachability.answered();
         assert_eq!(pauses(Retry::WhileAway, None, &reachability).len(), 4);
+    }
+
+    #[test]
+    fn one_request_waits_for_a_full_server() {
+        let reachability = Reachability::default();
+        assert_eq!(pauses(Retry::AtCapacity, None, &reachability).len(), 4);
+        reachability.answered();
+        assert_eq!(pauses(Retry::AtCapacity, SECOND, &reachability).len(), 0);
+        assert_eq!(pauses(Retry::WhileAway, None, &reachability).len(), 4);
+        reachability.admitted();
+        assert_eq!(pauses(Retry::AtCapacity, None, &reachability).len(), 4);
     }
 
     #[test]
