@@ -49,7 +49,8 @@ const FILES: [(&str, &str); 5] = [
     ("empty.yaml", "# empty\n"),
     (
         "taken.yaml",
-        "{apiVersion: v1, kind: ConfigMap, metadata: {name: taken}}\n",
+        // kubectl before 1.32 takes a file that begins with a brace for JSON.
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken}\n",
     ),
 ];
 
