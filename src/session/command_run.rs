@@ -73,8 +73,14 @@ impl CommandRun {
     /// Sets up the connection of this run.
     pub async fn connect(&mut self, shared: &GlobalFlags) -> Result<Connection, Error> {
         let connection = connect(shared).await?;
-        self.server = Some(connection.server.clone());
+        let server = connection.server.clone();
+        self.server = Some(server.clone());
         self.place = connect::place(&connection);
+        let interrupt = self.interrupt.clone();
+        tokio::spawn(async move {
+            interrupt.requested().await;
+            server.wait_no_more_for_capacity();
+        });
         Ok(connection)
     }
 

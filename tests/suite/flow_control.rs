@@ -1,10 +1,14 @@
 //! A server that gives this user a few seats and a queue for one request, and rejects all others (API
 //! Priority and Fairness).
 
+use std::sync::Arc;
+
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    OwnControlPlane, Program, Set, cluster, config_map, eventually, fresh, named, namespace, with,
+    Fault, Files, OwnControlPlane, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map,
+    eventually, fresh, named, namespace, objects_file, with,
 };
 
 /// More objects than a run has requests in flight.
@@ -90,4 +94,43 @@ fn rejected_requests_are_sent_again_until_there_is_a_seat() {
     assert!(rejected > 0.0, "the server had a seat for each request");
     set.delete(&as_user).expect(0);
     assert!(cluster().members(&set.id).is_empty());
+}
+
+/// Has no seat for the writes of one object.
+struct Full;
+
+fn is_rejected(sent: &Sent) -> bool {
+    sent.method == Method::PATCH && sent.path.contains("/configmaps/two")
+}
+
+impl Watch for Full {
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        if is_rejected(sent) {
+            Verdict::Break(Fault::TooManyRequestsRetryAfter)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_does_not_wait_for_a_seat() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    let proxy = Proxy::watched(Arc::new(Full));
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let mut running = set.command(program, &files).start();
+    let rejected = || proxy.sent().iter().filter(|sent| is_rejected(sent)).count();
+    eventually("a rejected write", || (rejected() > 0).then_some(()));
+    running.interrupt();
+    running.wait_for_message("stopping");
+    let before = rejected();
+    running.finish().expect(130);
+    // One may have been under way.
+    assert!(rejected() <= before + 1, "{before} to {}", rejected());
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.apply(&objects);
+    set.assert_holds(&objects);
 }

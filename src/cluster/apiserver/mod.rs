@@ -25,6 +25,7 @@ use http_body_util::{BodyExt as _, Limited};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
+use tokio::sync::watch::Sender;
 
 pub use call::{Before, Call, Patch, Reply, USER_AGENT, query};
 use clock::Clock;
@@ -48,6 +49,8 @@ pub struct ApiServer {
     throttled_answers: Arc<AtomicU64>,
     /// Requests that wait to be sent again after such an answer.
     postponed: Arc<AtomicUsize>,
+    /// Whether none is sent again any more.
+    waits_no_more: Sender<bool>,
     reachability: Reachability,
     clock: Clock,
     request_timeout: Duration,
@@ -77,6 +80,7 @@ impl ApiServer {
             requests: Arc::new(AtomicU64::new(0)),
             throttled_answers: Arc::new(AtomicU64::new(0)),
             postponed: Arc::new(AtomicUsize::new(0)),
+            waits_no_more: Sender::new(false),
             reachability: Reachability::default(),
             clock: Clock::default(),
             request_timeout,
@@ -119,6 +123,12 @@ impl ApiServer {
         self.postponed.load(Ordering::Relaxed)
     }
 
+    /// Ends all waits for capacity, for good: a run that is to stop does not wait half a minute to send a
+    /// request that the server has rejected.
+    pub fn wait_no_more_for_capacity(&self) {
+        self.waits_no_more.send_replace(true);
+    }
+
     /// Returns the time by the clock of the server, from the header `Date` of its answers.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -151,7 +161,11 @@ impl ApiServer {
                 Err(failure) => failure,
             };
             let pause = retry::pause(attempt, failure.retry, failure.retry_after, &self.reachability);
-            let Some(pause) = pause else {
+            let may_repeat = match pause {
+                Some(pause) => self.may_repeat_after(pause, failure.retry).await,
+                None => false,
+            };
+            if !may_repeat {
                 let mut kind = failure.kind;
                 if let ApiErrorKind::Status(status) = &mut kind {
                     status.hide(&SecretValues::of(&call.body));
@@ -162,13 +176,25 @@ impl ApiServer {
                     kind: Box::new(kind),
                     before,
                 });
-            };
+            }
             if failure.kind.may_have_succeeded() {
                 before = Before::Unknown;
             }
-            let _postponed = (failure.retry == Retry::AtCapacity).then(|| Postponed::of(&self.postponed));
-            tokio::time::sleep(pause).await;
             attempt += 1;
+        }
+    }
+
+    /// Pauses, and returns whether the request may be sent again.
+    async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
+        if retry != Retry::AtCapacity {
+            tokio::time::sleep(pause).await;
+            return true;
+        }
+        let _postponed = Postponed::of(&self.postponed);
+        let mut waits_no_more = self.waits_no_more.subscribe();
+        tokio::select! {
+            () = tokio::time::sleep(pause) => true,
+            _ = waits_no_more.wait_for(|no_more| *no_more) => false,
         }
     }
 
