@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join;
 
@@ -18,6 +19,10 @@ use crate::model::list_targets::ListTarget;
 use crate::model::namespace::NamespaceState;
 use crate::model::resource::{Resource, Scope};
 use crate::model::settings::SetReference;
+
+/// How old an answer may be when it is used. Another run may change the record while discovery is
+/// repeated; a record that covers the plan is not written before members are.
+const LONGEST_AGE: Duration = Duration::from_secs(5);
 
 /// What is read beside discovery.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +42,8 @@ pub struct Ahead {
     pub(super) namespaces: Option<Box<NamespacesAhead>>,
     /// The number of requests that the run had sent when these reads and discovery were done.
     requests: u64,
+    /// When these reads began; `None` if nothing was read.
+    pub(super) begun: Option<Instant>,
 }
 
 /// The answer to a read of the parent.
@@ -87,11 +94,13 @@ impl Ahead {
             let answer = namespaces(server, &names.iter().map(String::as_str).collect()).await;
             Some(Box::new(NamespacesAhead { names, answer }))
         };
+        let begun = Instant::now();
         let (parent, namespaces) = join(parent, namespaces).await;
         Self {
             parent: Some(Box::new((identity, parent))),
             namespaces,
             requests: 0,
+            begun: Some(begun),
         }
     }
 
@@ -104,14 +113,19 @@ impl Ahead {
         }
     }
 
-    /// Returns the answers, unless something was sent since: then they are too old.
+    /// Returns the answers, unless something was sent since, or they are too old.
     pub(super) fn unless_older(self, server: &ApiServer) -> Self {
-        if server.requests() == self.requests {
+        if server.requests() == self.requests && self.begun.is_some_and(is_recent) {
             self
         } else {
             Self::default()
         }
     }
+}
+
+/// Returns whether an answer that was asked for then can still be used.
+pub(super) fn is_recent(begun: Instant) -> bool {
+    begun.elapsed() <= LONGEST_AGE
 }
 
 /// Returns the resource of a parent that is named as a Secret or a ConfigMap; `None` for other names.

@@ -4,11 +4,12 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::StatusCode;
 use serde_json::Value;
 
-use super::ahead::{Ahead, NamespaceStates, NamespacesAhead, ParentAnswer};
+use super::ahead::{Ahead, NamespaceStates, NamespacesAhead, ParentAnswer, is_recent};
 use super::cluster::Cluster;
 use super::error::{ParentError, ReadError};
 use super::namespaces::namespaces;
@@ -37,6 +38,8 @@ pub struct NamedSet {
     parent_ahead: Cell<Option<Box<ParentAnswer>>>,
     /// The states of namespaces, likewise.
     namespaces_ahead: Cell<Option<Box<NamespacesAhead>>>,
+    /// When these reads began.
+    ahead_since: Option<Instant>,
 }
 
 impl NamedSet {
@@ -55,11 +58,15 @@ impl NamedSet {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
-        let read = match self.parent_ahead.take() {
+        let read = match self.parent_ahead.take().filter(|_| self.is_ahead_recent()) {
             Some(read) => *read,
             None => whole_parent(server, &self.resource, &self.set.parent).await,
         };
         read.map_err(|error| ReadError::parent(&self.set.parent, error))
+    }
+
+    fn is_ahead_recent(&self) -> bool {
+        self.ahead_since.is_some_and(is_recent)
     }
 
     /// Reads the state of each of these namespaces that exists.
@@ -68,7 +75,7 @@ impl NamedSet {
         server: &ApiServer,
         names: &BTreeSet<&str>,
     ) -> Result<NamespaceStates, ReadError> {
-        let ahead = self.namespaces_ahead.take();
+        let ahead = self.namespaces_ahead.take().filter(|_| self.is_ahead_recent());
         let read = match ahead.and_then(|ahead| ahead.about(names)) {
             Some(read) => read,
             None => namespaces(server, names).await,
@@ -103,12 +110,16 @@ pub async fn named_set(
         identity.namespace = Some(namespace.clone());
     }
     let Ahead {
-        parent, namespaces, ..
+        parent,
+        namespaces,
+        begun,
+        ..
     } = mem::take(&mut cluster.ahead).unless_older(&cluster.server);
     let parent = parent.map(|parent| *parent).filter(|(read, _)| *read == identity);
     Ok(NamedSet {
         parent_ahead: Cell::new(parent.map(|(_, answer)| Box::new(as_listed(answer, &resource)))),
         namespaces_ahead: Cell::new(namespaces),
+        ahead_since: begun,
         set: Set {
             id: ApplySetId::of(&identity),
             parent: identity,

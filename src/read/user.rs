@@ -1,15 +1,24 @@
 //! Asks the server who the user is.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::cluster::apiserver::{ApiServer, Call};
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
+/// The time for the answer: it decides nothing, so no run is held up by it.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The name of the user as the server knows it; `None` if the server does not say (the API is
-/// served since Kubernetes 1.28).
+/// served since Kubernetes 1.28), or not soon.
 pub async fn user_name(server: &ApiServer) -> Option<String> {
+    timeout(PATIENCE, ask(server)).await.ok().flatten()
+}
+
+async fn ask(server: &ApiServer) -> Option<String> {
     let review = json!({"apiVersion": API_VERSION, "kind": "SelfSubjectReview"});
     let path = format!("/apis/{API_VERSION}/selfsubjectreviews");
     let call = Call::post(&path, &[], "application/json", Bytes::from(review.to_string()));

@@ -119,6 +119,6 @@ mod tests {
             assert_eq!(failure.retry, retry, "{body}");
         }
         let overloaded = Failure::status(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), b"");
-        assert_eq!(overloaded.retry, Retry::AtCapacity);
+        assert_eq!(overloaded.retry, Retry::WhileBusy);
     }
 }

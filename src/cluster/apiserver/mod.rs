@@ -33,7 +33,7 @@ pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failure::Failure;
 use hide_sent_secret_values::SecretValues;
-use retry::{Reachability, Retry};
+use retry::{Attempts, Reachability, Retry};
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
 
@@ -153,14 +153,14 @@ impl ApiServer {
     /// was written already. A request that exceeds its time limit is not repeated: the user chose
     /// the limit.
     pub async fn send(&self, call: Call) -> Result<Reply, ApiError> {
-        let mut attempt = 1;
+        let mut attempts = Attempts::default();
         let mut before = Before::Nothing;
         loop {
             let failure = match self.send_once(&call).await {
                 Ok(reply) => return Ok(Reply { before, ..reply }),
                 Err(failure) => failure,
             };
-            let pause = retry::pause(attempt, failure.retry, failure.retry_after, &self.reachability);
+            let pause = attempts.pause_after(failure.retry, failure.retry_after, &self.reachability);
             let may_repeat = match pause {
                 Some(pause) => self.may_repeat_after(pause, failure.retry).await,
                 None => false,
@@ -180,7 +180,6 @@ impl ApiServer {
             if failure.kind.may_have_succeeded() {
                 before = Before::Unknown;
             }
-            attempt += 1;
         }
     }
 

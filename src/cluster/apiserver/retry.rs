@@ -13,9 +13,11 @@ use http::{HeaderMap, StatusCode, header};
 /// The most attempts at a request, the first included. With the pauses below they outlast a server
 /// that restarts within three seconds.
 const ATTEMPTS: u32 = 5;
-/// How long a request is sent again that the server has no capacity for (429), as long as the server
-/// says when to: other clients may fill a queue for half a minute. At least `ATTEMPTS` are made.
+/// How long a request waits that the server has no capacity for (429): other clients may fill a queue
+/// for half a minute. At least `ATTEMPTS` are made, since the server asks for up to 32 seconds.
 const CAPACITY_PATIENCE: Duration = Duration::from_secs(30);
+/// The shortest pause before such a request is sent again.
+const SHORTEST_PAUSE_AT_CAPACITY: Duration = Duration::from_secs(1);
 /// The first pause before a request is sent again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause that a Retry-After header can ask for.
@@ -44,7 +46,9 @@ pub(super) enum Retry {
 /// does not.
 pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> Retry {
     match code {
-        StatusCode::TOO_MANY_REQUESTS => Retry::AtCapacity,
+        StatusCode::TOO_MANY_REQUESTS if retry_after.is_some() => Retry::AtCapacity,
+        // Of a webhook: the API server says when to repeat.
+        StatusCode::TOO_MANY_REQUESTS => Retry::WhileBusy,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
             Retry::WhileAway
         }
@@ -110,40 +114,60 @@ impl Reachability {
     }
 }
 
-/// The pause before the attempt after the `attempt`th, counted from 1; `None` if there is none.
-pub(super) fn pause(
-    attempt: u32,
-    retry: Retry,
-    retry_after: Option<Duration>,
-    reachability: &Reachability,
-) -> Option<Duration> {
-    let attempts = match retry {
+/// The attempts at one request that have failed.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    /// Those that the server had no capacity for. They do not count for other failures.
+    rejected: u32,
+    waited_for_capacity: Duration,
+    /// All others.
+    failed: u32,
+}
+
+impl Attempts {
+    /// Counts a failed attempt, and returns the pause before the next one; `None` if there is none.
+    pub(super) fn pause_after(
+        &mut self,
+        retry: Retry,
+        retry_after: Option<Duration>,
+        reachability: &Reachability,
+    ) -> Option<Duration> {
+        let may_repeat = if retry == Retry::AtCapacity {
+            self.rejected += 1;
+            let has_patience = self.rejected < ATTEMPTS || self.waited_for_capacity < CAPACITY_PATIENCE;
+            has_patience && !reachability.is_full()
+        } else {
+            self.failed += 1;
+            self.failed < attempts(retry, reachability)
+        };
+        if !may_repeat {
+            reachability.used_up(retry);
+            return None;
+        }
+        let backoff = || FIRST_PAUSE * 2_u32.pow(self.failed.min(ATTEMPTS) - 1);
+        let pause = match (retry, retry_after) {
+            // So many repeats would be a load without a pause.
+            (Retry::AtCapacity, asked) => asked.unwrap_or_default().max(SHORTEST_PAUSE_AT_CAPACITY),
+            (_, Some(asked)) => asked,
+            (_, None) => backoff(),
+        };
+        let pause = pause.min(LONGEST_PAUSE);
+        let pause = pause + pause * chance() / 100;
+        if retry == Retry::AtCapacity {
+            self.waited_for_capacity += pause;
+        }
+        Some(pause)
+    }
+}
+
+/// Returns how many attempts may fail for another reason than the server's capacity.
+fn attempts(retry: Retry, reachability: &Reachability) -> u32 {
+    match retry {
         Retry::Never => 1,
         Retry::Once => 2,
         Retry::WhileAway if reachability.is_lost() => 1,
-        Retry::WhileAway | Retry::WhileBusy => ATTEMPTS,
-        Retry::AtCapacity if reachability.is_full() => 1,
-        Retry::AtCapacity => attempts_at_capacity(retry_after),
-    };
-    if attempt >= attempts {
-        reachability.used_up(retry);
-        return None;
+        Retry::WhileAway | Retry::WhileBusy | Retry::AtCapacity => ATTEMPTS,
     }
-    let backoff = FIRST_PAUSE * 2_u32.pow(attempt.min(ATTEMPTS) - 1);
-    let pause = match (retry, retry_after) {
-        (_, None) => backoff,
-        // So many repeats would be a load without a pause.
-        (Retry::AtCapacity, Some(asked)) => asked.clamp(FIRST_PAUSE, LONGEST_PAUSE),
-        (_, Some(asked)) => asked.min(LONGEST_PAUSE),
-    };
-    Some(pause + pause * chance() / 100)
-}
-
-/// The API server says when to repeat; a webhook that answers 429, or a proxy, may not.
-fn attempts_at_capacity(retry_after: Option<Duration>) -> u32 {
-    let Some(asked) = retry_after else { return ATTEMPTS };
-    let pauses = CAPACITY_PATIENCE.as_millis() / asked.max(FIRST_PAUSE).as_millis();
-    u32::try_from(pauses).unwrap_or(ATTEMPTS).max(ATTEMPTS)
 }
 
 /// A number from 0 to `JITTER`.
@@ -155,14 +179,15 @@ fn chance() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
 
     const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 
     fn pauses(retry: Retry, retry_after: Option<Duration>, reachability: &Reachability) -> Vec<Duration> {
-        (1..)
-            .map_while(|attempt| pause(attempt, retry, retry_after, reachability))
-            .collect()
+        let mut attempts = Attempts::default();
+        iter::from_fn(|| attempts.pause_after(retry, retry_after, reachability)).collect()
     }
 
     #[test]
@@ -175,7 +200,7 @@ mod tests {
             (409, None, Retry::Never),
             (410, None, Retry::Never),
             (422, None, Retry::Never),
-            (429, None, Retry::AtCapacity),
+            (429, None, Retry::WhileBusy),
             (429, SECOND, Retry::AtCapacity),
             (500, None, Retry::Once),
             (500, SECOND, Retry::WhileBusy),
@@ -228,23 +253,59 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_capacity_waits_half_a_minute_if_the_server_says_when() {
+    fn a_request_without_capacity_waits_half_a_minute() {
         for (retry_after, shortest, longest) in [
-            (Some(0), 29, 38),
-            (Some(1), 29, 38),
-            (Some(7), 28, 36),
+            // As after a second.
+            (0, 30, 38),
+            (1, 30, 38),
+            (7, 30, 44),
             // Four pauses of half a minute.
-            (Some(3600), 120, 150),
-            (None, 3, 4),
+            (3600, 120, 150),
         ] {
-            let retry_after = retry_after.map(Duration::from_secs);
-            let pauses = pauses(Retry::AtCapacity, retry_after, &Reachability::default());
-            let waited: Duration = pauses.iter().sum();
+            let asked = Some(Duration::from_secs(retry_after));
+            let waited: Duration = pauses(Retry::AtCapacity, asked, &Reachability::default())
+                .iter()
+                .sum();
             assert!(
                 (shortest..=longest).contains(&waited.as_secs()),
-                "{retry_after:?}: {waited:?}"
+                "{retry_after}: {waited:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_server_may_ask_for_longer_each_time() {
+        let mut attempts = Attempts::default();
+        let mut waited = Duration::ZERO;
+        for asked in [1, 2, 4, 8, 16, 32, 32] {
+            let asked = Some(Duration::from_secs(asked));
+            let Some(pause) = attempts.pause_after(Retry::AtCapacity, asked, &Reachability::default()) else {
+                break;
+            };
+            waited += pause;
+        }
+        assert!((31..=70).contains(&waited.as_secs()), "{waited:?}");
+    }
+
+    #[test]
+    fn attempts_without_capacity_do_not_count_for_other_failures() {
+        let reachability = Reachability::default();
+        let mut attempts = Attempts::default();
+        for _ in 0..20 {
+            assert!(
+                attempts
+                    .pause_after(Retry::AtCapacity, SECOND, &reachability)
+                    .is_some()
+            );
+        }
+        for retry in [Retry::WhileBusy, Retry::WhileAway] {
+            let pause = attempts.pause_after(retry, None, &reachability);
+            assert!(
+                pause.is_some_and(|pause| pause < Duration::from_secs(1)),
+                "{pause:?}"
+            );
+        }
+        assert_eq!(attempts.pause_after(Retry::Never, None, &reachability), None);
     }
 
     #[test]
@@ -271,19 +332,20 @@ mod tests {
     #[test]
     fn one_request_waits_for_a_full_server() {
         let reachability = Reachability::default();
-        assert_eq!(pauses(Retry::AtCapacity, None, &reachability).len(), 4);
+        let of_one = pauses(Retry::AtCapacity, SECOND, &reachability).len();
+        assert!(of_one > 20, "{of_one}");
         reachability.answered();
         assert_eq!(pauses(Retry::AtCapacity, SECOND, &reachability).len(), 0);
         assert_eq!(pauses(Retry::WhileAway, None, &reachability).len(), 4);
         reachability.admitted();
-        assert_eq!(pauses(Retry::AtCapacity, None, &reachability).len(), 4);
+        assert!(pauses(Retry::AtCapacity, SECOND, &reachability).len() > 20);
     }
 
     #[test]
     fn pauses_are_random() {
         let reachability = Reachability::default();
         let pauses: std::collections::BTreeSet<_> = (0..100)
-            .map(|_| pause(4, Retry::WhileBusy, None, &reachability))
+            .map(|_| Attempts::default().pause_after(Retry::WhileBusy, None, &reachability))
             .collect();
         assert!(pauses.len() > 5, "{pauses:?}");
     }
