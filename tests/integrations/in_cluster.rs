@@ -1,6 +1,7 @@
 //! A Pod that applies a set: the program finds server, authority, token and namespace in the files
 //! that a kubelet mounts, and may do what `rbac` prints.
 
+use std::env::join_paths;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -56,6 +57,11 @@ fn volume(files: Files, entries: &[(&str, &str)]) -> Files {
 
 /// Runs the container of the Job in a Pod of the namespace.
 fn run_container(namespace: &str, manifests: &Files) -> Run {
+    run_container_with(namespace, manifests, &[])
+}
+
+/// The same with more variables.
+fn run_container_with(namespace: &str, manifests: &Files, variables: &[(&str, &Path)]) -> Run {
     let job = objects("job.yaml", namespace).remove(0);
     let pod = &job["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
@@ -90,6 +96,7 @@ fn run_container(namespace: &str, manifests: &Files) -> Run {
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("KUBERNETES_SERVICE_HOST", host)
         .env("KUBERNETES_SERVICE_PORT", port)
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .output()
         .expect("sh runs");
@@ -143,6 +150,41 @@ fn a_pod_applies_with_its_service_account() {
     let (first, _) = text.split_once("---\n").expect("two manifests");
     run_container(&shop, &manifests(first)).expect(0);
     set.assert_holds(&members[..1]);
+}
+
+/// A kubeconfig that a secret or a template has left empty leads to no other cluster.
+#[test]
+fn a_kubeconfig_without_a_cluster_is_not_replaced_by_the_service_account() {
+    let shop = namespace("in-cluster");
+    for name in ["service-account.yaml", "permissions.yaml"] {
+        for object in objects(name, &shop) {
+            cluster().create(&object);
+        }
+    }
+    let manifests = volume(Files::new(), &[("web.yaml", &file("manifests/web.yaml", &shop))]);
+    let set = Set::secret(&shop, "web");
+    for text in ["", "\n", "# none\n", "apiVersion: v1\nkind: Config\n"] {
+        let files = Files::new().with(".kube/config", text);
+        let path = files.path(".kube/config");
+        let missing = files.path("missing");
+        let both = join_paths([&missing, &path]).expect("paths without separators");
+        for (name, value) in [
+            ("KUBECONFIG", path.as_path()),
+            ("KUBECONFIG", both.as_ref()),
+            ("HOME", files.directory()),
+        ] {
+            let run = run_container_with(&shop, &manifests, &[(name, value)]).expect(2);
+            let named = format!("kubeconfig {}: it has no cluster", path.display());
+            assert!(run.stderr.contains(&named), "{}", run.stderr);
+        }
+    }
+    assert_eq!(set.members(), Vec::<String>::new());
+    let missing = Files::new().path("missing");
+    let run = eventually("the permissions are in effect", || {
+        let run = run_container_with(&shop, &manifests, &[("HOME", &missing)]);
+        (run.code != 4).then_some(run)
+    });
+    run.expect(0);
 }
 
 #[test]

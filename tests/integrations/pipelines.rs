@@ -330,6 +330,21 @@ fn no_job_takes_other_credentials_than_those_it_was_given() {
             assert!(run.stderr.contains("workspace kubeconfig"), "{}", run.stderr);
         }
     }
+    // What is there but names no cluster is refused by the program itself.
+    for text in ["\n", "# later\n", "apiVersion: v1\nkind: Config\n"] {
+        let given = Files::new().with("kubeconfig", text);
+        let path = given.path("kubeconfig").display().to_string();
+        let directory = given.directory().display().to_string();
+        let scripts = [
+            job.gitlab("diff web").with("KUBECONFIG", &path),
+            job.tekton("diff", "").with("CREDENTIALS", &directory),
+            job.argo("diff", "").with("KUBECONFIG", &path),
+        ];
+        for script in scripts {
+            let run = job.run(&script).expect(2);
+            assert!(run.stderr.contains("it has no cluster"), "{}", run.stderr);
+        }
+    }
     assert_eq!(job.set.members(), Vec::<String>::new());
 }
 

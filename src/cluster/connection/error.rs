@@ -38,6 +38,9 @@ pub enum ConnectionError {
     /// Neither a kubeconfig nor the environment of a Pod.
     #[error("no kubeconfig{}, and not running in a Pod", at(.0))]
     NoConfiguration(Vec<PathBuf>),
+    /// Kubeconfigs that exist but name no cluster, context or user.
+    #[error("kubeconfig {}: it has no cluster and no context", list(.0))]
+    EmptyKubeconfig(Vec<PathBuf>),
     /// A name that is not in the kubeconfig.
     #[error("the kubeconfig has no {what} {name:?}")]
     NotInKubeconfig {
@@ -119,6 +122,9 @@ impl ConnectionError {
             Self::UnreadableKubeconfig { .. } => "check --kubeconfig and KUBECONFIG".to_owned(),
             Self::Kuberc(error) => error.hint().to_owned(),
             Self::Conflict(conflict) => conflict.hint().to_owned(),
+            Self::EmptyKubeconfig(_) => {
+                "add a cluster and a context to it; to use the ServiceAccount of a Pod, unset KUBECONFIG".to_owned()
+            }
             Self::NoConfiguration(_) => "set --kubeconfig or KUBECONFIG".to_owned(),
             Self::InvalidServer(_) => "write it as https://HOST:PORT".to_owned(),
             Self::Proxy(_) => {
@@ -160,12 +166,20 @@ fn exec_hint(error: &ExecError) -> String {
 }
 
 fn at(paths: &[PathBuf]) -> String {
-    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     if paths.is_empty() {
         String::new()
     } else {
-        format!(" at {}", paths.join(" or "))
+        format!(" at {}", joined(paths, " or "))
     }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    joined(paths, " and ")
+}
+
+fn joined(paths: &[PathBuf], word: &str) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    paths.join(word)
 }
 
 fn position(line_and_column: Option<(u64, u64)>) -> String {

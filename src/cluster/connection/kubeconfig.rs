@@ -43,8 +43,8 @@ pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, Connection
     }
 }
 
-/// Returns whether it names no cluster, context or user, like the file that `kubectl config` begins
-/// with.
+/// Returns whether it names no cluster, context or user: an empty file, or the one that `kubectl
+/// config` begins with.
 pub(super) fn is_empty(kubeconfig: &Kubeconfig) -> bool {
     kubeconfig.clusters.is_empty()
         && kubeconfig.contexts.is_empty()

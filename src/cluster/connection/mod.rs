@@ -190,8 +190,8 @@ impl ConnectionOptions {
     fn config(&self) -> Result<Configured, ConnectionError> {
         let mut context = None;
         let kubeconfig = kubeconfig::read(self.kubeconfig.as_deref())?;
-        let (mut config, proxy) = match kubeconfig.filter(|it| !kubeconfig::is_empty(it)) {
-            Some(kubeconfig) => {
+        let (mut config, proxy) = match kubeconfig {
+            Some(kubeconfig) if !kubeconfig::is_empty(&kubeconfig) => {
                 let names = Names {
                     context: non_empty(self.context.as_ref()),
                     cluster: non_empty(self.cluster.as_ref()),
@@ -204,7 +204,9 @@ impl ConnectionOptions {
                 context.clone_from(&chosen.context);
                 self.config_of(&chosen)?
             }
-            None if self.server.is_some() => self.config_of(&Chosen::default())?,
+            _ if self.server.is_some() => self.config_of(&Chosen::default())?,
+            // Other credentials than those that the user named may be those of another cluster.
+            Some(_) => return Err(ConnectionError::EmptyKubeconfig(self.existing_paths())),
             None => self.config_of_pod()?,
         };
         // Requests are repeated by `ApiServer`, which counts them.
@@ -288,6 +290,13 @@ impl ConnectionOptions {
         config.auth_info = user;
         let proxy = Proxy::of_environment(&config.cluster_url)?;
         Ok((config, proxy))
+    }
+
+    /// The kubeconfigs that exist.
+    fn existing_paths(&self) -> Vec<PathBuf> {
+        let mut paths = self.searched_paths();
+        paths.retain(|path| path.exists());
+        paths
     }
 
     /// The paths at which kubeconfigs were looked for.
@@ -388,6 +397,34 @@ fn parse_server(server: &str) -> Result<Uri, ConnectionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kubeconfig_without_a_cluster_is_not_replaced_by_what_a_pod_has() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("config");
+        for text in [
+            "",
+            "\n",
+            "# later\n",
+            "apiVersion: v1\nkind: Config\n",
+            "contexts: []\ncurrent-context: ''\n",
+        ] {
+            std::fs::write(&path, text).expect("a file");
+            let options = ConnectionOptions {
+                kubeconfig: Some(path.clone()),
+                ..ConnectionOptions::default()
+            };
+            let error = options.config().err().expect(text);
+            let expected = format!("kubeconfig {}: it has no cluster and no context", path.display());
+            assert_eq!(error.to_string(), expected, "{text:?}");
+            assert!(error.is_usage());
+            let with_server = ConnectionOptions {
+                server: Some("https://one".to_owned()),
+                ..options
+            };
+            assert!(with_server.config().is_ok(), "{text:?}");
+        }
+    }
 
     #[test]
     fn addresses_hold_no_password() {
