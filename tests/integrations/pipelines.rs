@@ -47,6 +47,9 @@ struct Job {
     kubeconfig: PathBuf,
     namespace: String,
     set: Set,
+    /// What the checkout is of, and its last commit when the pipeline started.
+    repository: Files,
+    commit: String,
 }
 
 /// What a system makes of the script of a job.
@@ -66,7 +69,11 @@ impl Script {
 impl Job {
     fn new() -> Self {
         let namespace = namespace("pipeline");
+        let repository = Files::new();
+        git(&repository, &["init", "--quiet", "--initial-branch=main"]);
         Self {
+            commit: commit(&repository),
+            repository,
             files: Files::new().with("manifests/.keep", ""),
             tools: program(),
             private: Files::new(),
@@ -146,7 +153,12 @@ impl Job {
             variables,
         };
         script
-            .with("CI_COMMIT_SHA", &"c".repeat(40))
+            .with("CI_COMMIT_SHA", &self.commit)
+            .with("CI_COMMIT_BRANCH", "main")
+            .with(
+                "CI_REPOSITORY_URL",
+                &self.repository.directory().display().to_string(),
+            )
             .with("CI_PIPELINE_ID", "7")
             .with("CI_PIPELINE_URL", "https://gitlab.example/shop/-/pipelines/7")
     }
@@ -204,6 +216,25 @@ impl Job {
             variables: variables(&template["script"]["env"]),
         }
     }
+}
+
+/// Runs git in a repository, and returns what it prints.
+fn git(repository: &Files, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.arg("-C").arg(repository.directory());
+    git.args(["-c", "user.name=Jane", "-c", "user.email=jane@example.com"]);
+    git.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = succeed(git.args(arguments));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Adds a commit to the branch, and returns it.
+fn commit(repository: &Files) -> String {
+    git(
+        repository,
+        &["commit", "--quiet", "--allow-empty", "--message=change"],
+    );
+    git(repository, &["rev-parse", "HEAD"])
 }
 
 /// The documents of a file with these words replaced in names and texts, as these systems do.
@@ -285,7 +316,7 @@ fn gitlab_applies_only_the_plan_that_was_shown() {
     let (_, rest) = shown.split_once("Plan `").expect("a digest");
     let (digest, rest) = rest.split_once('`').expect("a digest");
     assert!(
-        rest.contains(&"c".repeat(40)) && rest.contains("/pipelines/7)"),
+        rest.contains(&job.commit) && rest.contains("/pipelines/7)"),
         "{shown}"
     );
 
@@ -302,6 +333,61 @@ fn gitlab_applies_only_the_plan_that_was_shown() {
 
     job.run(&apply().with("APPLYSET_APPROVED", digest)).expect(0);
     job.set.assert_holds(std::slice::from_ref(&one));
+}
+
+/// The last commit may undo what the plan does. It then has no differences, so nothing newer is applied.
+#[test]
+fn gitlab_does_not_apply_the_plan_of_an_earlier_commit() {
+    let mut job = Job::new();
+    let one = config_map(&job.namespace, "one", "1");
+    job.write(std::slice::from_ref(&one));
+    job.run(&job.gitlab("diff web")).expect(0);
+    let last = commit(&job.repository);
+    let run = job.run(&job.gitlab("apply web")).expect(2);
+    let named = run.stderr.contains(&job.commit) && run.stderr.contains(&format!("is at {last}"));
+    assert!(named, "{}", run.stderr);
+    let run = job.run(&job.gitlab("apply web").with("CI_COMMIT_BRANCH", "gone"));
+    assert!(run.expect(2).stderr.contains("at no commit"));
+    assert_eq!(job.set.members(), Vec::<String>::new());
+
+    git(&job.repository, &["reset", "--quiet", "--hard", &job.commit]);
+    let tools = job.tools;
+    job.tools = program().with_script("git", "exit 127");
+    let run = job.run(&job.gitlab("apply web")).expect(2);
+    assert!(run.stderr.contains("does the image have git?"), "{}", run.stderr);
+    assert_eq!(job.set.members(), Vec::<String>::new());
+    job.tools = tools;
+    job.run(&job.gitlab("apply web")).expect(0);
+    job.set.assert_holds(std::slice::from_ref(&one));
+}
+
+/// Two digests that are empty would be equal.
+#[test]
+fn without_a_digest_nothing_is_applied() {
+    let mut job = Job::new();
+    job.write(&[config_map(&job.namespace, "one", "1")]);
+    job.run(&job.gitlab("diff web")).expect(0);
+    job.run(&job.tekton("diff", "")).expect(0);
+    job.run(&job.argo("diff", "")).expect(0);
+    job.tools = program().with_script("sha256sum", "exit 127");
+    let other = "0".repeat(64);
+    let apply = job.gitlab("apply web");
+    let empty = job.gitlab("apply web").with("APPLYSET_DIGEST", "");
+    for script in [
+        job.tekton("apply", ""),
+        job.tekton("apply", &other),
+        job.argo("apply", ""),
+        job.argo("apply", &other),
+        apply,
+        empty,
+        job.gitlab("diff web"),
+        job.tekton("diff", ""),
+        job.argo("diff", ""),
+    ] {
+        job.run(&script).expect(2);
+    }
+    assert_eq!(read(&job.files.path("digest")), "");
+    assert_eq!(job.set.members(), Vec::<String>::new());
 }
 
 /// A protected variable is not defined on other branches. The runner may be a Pod with a ServiceAccount.
@@ -446,6 +532,58 @@ fn the_scripts_of_the_guides_end_in_order_when_they_are_canceled() {
         assert_eq!(job.canceled(&held, &script), Some(130), "{name}");
         assert_stopped(&job.set, &objects);
         assert!(!job.files.path("results/later.json").exists());
+    }
+}
+
+#[test]
+fn a_signal_between_two_clusters_ends_the_loop() {
+    let mut job = Job::new();
+    job.tools = Files::new()
+        .with_script("kubectl-applyset", "echo '{}'")
+        .with_script("jq", "kill -TERM $PPID\ncat \"$2\"");
+    let script = script_of_page("docs/guides/several-clusters.md", "each.sh", &["apply"]);
+    let run = job.run(&script.with("CONTEXTS", "first later")).expect(130);
+    // No process gets the signal: the PID may be another one's by now.
+    assert!(!run.stderr.contains("kill"), "{}", run.stderr);
+    assert!(job.files.path("results/first.json").exists());
+    assert!(!job.files.path("results/later.json").exists());
+}
+
+#[test]
+fn the_exit_code_of_a_program_that_ends_at_a_signal_is_not_lost() {
+    let mut job = Job::new();
+    job.tools = Files::new()
+        .with_script("kubectl-applyset", "trap '' TERM\nkill -TERM $PPID\nexit 3")
+        .with_script("jq", "cat \"$2\"");
+    for (page, name) in [
+        ("docs/guides/pipelines.md", "deploy.sh"),
+        ("docs/guides/several-clusters.md", "each.sh"),
+    ] {
+        for shell in ["sh", "bash"] {
+            let script = script_of_page(page, name, &["apply"]).with("CONTEXTS", "only");
+            let file = job.files.path(name);
+            fs::write(&file, &script.text).expect("a script");
+            let started = Script {
+                text: format!("exec {shell} '{}' apply", file.display()),
+                ..script
+            };
+            for _ in 0..10 {
+                let code = job.run(&started).code;
+                // Bash sometimes knows only that a signal came.
+                let is_known = code == 3 || code == 143 && shell == "bash";
+                assert!(is_known, "{name} in {shell}: {code}");
+            }
+        }
+    }
+}
+
+/// A script of a guide with the program of the test. People call it without `-e`.
+fn script_of_page(page: &str, name: &str, arguments: &[&'static str]) -> Script {
+    let text = file_of_page(page, name).replace("kubectl applyset ", "kubectl-applyset ");
+    Script {
+        text: "set +e\n".to_owned() + &text,
+        arguments: arguments.to_vec(),
+        variables: Vec::new(),
     }
 }
 
