@@ -3,8 +3,8 @@
 set -euo pipefail
 umask 077
 
-# GitHub takes comments of 65,536 characters; the rest is for the first and the last line.
-readonly max_bytes=64512
+# GitHub takes comments of 65,536 characters, and summaries of 1 MiB; the rest is for the lines around.
+readonly max_bytes_of_comment=64512 max_bytes_of_summary=1044480
 # shellcheck disable=SC2034 # the scripts use it
 readonly directory=$RUNNER_TEMP/kubectl-applyset
 
@@ -33,6 +33,14 @@ check_names() {
     [[ $SET =~ ^[A-Za-z0-9][A-Za-z0-9._/-]*$ ]] || fail 'input set: not the name of a set'
     [[ -z $NAMESPACE || $NAMESPACE =~ $word ]] || fail 'input namespace: not the name of a namespace'
     [[ -z $ID || $ID =~ $word ]] || fail 'input id: only letters, digits, dots, dashes and underscores are possible'
+}
+
+# Conditions of steps ignore case, and the scripts do not.
+check_switches() {
+    local name value
+    while IFS='=' read -r name value; do
+        [[ $value == true || $value == false ]] || fail "input $name: neither true nor false"
+    done <<<"$SWITCHES"
 }
 
 # Code of a fork never runs with the credentials of this repository.
@@ -74,7 +82,8 @@ footer() {
 
 sha256() {
     local sum
-    if command -v sha256sum >/dev/null; then sum=$(sha256sum <"$1"); else sum=$(shasum -a 256 <"$1"); fi
+    if command -v sha256sum >/dev/null; then sum=$(sha256sum <"$1"); else sum=$(shasum -a 256 <"$1"); fi || true
+    [[ ${sum%% *} =~ ^[0-9a-f]{64}$ ]] || fail 'neither sha256sum nor shasum works'
     printf '%s\n' "${sum%% *}"
 }
 
@@ -89,9 +98,18 @@ api() {
         fail "$method $path: the request failed; is a permission of the job missing?"
 }
 
-# Do not call this function or the next one in a command substitution: bash would continue after a
-# failure.
+# Do not call the next three functions in a command substitution: bash would continue after a failure.
 #
+# find_ref REF: sets `found` to the commit or tag at `heads/…` or `tags/…`; empty if there is none.
+find_ref() {
+    local path answer
+    path=$(json -rn --arg ref "$1" '$ref | split("/") | map(@uri) | join("/")')
+    # The answer also has the refs that begin with the same text.
+    answer=$(api GET "/git/matching-refs/$path" --retry 3)
+    # shellcheck disable=SC2034 # the scripts use it
+    found=$(json -r --arg ref "refs/$1" '[.[] | select(.ref == $ref)][0].object.sha // empty' <<<"$answer")
+}
+
 # find_pull_request: sets `number` to the pull request of this run; for a push, to the one that was
 # merged as this commit. Empty if there is none.
 find_pull_request() {
@@ -136,7 +154,7 @@ cancel() {
 
 # finish PID: waits for the program, also if it is stopped, and returns its exit code.
 finish() {
-    local code=0
+    local code=0 last=0
     program=$1
     if [[ -n $is_canceled ]]; then cancel; fi
     wait "$program" || code=$?
@@ -144,6 +162,10 @@ finish() {
         code=0
         wait "$program" || code=$?
     done
+    # If a signal ended the first wait, the program may have ended before the loop. Bash sometimes
+    # no longer knows its exit code (-1); that of the first wait is one of a canceled program.
+    wait "$program" 2>/dev/null || last=$?
+    if ((last >= 0 && last != 127)); then code=$last; fi
     trap - INT TERM
     return "$code"
 }
@@ -169,10 +191,36 @@ run_program() {
     trap cancel INT TERM
     # Through one stream, since the runner reads standard error before standard output.
     # shellcheck disable=SC2069 # the results do not join it
-    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes" 2>&1 >"$file" &
+    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes_of_summary" 2>&1 >"$file" &
     finish "$!" || code=$?
     printf '\n::%s::\n' "$word"
     return "$code"
+}
+
+# failure_comment: prints the comment of a comparison that failed before it had a result.
+failure_comment() {
+    marker
+    printf '**`kubectl applyset diff` failed for %s.** The log of the run says why.\n\n' "$SET"
+    footer '' "$(commit_of_run)"
+}
+
+# shorten FILE: prints the Markdown of the program for a comment: of what a reader can open, the titles.
+shorten() {
+    json -R -s -r --argjson limit "$((max_bytes_of_comment - 256))" '
+        def add($line):
+            .size += ($line | utf8bytelength) + 1
+            | if .size <= $limit then .lines += [$line] else . end;
+        reduce (gsub("\r"; "") | split("\n")[]) as $line ({size: 0, lines: [], fence: "", is_within: false};
+            if .is_within | not then
+                if $line == "<details>" then .is_within = true else add($line) end
+            elif .fence != "" then if $line == .fence then .fence = "" else . end
+            elif $line | startswith("```") then .fence = ($line | match("^`+").string)
+            elif $line == "</details>" then .is_within = false
+            elif $line | startswith("<summary>") then
+                add("<p>" + ($line | ltrimstr("<summary>") | rtrimstr("</summary>")) + " (left out)</p>")
+            else . end)
+        | .lines | join("\n")' "$1"
+    printf '\n**Left out** to fit in a comment: the summary of the run has the whole result.\n'
 }
 
 # report FILE CODE DIGEST COMMIT: adds what is missing to the Markdown of the program, writes the
@@ -181,9 +229,13 @@ report() {
     if [[ ! -s $1 ]]; then
         printf '**Exit code %s of `kubectl applyset` for %s.** The log of the run says why.\n' "$2" "$SET" >"$1"
     fi
-    { printf '\n' && footer "$3" "$4"; } >>"$1"
-    cat "$1" >>"$GITHUB_STEP_SUMMARY"
-    { marker && cat "$1"; } >"$directory/comment.md"
+    local shown=$1
+    if (($(wc -c <"$1") > max_bytes_of_comment)); then
+        shown=$directory/short.md
+        shorten "$1" >"$shown"
+    fi
+    { cat "$1" && printf '\n' && footer "$3" "$4"; } >>"$GITHUB_STEP_SUMMARY"
+    { marker && cat "$shown" && printf '\n' && footer "$3" "$4"; } >"$directory/comment.md"
     output comment "$directory/comment.md"
     output exit-code "$2"
 }

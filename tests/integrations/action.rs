@@ -251,6 +251,52 @@ fn what_the_approver_did_not_see_is_not_applied() {
     shop.assert_refused(&expired, "expected exactly one artifact");
 }
 
+/// The last commit undoes what the plan does, has no differences, and so nothing that is newer to apply.
+#[test]
+fn the_plan_of_an_earlier_commit_is_not_applied() {
+    let shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let set_head = |name: &str, commit: Value| {
+        let mut state = shop.repository.rest.state();
+        state.refs = json!({"refs/heads/main2": "0".repeat(40), "refs/heads/mai": "0".repeat(40)});
+        state.refs[name] = commit;
+    };
+    let pushed = |run: u64, name: &'static str, head: Value| {
+        let [_, apply] = shop.merge(run, |job| {
+            if job == "apply" {
+                set_head(name, head.clone());
+            }
+        });
+        apply
+    };
+    let other = json!("0".repeat(40));
+    let superseded = pushed(1, "refs/heads/main", other.clone());
+    shop.assert_refused(&superseded, "branch main is at 0000");
+    let comment = shop.comment();
+    assert!(comment.contains("Plan `sha256:"), "{comment}");
+    let deleted = pushed(2, "refs/heads/topic", other.clone());
+    shop.assert_refused(&deleted, "branch main: it no longer exists");
+
+    let allowed = |value: &str| {
+        let mut workflow = shop.workflow();
+        let steps = workflow["jobs"]["apply"]["steps"].as_array_mut().expect("steps");
+        let step = steps.last_mut().expect("a step");
+        step["with"]["allow-outdated"] = json!(value);
+        let event = Event::merge(3);
+        let mut jobs = shop.repository.run(&workflow, &event, |job| {
+            if job == "apply" {
+                set_head("refs/heads/main", other.clone());
+            }
+        });
+        jobs.remove("apply").expect("a job")
+    };
+    shop.assert_refused(&allowed("True"), "input allow-outdated: neither true nor false");
+    // The refused attempt has left its own artifact.
+    shop.repository.rest.state().artifacts.clear();
+    let applied = allowed("true");
+    assert_eq!(applied.failure, None, "{}", applied.log);
+}
+
 #[test]
 fn a_plan_that_the_cluster_has_overtaken_is_not_applied() {
     let shop = Shop::new();
@@ -315,6 +361,11 @@ fn an_empty_secret_is_not_replaced_by_what_the_runner_has() {
         inputs["kubeconfig"] = json!(empty);
         let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
         shop.assert_refused(&job, "input kubeconfig: empty");
+    }
+    for without_cluster in ["# later", "apiVersion: v1\nkind: Config"] {
+        inputs["kubeconfig"] = json!(without_cluster);
+        let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
+        shop.assert_refused(&job, "it has no cluster");
     }
     // Without the input, the program finds one as usual.
     inputs.as_object_mut().expect("inputs").remove("kubeconfig");
@@ -400,6 +451,76 @@ fn failures_are_in_the_comment() {
     inputs["set"] = json!("web -->");
     let job = shop.repository.run_action(&Event::pull_request(2), &inputs);
     shop.assert_refused(&job, "not the name of a set");
+}
+
+/// A comment has room for 64 KiB, a summary for 1 MiB.
+#[test]
+fn what_does_not_fit_in_the_comment_is_in_the_summary() {
+    let shop = Shop::new();
+    let lines: Vec<String> = (0..9000).map(|number| format!("line-{number}")).collect();
+    let large = config_map(&shop.namespace, "large", &lines.join("\n"));
+    let small = config_map(&shop.namespace, "small", "1");
+    shop.write(&[large, small]);
+    let [diff, _] = shop.jobs(&Event::pull_request(1), |_| ());
+    assert_eq!(diff.failure, None, "{}", diff.log);
+    let digest = diff.outputs["digest"].as_str().expect("a digest");
+    for shown in [shop.comment(), diff.summary.clone()] {
+        let last = shown.lines().last().expect("a line");
+        assert!(last.starts_with(&format!("Plan `sha256:{digest}`")), "{last}");
+        assert!(shown.contains("large") && shown.contains("small"), "{shown}");
+    }
+    assert!(diff.summary.contains("line-8999"));
+    let comment = shop.comment();
+    assert!(
+        !comment.contains("line-1") && !comment.contains("```"),
+        "{comment}"
+    );
+    assert!(
+        comment.contains("the summary of the run has the whole result"),
+        "{comment}"
+    );
+}
+
+/// The plan of an earlier run would otherwise stay in the comment.
+#[test]
+fn a_comparison_that_does_not_begin_replaces_the_comment() {
+    let shop = Shop::new();
+    shop.write(&[config_map(&shop.namespace, "one", "1")]);
+    let compared = || {
+        let [diff, _] = shop.jobs(&Event::pull_request(2), |_| ());
+        assert_eq!(diff.failure, None, "{}", diff.log);
+        assert!(shop.comment().contains("Plan `sha256:"), "{}", shop.comment());
+    };
+    let refused = |message: &str, change: &dyn Fn(&mut Value)| {
+        compared();
+        let mut inputs = shop.inputs("diff");
+        change(&mut inputs);
+        let event = Event::pull_request(3);
+        let job = shop.repository.run_action(&event, &inputs);
+        shop.assert_refused(&job, message);
+        let comment = shop.comment();
+        assert!(
+            comment.contains("failed for web")
+                && comment.contains(&event.head)
+                && !comment.contains("Plan `"),
+            "{comment}"
+        );
+    };
+    refused("input kubeconfig: empty", &|inputs| {
+        inputs["kubeconfig"] = json!("");
+    });
+    refused("input version", &|inputs| inputs["version"] = json!("latest"));
+    refused("--exit-code-on is not possible", &|inputs| {
+        inputs["args"] = json!("--timeout=1m\n--exit-code-on=drift");
+    });
+    refused("input install: neither true nor false", &|inputs| {
+        inputs["install"] = json!("no");
+    });
+    // GitHub compares without case: it would be posted, and not verified.
+    let mut inputs = shop.inputs("diff");
+    inputs["comment"] = json!("TRUE");
+    let job = shop.repository.run_action(&Event::pull_request(4), &inputs);
+    shop.assert_refused(&job, "input comment: neither true nor false");
 }
 
 #[test]

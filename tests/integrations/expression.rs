@@ -1,7 +1,16 @@
 //! The expressions of GitHub Actions, as far as the action and its workflow use them: values, `==`,
-//! `!=`, `&&` and `||`, without parentheses and functions.
+//! `!=`, `&&` and `||`, without parentheses, and
+//! `always()`.
 
 use serde_json::Value;
+
+/// The only function: a condition with it also holds once a step has failed.
+const ALWAYS: &str = "always()";
+
+/// Returns whether a step with this `if` is considered once an earlier one has failed.
+pub(super) fn ignores_failures(condition: Option<&str>) -> bool {
+    condition.is_some_and(|condition| condition.contains(ALWAYS))
+}
 
 /// The text with the value of each `${{ … }}` in its place.
 pub(super) fn expand(text: &str, context: &Value) -> String {
@@ -50,6 +59,9 @@ fn evaluate(expression: &str, context: &Value) -> Value {
 fn value(word: &str, context: &Value) -> Value {
     if let Some(literal) = word.strip_prefix('\'') {
         return Value::from(literal.strip_suffix('\'').expect("the end of a literal"));
+    }
+    if word == ALWAYS {
+        return Value::Bool(true);
     }
     assert!(
         word.bytes()

@@ -40,6 +40,8 @@ pub(super) struct State {
     pub(super) artifacts: Vec<(Value, Vec<u8>)>,
     /// The answers about the pull requests of each commit.
     pub(super) pull_requests: Value,
+    /// The commit of each branch and tag.
+    pub(super) refs: Value,
 }
 
 impl State {
@@ -158,6 +160,16 @@ fn answer(state: &mut State, method: &str, path: &str, page: usize, body: &[u8])
             let artifacts = state.artifacts.iter().map(|(artifact, _)| artifact);
             let of_run = artifacts.filter(|artifact| has_number(&artifact["workflow_run"]["id"], id));
             Some(json!({"artifacts": of_run.cloned().collect::<Vec<_>>()}))
+        }
+        ("GET", ["git", "matching-refs", name @ ..]) => {
+            let beginning = format!("refs/{}", name.join("/"));
+            let known = state.refs.as_object().into_iter().flatten();
+            let matching = known.filter(|(name, _)| name.starts_with(&beginning));
+            Some(
+                matching
+                    .map(|(name, commit)| json!({"ref": name, "object": {"sha": commit}}))
+                    .collect(),
+            )
         }
         ("GET", ["commits", commit, "pulls"]) => {
             let none = json!([]);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-use super::expression::{expand, holds};
+use super::expression::{expand, holds, ignores_failures};
 use super::rest::{BOT, REPOSITORY, Rest, TOKEN, has_number};
 use super::{checkout, read, yaml};
 use crate::packaging::search_path_behind;
@@ -168,9 +168,14 @@ impl Repository {
             Some(repository) => repository.clone(),
             None => json!(REPOSITORY),
         };
-        self.rest.state().runs.push(json!({
+        let mut state = self.rest.state();
+        let branch = event.payload["ref"].as_str().unwrap_or("refs/heads/topic");
+        state.refs[branch] = json!(event.head);
+        let name = branch.rsplit_once('/').map(|(_, name)| name);
+        state.runs.push(json!({
             "id": event.run,
             "event": event.name,
+            "head_branch": name,
             "head_sha": event.head,
             "head_repository": {"full_name": from},
             "repository": {"full_name": REPOSITORY},
@@ -218,10 +223,12 @@ fn text(value: &Value) -> &str {
 }
 
 impl Running<'_> {
-    /// Runs steps until one fails, and puts their outputs into the context.
+    /// Runs steps, after a failure only those that ignore it, and puts their outputs into the context.
     fn steps(&mut self, steps: &Value, context: &mut Value) {
         for step in steps.as_array().expect("steps") {
-            if !holds(step["if"].as_str(), context) {
+            let condition = step["if"].as_str();
+            let is_considered = self.job.failure.is_none() || ignores_failures(condition);
+            if !is_considered || !holds(condition, context) {
                 continue;
             }
             let with = step["with"].as_object().into_iter().flatten();
@@ -239,9 +246,6 @@ impl Running<'_> {
             };
             if let Some(id) = step["id"].as_str() {
                 context["steps"][id] = json!({"outputs": outputs});
-            }
-            if self.job.failure.is_some() {
-                return;
             }
         }
     }
@@ -329,7 +333,8 @@ impl Running<'_> {
             self.job.log.push_str(&read(stream));
         }
         if !status.success() {
-            self.job.failure = Some(status.code().unwrap_or(-1));
+            let code = status.code().unwrap_or(-1);
+            self.job.failure = self.job.failure.or(Some(code));
         }
         let lines = |file: &Path| fs::read_to_string(file).expect("a file of the step");
         self.job.summary.push_str(&lines(summary));
