@@ -135,16 +135,17 @@ find_comment() {
     done
 }
 
-# A secret that does not exist, or that this run may not read, is empty.
+# check_kubeconfig: refuses an empty kubeconfig: that of a secret that does not exist, or that this run
+# may not read.
 check_kubeconfig() {
     case $KUBECONFIG_CONTENT in
         *[![:space:]]*) ;;
-        *) fail 'input kubeconfig: empty: does its secret exist in this environment? Runs by Dependabot get no secrets' ;;
+        *) fail 'input kubeconfig: empty: this environment has no such secret, or this run may not read it' ;;
     esac
 }
 
-# cancel: stops the program. Of a canceled run, only the shell gets a signal. On Windows, the program
-# gets it from their console, and `kill` would end it at once.
+# cancel: stops the program. When a run is canceled, only the shell gets a signal. On Windows, the program
+# gets it from the console of both, and `kill` would end it at once.
 program=
 is_canceled=
 cancel() {
@@ -152,7 +153,7 @@ cancel() {
     if [[ -n $program && $RUNNER_OS != Windows ]]; then kill -TERM "$program" 2>/dev/null || true; fi
 }
 
-# finish PID: waits for the program, also if it is stopped, and returns its exit code.
+# finish PID: waits for the program, even while it is stopping, and returns its exit code.
 finish() {
     local code=0 last=0
     program=$1
