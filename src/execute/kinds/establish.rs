@@ -24,8 +24,11 @@ use crate::model::resource::Resource;
 /// Time for all definitions of a run to be established and served. It usually takes seconds; kubectl's
 /// waits default to thirty.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// The pause between two checks.
+/// The pause after the first check; each next one is half as long again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause between two checks: hundreds of kinds are checked while the server is busy with
+/// them.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The reason why a kind is not served.
 #[derive(Debug)]
@@ -146,6 +149,7 @@ impl Looking<'_> {
     }
 
     async fn look_until(&mut self, definition: &str, deadline: Instant) -> Result<(), String> {
+        let mut pause = PAUSE;
         loop {
             match self.look().await {
                 Ok(Look::Served) => return Ok(()),
@@ -157,7 +161,8 @@ impl Looking<'_> {
                 Ok(Look::NotYet(reason)) => {
                     let reason = format!("kind not served yet: {reason}");
                     self.unserved.0.borrow_mut().insert(definition.to_owned(), reason);
-                    sleep(PAUSE).await;
+                    sleep(pause).await;
+                    pause = (pause * 3 / 2).min(LONGEST_PAUSE);
                 }
                 Err(error) => {
                     return Err(format!(
