@@ -12,8 +12,8 @@ use http::Response;
 use serde_json::Value;
 
 use crate::support::{
-    Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster_role, config_map, fresh, namespace,
-    objects_file, secret, service,
+    Files, OwnControlPlane, Program, Proxy, Sent, Set, Verdict, Watch, cluster_role, config_map, fresh,
+    namespace, objects_file, secret, service,
 };
 
 /// After this time, no request is expected any more.
@@ -108,6 +108,8 @@ const FIRST: &[usize] = &[5, 14, 1, 1];
 
 #[test]
 fn an_unchanged_set_takes_discovery_and_a_round_of_lists() {
+    // `list` reads all kinds of parents, and other tests define some.
+    let _own = OwnControlPlane::start();
     for set_in in [Set::secret, Set::config_map] {
         let [home, away] = [namespace("home"), namespace("away")];
         let set = set_in(&home, "web");
