@@ -96,13 +96,12 @@ impl Reachability {
         self.is_full.store(false, Ordering::Relaxed);
     }
 
-    /// Notes that a request has used up its attempts.
-    fn used_up(&self, retry: Retry) {
-        match retry {
-            Retry::WhileAway => self.is_lost.store(true, Ordering::Relaxed),
-            Retry::AtCapacity => self.is_full.store(true, Ordering::Relaxed),
-            Retry::Never | Retry::Once | Retry::WhileBusy => {}
-        }
+    fn lost(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    fn full(&self) {
+        self.is_full.store(true, Ordering::Relaxed);
     }
 
     fn is_full(&self) -> bool {
@@ -132,42 +131,44 @@ impl Attempts {
         retry_after: Option<Duration>,
         reachability: &Reachability,
     ) -> Option<Duration> {
-        let may_repeat = if retry == Retry::AtCapacity {
-            self.rejected += 1;
-            let has_patience = self.rejected < ATTEMPTS || self.waited_for_capacity < CAPACITY_PATIENCE;
-            has_patience && !reachability.is_full()
-        } else {
-            self.failed += 1;
-            self.failed < attempts(retry, reachability)
+        let most = match retry {
+            Retry::AtCapacity => {
+                return self.pause_at_capacity(retry_after.unwrap_or_default(), reachability);
+            }
+            Retry::Never => 1,
+            Retry::Once => 2,
+            Retry::WhileAway if reachability.is_lost() => 1,
+            Retry::WhileAway | Retry::WhileBusy => ATTEMPTS,
         };
-        if !may_repeat {
-            reachability.used_up(retry);
+        self.failed += 1;
+        if self.failed >= most {
+            if retry == Retry::WhileAway {
+                reachability.lost();
+            }
             return None;
         }
-        let backoff = || FIRST_PAUSE * 2_u32.pow(self.failed.min(ATTEMPTS) - 1);
-        let pause = match (retry, retry_after) {
-            // So many repeats would be a load without a pause.
-            (Retry::AtCapacity, asked) => asked.unwrap_or_default().max(SHORTEST_PAUSE_AT_CAPACITY),
-            (_, Some(asked)) => asked,
-            (_, None) => backoff(),
-        };
-        let pause = pause.min(LONGEST_PAUSE);
-        let pause = pause + pause * chance() / 100;
-        if retry == Retry::AtCapacity {
-            self.waited_for_capacity += pause;
+        let backoff = FIRST_PAUSE * 2_u32.pow(self.failed - 1);
+        Some(spread(retry_after.unwrap_or(backoff)))
+    }
+
+    fn pause_at_capacity(&mut self, asked: Duration, reachability: &Reachability) -> Option<Duration> {
+        self.rejected += 1;
+        let has_patience = self.rejected < ATTEMPTS || self.waited_for_capacity < CAPACITY_PATIENCE;
+        if !has_patience || reachability.is_full() {
+            reachability.full();
+            return None;
         }
+        // So many repeats would be a load without a pause.
+        let pause = spread(asked.max(SHORTEST_PAUSE_AT_CAPACITY));
+        self.waited_for_capacity += pause;
         Some(pause)
     }
 }
 
-/// Returns how many attempts may fail for another reason than the server's capacity.
-fn attempts(retry: Retry, reachability: &Reachability) -> u32 {
-    match retry {
-        Retry::Never => 1,
-        Retry::Once => 2,
-        Retry::WhileAway if reachability.is_lost() => 1,
-        Retry::WhileAway | Retry::WhileBusy | Retry::AtCapacity => ATTEMPTS,
-    }
+/// Returns the pause within its limit, with its random part.
+fn spread(pause: Duration) -> Duration {
+    let pause = pause.min(LONGEST_PAUSE);
+    pause + pause * chance() / 100
 }
 
 /// A number from 0 to `JITTER`.
