@@ -121,9 +121,7 @@ fn case_of_deletion(item: &UndoItem, policy: &Policy) -> Option<LossCase> {
         Change::Change => {
             let kind = &item.key.group_kind;
             let keeps_data = policy.data_loss == DataLoss::Refused && loses_data(kind);
-            let states = [&item.was, &item.manifest].into_iter().flatten();
-            let mut metadata = states.filter_map(|object| object["metadata"].as_object());
-            let is_chosen = metadata.any(|metadata| policy.recreate.chooses_one(kind, metadata));
+            let is_chosen = item.is_chosen_for_recreation(&policy.recreate);
             (is_chosen && !keeps_data).then_some(LossCase::IfRecreated)
         }
     }

@@ -210,6 +210,14 @@ impl UndoItem {
     pub fn former_set(&self) -> Option<&str> {
         self.was.as_ref()?["metadata"]["labels"][PART_OF_LABEL].as_str()
     }
+
+    /// Returns whether the object may be recreated by its kind, or by a mark that it had or that its
+    /// manifest has.
+    fn is_chosen_for_recreation(&self, recreate: &Recreate) -> bool {
+        let states = [&self.was, &self.manifest].into_iter().flatten();
+        let mut metadata = states.filter_map(|object| object["metadata"].as_object());
+        metadata.any(|metadata| recreate.chooses_one(&self.key.group_kind, metadata))
+    }
 }
 
 /// Removes the values of a Secret, but not their keys. Annotations of several tools hold the values, too.

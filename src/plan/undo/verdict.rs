@@ -127,12 +127,7 @@ fn going(item: &UndoItem, live: &Value, run: &RecordedRun) -> Verdict {
 /// to update it. Either can end in between.
 fn may_be_recreated(item: &UndoItem, run: &RecordedRun) -> bool {
     let is_of_another_set = item.former_set().is_some_and(|set| set != run.set.id.as_str());
-    let states = [&item.was, &item.manifest];
-    let mut metadata = states
-        .into_iter()
-        .flatten()
-        .filter_map(|object| object["metadata"].as_object());
-    !is_of_another_set && metadata.any(|metadata| run.recreate.chooses_one(&item.key.group_kind, metadata))
+    !is_of_another_set && item.is_chosen_for_recreation(&run.recreate)
 }
 
 /// Judges an object that the run created, and that is as the run left it but for the fields that are left to
