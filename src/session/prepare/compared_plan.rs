@@ -5,15 +5,15 @@ use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use super::saved_plan::{identify, uids};
-use super::{Input, Prepared, to_show};
+use super::saved_plan::{from_saved, identify, uids};
+use super::{Input, Prepared};
 use crate::cli::GlobalFlags;
 use crate::cluster::discovery::KindLookup;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::manifest::{Manifest, desired};
 use crate::model::history;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::plan::saved::{self, ChangeSincePlan, SavedManifest, SavedPlan};
+use crate::plan::saved::{self, SavedManifest, SavedPlan};
 use crate::read::{self, Cluster};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
@@ -31,15 +31,7 @@ pub async fn prepare(
 ) -> Result<Prepared, Error> {
     let connection = run.connect(shared).await?;
     let input = Input::Compared(Box::new(plan.clone()));
-    let prepared = match to_show(run, connection, options, input).await {
-        // The manifests were valid when the plan was made, so the cluster has changed.
-        Err(error) if error.exit() == Exit::Usage => {
-            return Err(Error::Overtaken(vec![ChangeSincePlan::Unplannable(
-                error.to_string(),
-            )]));
-        }
-        prepared => prepared?,
-    };
+    let prepared = from_saved(run, connection, options, input).await?;
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let parent = prepared.state.parent_object();
     if let Some(other) = saved::other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent) {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{Input, Prepared, to_show};
 use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
-use crate::cluster::connection::Endpoint;
+use crate::cluster::connection::{Connection, Endpoint};
 use crate::cluster::discovery::KindLookup;
 use crate::cluster::identity::SYSTEM_NAMESPACE;
 use crate::error::{Error, Exit};
@@ -132,6 +132,24 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
     objects.filter(|object| !is_gone(object)).collect()
 }
 
+/// Plans from the manifests of a saved plan.
+///
+/// # Errors
+///
+/// They were valid when the plan was made, so what is wrong with them now is a change of the cluster.
+pub(super) async fn from_saved(
+    run: &mut CommandRun,
+    connection: Connection,
+    options: &ApplyOptions,
+    input: Input,
+) -> Result<Prepared, Error> {
+    let prepared = to_show(run, connection, options, input).await;
+    prepared.map_err(|error| match error.exit() {
+        Exit::Usage => Error::Overtaken(vec![ChangeSincePlan::Unplannable(error.to_string())]),
+        _ => error,
+    })
+}
+
 /// Identifies the cluster, to recognize it later.
 pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
@@ -222,15 +240,7 @@ pub async fn approve(
         namespace: saved.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;
-    let mut prepared = match to_show(run, connection, options, input).await {
-        // The manifests were valid when the plan was made, so the cluster has changed.
-        Err(error) if error.exit() == Exit::Usage => {
-            return Err(Error::Overtaken(vec![ChangeSincePlan::Unplannable(
-                error.to_string(),
-            )]));
-        }
-        prepared => prepared?,
-    };
+    let mut prepared = from_saved(run, connection, options, input).await?;
     let seen = look(&prepared, saved).await?;
     let parent_seen = look_at_parent(&prepared, &saved.salt).await?;
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
