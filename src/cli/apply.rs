@@ -7,6 +7,13 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 use super::arguments::{DryRunFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 
+/// The arguments that a saved plan holds: it is made from them.
+#[rustfmt::skip]
+pub(super) const SAVED_WITH_PLAN: [&str; 21] = [
+    "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
+    "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore",
+];
+
 /// `apply`
 #[derive(Debug, Args)]
 #[expect(
@@ -30,10 +37,7 @@ pub struct Apply {
         value_name = "FILE",
         help_heading = MANIFESTS,
         value_hint = ValueHint::FilePath,
-        conflicts_with_all = [
-            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
-            "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore",
-        ]
+        conflicts_with_all = SAVED_WITH_PLAN,
     )]
     pub plan: Option<PathBuf>,
     /// The flags that change the plan.

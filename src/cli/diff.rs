@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::apply::{MarkdownFlags, PlanningFlags};
+use super::apply::{MarkdownFlags, PlanningFlags, SAVED_WITH_PLAN};
 use super::arguments::{ManifestFlags, SetArgument};
 use super::help::{MANIFESTS, OUTPUT};
 
@@ -27,10 +27,8 @@ pub struct Diff {
         value_name = "FILE",
         help_heading = MANIFESTS,
         value_hint = ValueHint::FilePath,
-        conflicts_with_all = [
-            "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune", "allow_data_loss",
-            "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore", "out",
-        ]
+        conflicts_with_all = SAVED_WITH_PLAN,
+        conflicts_with_all = ["allow_data_loss", "out"],
     )]
     pub plan: Option<PathBuf>,
     /// The flags that change the plan.

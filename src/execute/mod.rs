@@ -33,7 +33,6 @@ pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 use dependency_order::DependencyStates;
 pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
-use futures_util::future::join;
 use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
@@ -45,6 +44,8 @@ pub use parent_record::requests::{ParentWriteError, ParentWriting};
 use undo_file::UndoFile;
 pub use waits_between_writes::{EndOfWait, Gate};
 pub use wave::{WaitNotes, WaveEvent};
+
+use futures_util::future::join;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase, Resume};

@@ -348,7 +348,7 @@ pub(super) async fn await_everything(
 fn silence(api: &AggregatedApi) -> Awaited {
     Awaited {
         kind: format!("of {}", api.group),
-        expected: Expected::Delegated(api.name.clone()),
+        expected: Expected::Aggregated(api.name.clone()),
     }
 }
 

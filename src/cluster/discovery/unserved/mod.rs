@@ -55,7 +55,7 @@ pub enum Expected {
     /// Its `CustomResourceDefinition`, of this name, is established and serves it.
     Defined(String),
     /// An APIService of this name delegates its group to an API that does not answer.
-    Delegated(String),
+    Aggregated(String),
 }
 
 /// The objects that prove whether kinds are gone, or the missing permission to read them.
@@ -97,7 +97,7 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> U
     };
     let is_silent = |api: &&AggregatedApi| api.group == entry.group && !api.is_discovered(discovery);
     match aggregated.iter().find(is_silent) {
-        Some(api) => Unserved::Expected(Expected::Delegated(api.name.clone())),
+        Some(api) => Unserved::Expected(Expected::Aggregated(api.name.clone())),
         None => Unserved::Gone,
     }
 }
@@ -155,7 +155,7 @@ impl fmt::Display for Expected {
                 f,
                 "CustomResourceDefinition {name} exists, but the server does not serve it yet"
             ),
-            Self::Delegated(name) => {
+            Self::Aggregated(name) => {
                 write!(f, "the API server of APIService {name} does not answer")
             }
         }

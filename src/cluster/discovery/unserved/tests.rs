@@ -53,7 +53,7 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
     let heard = evidence(vec![], vec![aggregated("aggregated.example.com")]);
     let name = "widgets.example.com".to_owned();
     let by_definition = Unserved::Expected(Expected::Defined(name));
-    let by_api = Unserved::Expected(Expected::Delegated("v1.down.example.com".to_owned()));
+    let by_api = Unserved::Expected(Expected::Aggregated("v1.down.example.com".to_owned()));
     let table = [
         ("Widget.example.com", &nothing, Unserved::Gone),
         ("Widget.example.com", &defined, by_definition.clone()),
