@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::model::pointer::push_field_name;
+
 /// Returns the paths of the nodes that have nothing below them.
 pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
     fn walk(node: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
@@ -81,15 +83,12 @@ pub(super) fn readable<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
     let mut text = String::new();
     for key in path {
         let (kind, name) = key.split_at_checked(2).unwrap_or(("", key));
-        if kind != "f:" || name.contains(['.', '/']) {
+        if kind == "f:" {
+            push_field_name(&mut text, name);
+        } else {
             let in_brackets = keys_of_item(name).unwrap_or_else(|| name.to_owned());
             text.extend(["[", &in_brackets, "]"]);
-            continue;
         }
-        if !text.is_empty() {
-            text.push('.');
-        }
-        text.push_str(name);
     }
     text
 }

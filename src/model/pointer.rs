@@ -56,6 +56,19 @@ impl Pointer {
         &self.segments
     }
 
+    /// Writes the way to the field as people read it: `spec.ports[0].name`, `metadata.labels[a.b/c]`.
+    pub fn readable(&self) -> String {
+        let mut text = String::new();
+        for segment in &self.segments {
+            if segment.parse::<usize>().is_ok() {
+                text.extend(["[", segment, "]"]);
+            } else {
+                push_field_name(&mut text, segment);
+            }
+        }
+        text
+    }
+
     /// Returns whether the object has the field.
     pub fn is_in(&self, object: &Value) -> bool {
         object.pointer(&self.to_string()).is_some()
@@ -77,6 +90,18 @@ pub fn index(segment: &str) -> Option<usize> {
     let is_number = !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = segment == "0" || !segment.starts_with('0');
     segment.parse().ok().filter(|_| is_number && is_plain)
+}
+
+/// Appends the name of a field to the way to its parent, in brackets if the name could be read as several.
+pub fn push_field_name(path: &mut String, name: &str) {
+    if name.contains(['.', '/', '[', ']', ' ']) {
+        path.extend(["[", name, "]"]);
+        return;
+    }
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::diff::{Comparison, Differences};
 use crate::compare::diff::Difference;
 use crate::compare::drift::TakenField;
 use crate::event::Action;
+use crate::model::pointer::Pointer;
 use crate::plan::Refusal;
 
 /// One kind of difference. An object may have two: drift is also a change.
@@ -82,7 +83,8 @@ impl Comparison {
         }
         let changes = self.difference.changes();
         let fields = changes.iter().map(|change| {
-            let field = readable(&change.field);
+            let field =
+                Pointer::parse(&change.field).map_or_else(|_| change.field.clone(), |field| field.readable());
             match taken.iter().find(|taken| taken.field == field) {
                 Some(taken) => format!("{field} by {}", taken.manager),
                 None => field,
@@ -95,21 +97,6 @@ impl Comparison {
             fields.join(", ")
         }
     }
-}
-
-/// Writes a JSON pointer as in a manifest: `spec.ports[0].name`.
-fn readable(pointer: &str) -> String {
-    let keys = pointer.split('/').skip(1);
-    let steps = keys.map(|key| {
-        let key = key.replace("~1", "/").replace("~0", "~");
-        if key.parse::<usize>().is_ok() {
-            format!("[{key}]")
-        } else {
-            format!(".{key}")
-        }
-    });
-    let path = steps.collect::<String>();
-    path.strip_prefix('.').unwrap_or(&path).to_owned()
 }
 
 impl Differences {
@@ -268,11 +255,19 @@ mod tests {
 
     #[test]
     fn drift_from_a_plan_is_described_by_what_differs() {
-        let mut changed = comparison(Action::Configured, same_plan());
+        let mut taken = fields();
+        taken.push(TakenField {
+            field: "data[a/b]".to_owned(),
+            manager: "kubectl-scale".to_owned(),
+        });
+        let mut changed = comparison(Action::Configured, Cause::SamePlan(taken));
         changed.difference.live = Some(json!({"data": {"color": "red", "a/b": "1"}, "list": [1]}));
         changed.difference.predicted = Some(json!({"data": {"color": "blue"}, "list": [2]}));
         let table = [
-            (changed, "data.a/b, data.color by kubectl-edit, list[0]"),
+            (
+                changed,
+                "data[a/b] by kubectl-scale, data.color by kubectl-edit, list[0]",
+            ),
             (comparison(Action::Created, same_plan()), "it does not exist"),
             (
                 comparison(Action::Configured, same_plan()),

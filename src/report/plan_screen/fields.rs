@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::model::applyset::PART_OF_LABEL;
+use crate::model::pointer::push_field_name;
 
 /// One field that changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +81,6 @@ fn without_hidden(object: &Value) -> Value {
 
 /// Returns the path without the parts that all objects have in common.
 fn short(path: &str) -> String {
-    let path = path.strip_prefix('.').unwrap_or(path);
     let shortened = ["spec.template.spec.", "spec."]
         .into_iter()
         .find_map(|prefix| path.strip_prefix(prefix));
@@ -125,11 +125,9 @@ fn has_fields(value: Option<&Value>) -> bool {
 }
 
 fn joined(path: &str, key: &str) -> String {
-    if key.contains(['.', '/', '[', ']', ' ']) {
-        format!("{path}[{key}]")
-    } else {
-        format!("{path}.{key}")
-    }
+    let mut path = path.to_owned();
+    push_field_name(&mut path, key);
+    path
 }
 
 fn items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
