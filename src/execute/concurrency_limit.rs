@@ -10,7 +10,7 @@ const START: usize = 16;
 /// The number of answers without a refusal that raise the ceiling by one.
 const CALM: usize = 48;
 /// The limit at which doubling ends: each further connection has its own handshake.
-const DOUBLED_UP_TO: usize = 2 * START;
+const DOUBLED_UP_TO: usize = 4 * START;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
 /// writes would only lengthen the queue.
 const QUEUED: u32 = 3;
@@ -66,6 +66,12 @@ impl ConcurrencyLimit {
     /// among them do not load the server, but count against the user's limit.
     pub(super) fn allows(&self, started: usize, postponed: usize) -> bool {
         started < self.most && started.saturating_sub(postponed) < self.limit
+    }
+
+    /// Returns how many of these writes are under way at once when the first ones are answered: the limit
+    /// has doubled then.
+    pub(super) fn soon(&self, writes: usize) -> usize {
+        writes.min(2 * self.limit).min(self.ceiling)
     }
 
     /// Records an answer and its duration.
@@ -125,9 +131,22 @@ mod tests {
         answer(&mut pace, 16, 10);
         assert_eq!(pace.limit, 32);
         answer(&mut pace, 32, 10);
-        assert_eq!(pace.limit, 33);
-        answer(&mut pace, 10_000, 10);
         assert_eq!(pace.limit, 64);
+        let mut pace = ConcurrencyLimit::new(100);
+        answer(&mut pace, 16 + 32, 10);
+        assert_eq!(pace.limit, 64);
+        answer(&mut pace, 64, 10);
+        assert_eq!(pace.limit, 65);
+    }
+
+    #[test]
+    fn connections_are_opened_for_the_writes_of_the_second_window() {
+        let mut pace = ConcurrencyLimit::new(64);
+        assert_eq!(pace.soon(3), 3);
+        assert_eq!(pace.soon(300), 32);
+        assert_eq!(ConcurrencyLimit::new(4).soon(300), 4);
+        pace.pushed_back();
+        assert_eq!(pace.soon(300), 15);
     }
 
     #[test]

@@ -224,6 +224,8 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             return Ok((Ending::Interrupted, None));
         }
+        let writes = self.plan.applies() + self.plan.deletions();
+        self.server.prepare_for(progress.pace.soon(writes));
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.

@@ -1,5 +1,7 @@
 //! Connects to the cluster and discovers what it serves.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::try_join3;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -13,6 +15,9 @@ use crate::model::applyset::record::is_dns_label;
 use crate::read::{Ahead, Cluster, KindWaits, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings::{self, SetReference};
+
+/// The most connections that are opened for the lists of members before these can be sent.
+const LISTS_AT_ONCE: usize = 16;
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
 /// `-o yaml` name the cluster by its UID, so no other format asks for it.
@@ -129,6 +134,7 @@ pub async fn discover_with(
         let manifests = read.insert(finished((&mut reading).await).map(divide));
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
+                server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE));
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
                 Box::pin(Ahead::read(&server, wanted, &namespace)).await
             }
@@ -146,6 +152,15 @@ pub async fn discover_with(
     Ok((cluster, manifests))
 }
 
+/// Returns the number of lists that show the members with these manifests: one for each kind and namespace.
+fn lists(manifests: &[Manifest]) -> usize {
+    let targets: BTreeSet<_> = manifests
+        .iter()
+        .map(|manifest| (&manifest.gvk, &manifest.namespace))
+        .collect();
+    targets.len()
+}
+
 /// Returns the result of a thread, or passes its panic on.
 fn finished<T>(joined: Result<T, JoinError>) -> T {
     match joined {
@@ -157,7 +172,6 @@ fn finished<T>(joined: Result<T, JoinError>) -> T {
 #[cfg(test)]
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
 mod tests {
-    use std::collections::BTreeSet;
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;

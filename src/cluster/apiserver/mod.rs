@@ -12,6 +12,7 @@ mod credential;
 mod error;
 mod failure;
 mod hide_sent_secret_values;
+mod open_connections;
 mod retry;
 mod status;
 mod watch;
@@ -33,6 +34,7 @@ pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failure::Failure;
 use hide_sent_secret_values::SecretValues;
+pub use open_connections::OpenConnections;
 use retry::{Attempts, Reachability, Retry};
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
@@ -55,6 +57,7 @@ pub struct ApiServer {
     clock: Clock,
     request_timeout: Duration,
     credential: Option<Credential>,
+    open_connections: Option<OpenConnections>,
 }
 
 /// The target of requests, for messages.
@@ -85,6 +88,7 @@ impl ApiServer {
             clock: Clock::default(),
             request_timeout,
             credential: None,
+            open_connections: None,
         }
     }
 
@@ -104,6 +108,22 @@ impl ApiServer {
                 proxy: proxy.map(Box::new),
             }),
             ..self
+        }
+    }
+
+    /// The same, opening connections early in this way; `None` if they cannot be.
+    #[must_use]
+    pub fn with_early_connections(self, open_connections: Option<OpenConnections>) -> Self {
+        Self {
+            open_connections,
+            ..self
+        }
+    }
+
+    /// Opens connections in the background, for so many requests at once that are sent soon.
+    pub fn prepare_for(&self, requests: usize) {
+        if let Some(open_connections) = &self.open_connections {
+            open_connections.until(requests);
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod client;
 mod conflict;
+mod early_connections;
 mod error;
 mod exec;
 mod home;
@@ -157,7 +158,7 @@ impl ConnectionOptions {
         } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::of(&config);
-        let client = client::client(config)?;
+        let (client, open_connections) = client::client(config)?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
@@ -165,7 +166,8 @@ impl ConnectionOptions {
         Ok(Connection {
             server: ApiServer::new(client, &endpoint.address, timeout)
                 .with_credential(credential)
-                .with_proxy(proxy),
+                .with_proxy(proxy)
+                .with_early_connections(open_connections),
             namespace,
             endpoint,
             context,
