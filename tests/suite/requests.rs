@@ -9,8 +9,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, OwnControlPlane, Program, Proxy, Sent, Set, cluster, cluster_role, config_map, deployment,
-    eventually, fresh, named, namespace, objects_file, secret, service, with,
+    Files, OwnControlPlane, Program, Proxy, Sent, Set, cluster, cluster_role, config_map, custom_resource,
+    definition, deployment, eventually, fresh, named, namespace, objects_file, secret, service, with,
 };
 
 /// How many requests of each sort a run sends; a sort is what [`sort`] returns.
@@ -231,6 +231,48 @@ fn apply_and_diff_read_an_unchanged_set_once() {
     for command in ["apply", "diff"] {
         assert_cost(&sent_with(&set, command, &objects), READS_OF_SMALL_SET);
     }
+}
+
+#[test]
+fn definitions_in_the_set_are_listed_and_others_read_one_by_one() {
+    let _own = own_control_plane();
+    let home = namespace("home");
+    let groups = [fresh("a"), fresh("b")].map(|name| format!("{name}.example.com"));
+    let objects: Vec<Value> = groups
+        .iter()
+        .flat_map(|group| {
+            [
+                definition(group, "Namespaced"),
+                custom_resource(group, Some(&home), "one"),
+            ]
+        })
+        .collect();
+    let set = Set::secret(&home, "web");
+    set.apply(&objects);
+    let outside = custom_resource(&groups[0], Some(&home), "two");
+    let other = Set::secret(&home, "other");
+    other.apply(std::slice::from_ref(&outside));
+
+    assert_cost(
+        &sent_with(&set, "apply", &objects),
+        &[
+            (2, "discover"),
+            (1, "get namespaces"),
+            (1, "get secrets"),
+            (1, "list members everywhere"),
+            (2, "list members in a namespace"),
+        ],
+    );
+    assert_cost(
+        &sent_with(&other, "apply", std::slice::from_ref(&outside)),
+        &[
+            (2, "discover"),
+            (1, "get namespaces"),
+            (1, "get secrets"),
+            (1, "get customresourcedefinitions"),
+            (1, "list members in a namespace"),
+        ],
+    );
 }
 
 #[test]

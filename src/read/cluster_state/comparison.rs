@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use super::autoscalers::Scaled;
+use super::definitions::NeededDefinitions;
 use super::{OverLive, Rules, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
@@ -23,7 +23,7 @@ use crate::model::resource::{Resource, ScaleSubresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
-use crate::read::{NamedSet, ReadError, definition};
+use crate::read::{NamedSet, ReadError};
 
 /// The members, and what was found out while their pages were at hand.
 #[derive(Debug, Default)]
@@ -88,17 +88,25 @@ pub(super) async fn read_members(
     let wanted = wanted.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
     let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
-    let comparing = Comparing {
+    let mut comparing = Comparing {
         server,
         rules,
         wanted: wanted.collect(),
-        definitions: read_definitions(server, places, desired, rules.concurrency).await?,
+        definitions: HashMap::new(),
         former: former(named, rules, former_manager),
         depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
         depended_on,
     };
+    let needed = NeededDefinitions::of(places, desired);
+    let (definitions, mut listed) = needed
+        .read(server, &selector, rules.concurrency, |item, resource| {
+            comparing.listed(item, resource)
+        })
+        .await?;
+    comparing.definitions = definitions;
     let reduce = |item: &Value, resource: &Arc<Resource>| comparing.listed(item, resource);
-    let listed = members(server, places, &selector, rules.concurrency, reduce).await?;
+    let rest = needed.places_not_listed();
+    listed.extend(members(server, &rest, &selector, rules.concurrency, reduce).await?);
     Ok(Compared::of(listed, named))
 }
 
@@ -246,39 +254,4 @@ fn replicas(
     let path = ReplicasPath::of(definition, &resource.version);
     let replicas = ownership::replicas(&member.object.value(), live, &path, former)?;
     Some((path, replicas))
-}
-
-/// Reads the CRDs of the custom resources that are going to be compared: only they show which maps and
-/// lists are atomic.
-async fn read_definitions(
-    server: &ApiServer,
-    places: &ListTargets,
-    desired: &Desired,
-    concurrency: usize,
-) -> Result<HashMap<GroupKind, Value>, ReadError> {
-    let compared: BTreeSet<&GroupKind> = desired
-        .members
-        .iter()
-        .map(|member| &member.key.group_kind)
-        .collect();
-    let is_custom = |resource: &&Arc<Resource>| {
-        compared.contains(&resource.group_kind())
-            && !changes::is_built_in(&resource.api_version(), &resource.kind)
-    };
-    let reads = places.resources.iter().filter(is_custom).map(async |resource| {
-        let read = definition(server, resource).await;
-        let definition = read.map_err(|error| ReadError::Object {
-            what: format!("the definition of {}", resource.group_kind()),
-            error,
-        })?;
-        Ok::<_, ReadError>(definition.map(|definition| {
-            let schema = CrdVersion::relevant(definition, &resource.version);
-            (resource.group_kind(), schema)
-        }))
-    });
-    let definitions: Vec<_> = stream::iter(reads)
-        .buffer_unordered(concurrency)
-        .try_collect()
-        .await?;
-    Ok(definitions.into_iter().flatten().collect())
 }

@@ -8,6 +8,7 @@ mod autoscalers;
 mod before_apply;
 mod before_delete;
 mod comparison;
+mod definitions;
 mod dependencies;
 mod holders;
 mod namespaces;

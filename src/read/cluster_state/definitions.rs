@@ -1,0 +1,142 @@
+//! Reads the CRDs of custom resources that are compared: only they show which maps and lists are atomic.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures_util::future::try_join;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::Value;
+
+use crate::cluster::apiserver::ApiServer;
+use crate::compare::changes::{self, CrdVersion};
+use crate::manifest::desired::Desired;
+use crate::model::identity::GroupKind;
+use crate::model::list_targets::ListTargets;
+use crate::model::resource::Resource;
+use crate::read::list::Selector;
+use crate::read::members::members;
+use crate::read::{ReadError, definition};
+
+/// The CRDs of the kinds that are compared, as far as the kinds are custom.
+pub(super) struct NeededDefinitions<'a> {
+    places: &'a ListTargets,
+    /// Kinds whose CRDs have manifests, too. They are probably members, so one LIST shows them all.
+    of_manifests: Vec<&'a Arc<Resource>>,
+    /// All others. Their CRDs are read one by one: a cluster may have hundreds that do not matter here.
+    others: Vec<&'a Arc<Resource>>,
+}
+
+/// The definitions by the kinds that they define.
+pub(super) type Definitions = HashMap<GroupKind, Value>;
+
+impl<'a> NeededDefinitions<'a> {
+    /// Returns the definitions that are needed to compare the objects of the manifests.
+    pub(super) fn of(places: &'a ListTargets, desired: &Desired) -> Self {
+        let keys = desired.members.iter().map(|member| &member.key);
+        let compared: BTreeSet<&GroupKind> = keys.clone().map(|key| &key.group_kind).collect();
+        let kind = GroupKind::custom_resource_definition();
+        let in_manifests = keys.filter(|key| key.group_kind == kind);
+        let in_manifests: BTreeSet<&str> = in_manifests.map(|key| &*key.name).collect();
+        let is_custom = |resource: &&Arc<Resource>| {
+            compared.contains(&resource.group_kind())
+                && !changes::is_built_in(&resource.api_version(), &resource.kind)
+        };
+        let custom = places.resources.iter().filter(is_custom);
+        let (of_manifests, others) =
+            custom.partition(|resource| in_manifests.contains(&*resource.definition_name()));
+        Self {
+            places,
+            of_manifests,
+            others,
+        }
+    }
+
+    /// Reads the definitions. If they are listed with the members of their kind, returns these members, too,
+    /// as `reduce` makes them.
+    pub(super) async fn read<T>(
+        &self,
+        server: &ApiServer,
+        selector: &Selector,
+        concurrency: usize,
+        reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+    ) -> Result<(Definitions, Vec<T>), ReadError> {
+        let one_by_one = read(server, &self.others, concurrency);
+        if self.of_manifests.is_empty() {
+            return Ok((one_by_one.await?, Vec::new()));
+        }
+        let kinds = self.of_manifests.iter();
+        let kinds: HashMap<String, &Arc<Resource>> = kinds
+            .map(|resource| (resource.definition_name(), *resource))
+            .collect();
+        let both = |item: &Value, resource: &Arc<Resource>| {
+            let defined = item["metadata"]["name"].as_str().and_then(|name| kinds.get(name));
+            let definition = defined.map(|defined| relevant(defined, item.clone()));
+            Some((reduce(item, resource)?, definition))
+        };
+        let listed = async {
+            let listed = members(server, &self.definitions(), selector, concurrency, both).await;
+            Ok(listed?)
+        };
+        let (mut definitions, listed) = try_join(one_by_one, listed).await?;
+        let (found, listed_definitions): (Vec<T>, Vec<_>) = listed.into_iter().unzip();
+        definitions.extend(listed_definitions.into_iter().flatten());
+        // They exist without being members, such as before the first apply.
+        let missing = self.of_manifests.iter().copied();
+        let missing = missing.filter(|resource| !definitions.contains_key(&resource.group_kind()));
+        let missing: Vec<_> = missing.collect();
+        definitions.extend(read(server, &missing, concurrency).await?);
+        Ok((definitions, found))
+    }
+
+    /// Returns the places where members have not been listed by [`Self::read`].
+    pub(super) fn places_not_listed(&self) -> ListTargets {
+        if self.of_manifests.is_empty() {
+            self.places.clone()
+        } else {
+            self.places_of(|resource| !is_definition(resource))
+        }
+    }
+
+    fn definitions(&self) -> ListTargets {
+        self.places_of(is_definition)
+    }
+
+    fn places_of(&self, is_wanted: fn(&Resource) -> bool) -> ListTargets {
+        let resources = self.places.resources.iter();
+        ListTargets {
+            resources: resources
+                .filter(|resource| is_wanted(resource))
+                .cloned()
+                .collect(),
+            namespaces: self.places.namespaces.clone(),
+        }
+    }
+}
+
+fn is_definition(resource: &Resource) -> bool {
+    resource.group_kind() == GroupKind::custom_resource_definition()
+}
+
+/// Reads these definitions one by one.
+async fn read(
+    server: &ApiServer,
+    resources: &[&Arc<Resource>],
+    concurrency: usize,
+) -> Result<Definitions, ReadError> {
+    let reads = resources.iter().map(async |resource| {
+        let read = definition(server, resource).await;
+        let definition = read.map_err(|error| ReadError::Object {
+            what: format!("the definition of {}", resource.group_kind()),
+            error,
+        })?;
+        Ok::<_, ReadError>(definition.map(|definition| relevant(resource, definition)))
+    });
+    let definitions = stream::iter(reads).buffer_unordered(concurrency);
+    let definitions: Vec<_> = definitions.try_collect().await?;
+    Ok(definitions.into_iter().flatten().collect())
+}
+
+fn relevant(resource: &Resource, definition: Value) -> (GroupKind, Value) {
+    let relevant = CrdVersion::relevant(definition, &resource.version);
+    (resource.group_kind(), relevant)
+}
