@@ -1,7 +1,5 @@
 //! The state before objects are applied.
 
-use futures_util::future::join;
-
 use super::comparison::Compared;
 use super::scope::Scoped;
 use super::{ClusterState, Rules, autoscalers, comparison, dependencies, holders, other_sets, scope};
@@ -25,11 +23,16 @@ pub(super) async fn read(
     let former = former.as_ref().map(member_field_manager);
     let others_of =
         async |members: &[Live]| other_sets::others(server, named, desired, members, rules.concurrency).await;
-    let ((compared, mut warnings), others) = if scoped.judged.parent.is_none() {
-        // A set without a parent hardly ever has members, so other sets may have any of the objects.
-        let members = read_members(cluster, named, &mut scoped, desired, rules, former);
-        let (members, others) = join(members, others_of(&[])).await;
-        (members?, others?)
+    let places = &scoped.member_scope.places;
+    let in_other_sets = match &scoped.judged.parent {
+        None => other_sets::unless_members(server, named, desired, places, rules.concurrency).await?,
+        Some(_) => None,
+    };
+    let ((compared, mut warnings), others) = if let Some(others) = in_other_sets {
+        (
+            (Compared::default(), warnings_before_lists(named, &scoped)),
+            others,
+        )
     } else {
         let (compared, warnings) = read_members(cluster, named, &mut scoped, desired, rules, former).await?;
         let others = others_of(&compared.members).await?;
@@ -90,6 +93,15 @@ pub(super) async fn read(
     Ok(state)
 }
 
+/// Returns the warnings about the scope, and about what was found while it was determined.
+fn warnings_before_lists(named: &NamedSet, scoped: &Scoped) -> Vec<String> {
+    let mut warnings = scoped.member_scope.warnings();
+    if let Some(orphans) = &scoped.orphans {
+        warnings.extend(orphans.warnings(named, scoped.judged.presence()));
+    }
+    warnings
+}
+
 /// Reads the members, and compares each with its manifest. Where there is no parent, members show that
 /// there was one: then they are looked for everywhere. Returns the warnings, too.
 async fn read_members(
@@ -101,12 +113,9 @@ async fn read_members(
     former: Option<&str>,
 ) -> Result<(Compared, Vec<String>), ReadError> {
     let server = &cluster.server.clone();
-    let mut warnings = scoped.member_scope.warnings();
+    let mut warnings = warnings_before_lists(named, scoped);
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(server, named, desired, places, rules, former).await?;
-    if let Some(orphans) = &scoped.orphans {
-        warnings.extend(orphans.warnings(named, scoped.judged.presence()));
-    }
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
         return Ok((compared, warnings));
     }

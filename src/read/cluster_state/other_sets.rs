@@ -6,6 +6,7 @@ use super::super::{Cluster, NamedSet, ReadError, parents_of_sets};
 use crate::cluster::apiserver::ApiServer;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
+use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::plan::{self, OtherParents};
 use crate::read::list::{METADATA_LIST, Selector};
@@ -26,6 +27,28 @@ pub(super) async fn others(
         accept: METADATA_LIST,
     };
     Ok(members(server, &places, &selector, concurrency, Live::of).await?)
+}
+
+/// Finds objects of the manifests that are members of any set, for a set without a parent. Returns those of
+/// other sets; `None` if this set has members, which have to be read whole. A set without a parent hardly
+/// ever has any, so this is one LIST instead of two for each kind and namespace, and nothing is compared.
+pub(super) async fn unless_members(
+    server: &ApiServer,
+    named: &NamedSet,
+    desired: &Desired,
+    places: &ListTargets,
+    concurrency: usize,
+) -> Result<Option<Vec<Live>>, ReadError> {
+    if !places.covers(&plan::scope_of_newcomers(desired, &[])) {
+        return Ok(None);
+    }
+    let selector = Selector {
+        labels: PART_OF_LABEL.to_owned(),
+        accept: METADATA_LIST,
+    };
+    let found = members(server, places, &selector, concurrency, Live::of).await?;
+    let is_member = |live: &Live| live.part_of.as_deref() == Some(named.set.id.as_str());
+    Ok((!found.iter().any(is_member)).then_some(found))
 }
 
 /// Finds the parents of the sets that hold objects of the manifests, for the refusal to name.
