@@ -5,12 +5,15 @@
 
 use std::time::Duration;
 
-/// The limit at the start, unless the user allows less.
-const START: usize = 16;
-/// The number of answers without a refusal that raise the ceiling by one.
-const CALM: usize = 48;
+/// The limit at the start, unless the user allows less. A server with few seats for the user queues so many.
+const START: usize = 4;
+/// Up to this limit, only refusals keep it from rising: on a busy machine answers take different times
+/// without any queue.
+const UNQUESTIONED: usize = 16;
 /// The limit at which doubling ends: each further connection has its own handshake.
-const DOUBLED_UP_TO: usize = 4 * START;
+const DOUBLED_UP_TO: usize = 64;
+/// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles it.
+const CALM: usize = 64;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
 /// writes would only lengthen the queue.
 const QUEUED: u32 = 3;
@@ -19,11 +22,11 @@ const QUEUED: u32 = 3;
 ///
 /// Slow start, then additive increase and multiplicative decrease, as TCP does it: a window of answers
 /// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
-/// Doubling helps over a slow link, where each window takes a round trip. Below the start only refusals
-/// count: on a busy machine answers take different times without any queue.
+/// Doubling helps over a slow link, where each window takes a round trip.
 ///
-/// A refused write delays the end of its wave by a second. So the limit stays below the number of
-/// concurrent writes that led to a refusal, and grows past it slowly.
+/// A refused write delays the end of its wave by a second, and by twice as long each time that it is refused
+/// again. So the limit stays below the number of concurrent writes that led to a refusal, and grows past it
+/// slowly.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
@@ -33,6 +36,10 @@ pub(super) struct ConcurrencyLimit {
     ceiling: usize,
     /// Answers since the ceiling was lowered or raised.
     calm: usize,
+    /// The number of answers that raises the ceiling.
+    calm_needed: usize,
+    /// Answers to come of writes that were begun before the last refusal. Their refusals are the same event.
+    settling: usize,
     answers: usize,
     fastest: Duration,
     slowest: Duration,
@@ -41,7 +48,8 @@ pub(super) struct ConcurrencyLimit {
 /// How a window of answers without queueing raises the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growth {
-    /// In the first window, writes also wait for their connections, so slow ones show no queue.
+    /// Until the end of the first window at which queueing counts: its writes may also have waited for their
+    /// connections, so slow answers show no queue.
     DoublingAtFirst,
     Doubling,
     ByOne,
@@ -56,6 +64,8 @@ impl ConcurrencyLimit {
             growth: Growth::DoublingAtFirst,
             ceiling: most.max(1),
             calm: 0,
+            calm_needed: CALM,
+            settling: 0,
             answers: 0,
             fastest: Duration::MAX,
             slowest: Duration::ZERO,
@@ -63,51 +73,63 @@ impl ConcurrencyLimit {
     }
 
     /// Returns whether one more write may start while `started` ones have not ended. The `postponed` ones
-    /// among them do not load the server, but count against the user's limit.
+    /// among them do not load the server, but count against the user's limit; half of the limit is kept free
+    /// for them, so that they are not refused again.
     pub(super) fn allows(&self, started: usize, postponed: usize) -> bool {
-        started < self.most && started.saturating_sub(postponed) < self.limit
+        let kept_free = postponed.min(self.limit / 2);
+        started < self.most && started.saturating_sub(postponed) + kept_free < self.limit
     }
 
-    /// Returns how many of these writes are under way at once when the first ones are answered: the limit
-    /// has doubled then.
+    /// Returns how many of these writes are soon under way at once, if the server keeps up.
     pub(super) fn soon(&self, writes: usize) -> usize {
-        writes.min(2 * self.limit).min(self.ceiling)
+        writes.min(2 * UNQUESTIONED).min(self.ceiling)
     }
 
     /// Records an answer and its duration.
     pub(super) fn answered(&mut self, latency: Duration) {
+        self.settling = self.settling.saturating_sub(1);
         self.fastest = self.fastest.min(latency);
         self.slowest = self.slowest.max(latency);
         self.answers += 1;
         self.calm += 1;
-        if self.calm >= CALM {
+        if self.calm >= self.calm_needed {
             self.ceiling = (self.ceiling + 1).min(self.most);
             self.calm = 0;
         }
         if self.answers >= self.limit {
-            let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
-            if self.limit < START || !has_queued {
-                let more = if self.growth != Growth::ByOne && self.limit < DOUBLED_UP_TO {
-                    self.limit
-                } else {
-                    1
-                };
-                self.limit = (self.limit + more).min(self.ceiling);
-            }
+            self.end_window();
+        }
+    }
+
+    fn end_window(&mut self) {
+        let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
+        let is_questioned = self.limit >= UNQUESTIONED;
+        if !(is_questioned && has_queued) {
+            let doubles = self.growth != Growth::ByOne && self.limit < DOUBLED_UP_TO;
+            let more = if doubles { self.limit } else { 1 };
+            self.limit = (self.limit + more).min(self.ceiling);
+        }
+        if is_questioned {
             self.growth = match self.growth {
                 Growth::DoublingAtFirst => Growth::Doubling,
                 Growth::Doubling if !has_queued => Growth::Doubling,
                 Growth::Doubling | Growth::ByOne => Growth::ByOne,
             };
-            self.answers = 0;
-            self.slowest = Duration::ZERO;
         }
+        self.answers = 0;
+        self.slowest = Duration::ZERO;
     }
 
     /// Records that the server throttled a request.
     pub(super) fn pushed_back(&mut self) {
+        if self.settling > 0 {
+            self.settling -= 1;
+            return;
+        }
+        self.settling = self.limit;
         self.ceiling = (self.limit - 1).max(2).min(self.most);
         self.calm = 0;
+        self.calm_needed *= 2;
         self.limit = (self.limit / 2).max(1);
         self.growth = Growth::ByOne;
         self.answers = 0;
@@ -125,44 +147,70 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_server_that_keeps_up_gets_more() {
-        let mut pace = ConcurrencyLimit::new(64);
-        answer(&mut pace, 16, 10);
-        assert_eq!(pace.limit, 32);
-        answer(&mut pace, 32, 10);
-        assert_eq!(pace.limit, 64);
-        let mut pace = ConcurrencyLimit::new(100);
-        answer(&mut pace, 16 + 32, 10);
-        assert_eq!(pace.limit, 64);
-        answer(&mut pace, 64, 10);
-        assert_eq!(pace.limit, 65);
+    /// The limit after the first windows, whose answers take so long each.
+    fn after_start(most: usize) -> ConcurrencyLimit {
+        let mut pace = ConcurrencyLimit::new(most);
+        answer(&mut pace, 4 + 8, 10);
+        pace
+    }
+
+    /// Lets all writes end that were begun before a refusal.
+    fn settle(pace: &mut ConcurrencyLimit) {
+        while pace.settling > 0 {
+            answer(pace, 1, 10);
+        }
     }
 
     #[test]
-    fn connections_are_opened_for_the_writes_of_the_second_window() {
+    fn a_server_that_keeps_up_gets_more() {
+        let mut pace = ConcurrencyLimit::new(100);
+        for (window, next) in [(4, 8), (8, 16), (16, 32), (32, 64), (64, 65), (65, 66)] {
+            assert_eq!(pace.limit, window);
+            answer(&mut pace, window, 10);
+            assert_eq!(pace.limit, next);
+        }
+        answer(&mut pace, 10_000, 10);
+        assert_eq!(pace.limit, 100);
+    }
+
+    #[test]
+    fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
         let mut pace = ConcurrencyLimit::new(64);
         assert_eq!(pace.soon(3), 3);
         assert_eq!(pace.soon(300), 32);
         assert_eq!(ConcurrencyLimit::new(4).soon(300), 4);
         pace.pushed_back();
-        assert_eq!(pace.soon(300), 15);
+        assert_eq!(pace.soon(300), 3);
     }
 
     #[test]
     fn writes_that_wait_for_capacity_do_not_keep_others_from_starting() {
-        let mut pace = ConcurrencyLimit::new(64);
+        let mut pace = after_start(64);
         assert!(pace.allows(15, 0));
         assert!(!pace.allows(16, 0));
         pace.pushed_back();
-        assert!(!pace.allows(16, 8));
-        assert!(pace.allows(16, 9));
-        assert!(!pace.allows(64, 64));
+        assert_eq!(pace.limit, 8);
+        for (started, postponed, is_allowed) in [
+            (7, 0, true),
+            (8, 0, false),
+            // One is kept free for each that is sent again, and never more than half.
+            (7, 1, true),
+            (8, 1, false),
+            (11, 8, true),
+            (12, 8, false),
+            (64, 64, false),
+        ] {
+            assert_eq!(
+                pace.allows(started, postponed),
+                is_allowed,
+                "{started} {postponed}"
+            );
+        }
     }
 
     #[test]
     fn after_a_queue_the_limit_grows_slowly() {
-        let mut pace = ConcurrencyLimit::new(64);
+        let mut pace = after_start(64);
         for window in [1, 2] {
             answer(&mut pace, 15, 10);
             answer(&mut pace, 1, 40);
@@ -174,13 +222,13 @@ mod tests {
 
     #[test]
     fn slow_answers_on_new_connections_are_no_queue() {
-        let mut pace = ConcurrencyLimit::new(64);
+        let mut pace = after_start(64);
         answer(&mut pace, 4, 10);
         answer(&mut pace, 12, 35);
         assert_eq!(pace.limit, 16);
         answer(&mut pace, 16, 10);
         assert_eq!(pace.limit, 32);
-        answer(&mut pace, 10_000, 10);
+        answer(&mut pace, 32, 10);
         assert_eq!(pace.limit, 64);
     }
 
@@ -189,39 +237,47 @@ mod tests {
         let mut pace = ConcurrencyLimit::new(64);
         answer(&mut pace, 1, 2);
         answer(&mut pace, 1_000, 20);
-        assert_eq!(pace.limit, 16);
+        assert_eq!(pace.limit, UNQUESTIONED);
     }
 
     #[test]
     fn a_server_that_pushes_back_gets_half_but_never_nothing() {
-        let mut pace = ConcurrencyLimit::new(64);
-        pace.pushed_back();
-        assert_eq!(pace.limit, 8);
-        for _ in 0..10 {
+        let mut pace = after_start(64);
+        for half in [8, 4, 2, 1, 1] {
             pace.pushed_back();
+            pace.settling = 0;
+            assert_eq!(pace.limit, half);
         }
-        assert_eq!(pace.limit, 1);
         answer(&mut pace, 1, 10);
         assert_eq!(pace.limit, 2);
     }
 
     #[test]
-    fn what_was_refused_is_tried_again_rarely() {
-        let mut pace = ConcurrencyLimit::new(64);
-        pace.pushed_back();
+    fn refusals_of_writes_under_way_at_once_are_one_event() {
+        let mut pace = after_start(64);
+        for _ in 0..16 {
+            pace.pushed_back();
+            assert_eq!(pace.limit, 8);
+        }
+        answer(&mut pace, 1, 10);
         pace.pushed_back();
         assert_eq!(pace.limit, 4);
-        answer(&mut pace, 15, 10);
-        assert_eq!(pace.limit, 7);
+    }
+
+    #[test]
+    fn what_was_refused_is_tried_again_rarely() {
+        let mut pace = after_start(64);
         let mut refusals = 0;
-        for _ in 0..300 {
+        for _ in 0..1000 {
             answer(&mut pace, 1, 10);
             if pace.limit > 7 {
                 pace.pushed_back();
+                settle(&mut pace);
                 refusals += 1;
             }
         }
-        assert!(refusals <= 6, "{refusals}");
+        assert!(refusals <= 4, "{refusals}");
+        assert_eq!(pace.limit, 7);
     }
 
     #[test]
@@ -229,13 +285,13 @@ mod tests {
         let mut pace = ConcurrencyLimit::new(64);
         answer(&mut pace, 1, 2);
         pace.pushed_back();
-        answer(&mut pace, 1_000, 20);
-        assert_eq!(pace.limit, START);
+        answer(&mut pace, 10_000, 20);
+        assert_eq!(pace.limit, UNQUESTIONED);
     }
 
     #[test]
     fn the_users_limit_holds() {
-        assert_eq!(ConcurrencyLimit::new(4).limit, 4);
+        assert_eq!(ConcurrencyLimit::new(3).limit, 3);
         assert_eq!(ConcurrencyLimit::new(0).limit, 1);
     }
 }

@@ -143,7 +143,6 @@ impl Progress {
         if execution.server.throttled_answers() > 0 {
             // Even the few reads so far were too many.
             pace.pushed_back();
-            pace.pushed_back();
         }
         let attached = execution.plan.dependents.detachments.iter();
         Self {
