@@ -53,6 +53,7 @@ pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Erro
 
 async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
     let mut connection = options.connect().await?;
+    connection.server = connection.server.with_at_most(shared.concurrency.into());
     if let Some(namespace) = &shared.namespace {
         if !is_dns_label(namespace) {
             return Err(Error::Usage {

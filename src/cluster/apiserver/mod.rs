@@ -26,6 +26,7 @@ use http_body_util::{BodyExt as _, Limited};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
+use tokio::sync::Semaphore;
 use tokio::sync::watch::Sender;
 
 pub use call::{Before, Call, Patch, Reply, USER_AGENT, query};
@@ -58,6 +59,9 @@ pub struct ApiServer {
     request_timeout: Duration,
     credential: Option<Credential>,
     open_connections: Option<OpenConnections>,
+    /// Limits the requests under way; watches do not count.
+    at_once: Arc<Semaphore>,
+    most_at_once: usize,
 }
 
 /// The target of requests, for messages.
@@ -89,6 +93,8 @@ impl ApiServer {
             request_timeout,
             credential: None,
             open_connections: None,
+            at_once: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            most_at_once: Semaphore::MAX_PERMITS,
         }
     }
 
@@ -120,10 +126,20 @@ impl ApiServer {
         }
     }
 
+    /// The same, with at most so many requests under way at once. Watches do not count.
+    #[must_use]
+    pub fn with_at_most(self, requests: usize) -> Self {
+        Self {
+            at_once: Arc::new(Semaphore::new(requests)),
+            most_at_once: requests,
+            ..self
+        }
+    }
+
     /// Opens connections in the background, for so many requests at once that are sent soon.
     pub fn prepare_for(&self, requests: usize) {
         if let Some(open_connections) = &self.open_connections {
-            open_connections.until(requests);
+            open_connections.until(requests.min(self.most_at_once));
         }
     }
 
@@ -218,6 +234,8 @@ impl ApiServer {
     }
 
     async fn send_once(&self, call: &Call) -> Result<Reply, Failure> {
+        // It is never closed, so there is no error.
+        let _one_at_once = self.at_once.acquire().await;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = self.request(call).await?;
         let authorization = request.headers().get(header::AUTHORIZATION).cloned();
@@ -333,3 +351,6 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         .map(|text| text.trim_end_matches('"').replace("\\\"", "\""))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;
