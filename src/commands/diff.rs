@@ -209,7 +209,7 @@ fn unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {
-            let reason = prediction.outcome.error.clone();
+            let reason = prediction.outcome.error.as_deref().cloned();
             let reason = reason.unwrap_or_else(|| Message::new(""));
             (prediction.outcome.subject.key(), reason)
         })

@@ -6,13 +6,14 @@
 mod summary;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::compare::status::State;
 use crate::manifest::Position;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::resource::Resource;
 pub use summary::Summary;
@@ -165,17 +166,11 @@ impl fmt::Display for Phase {
     }
 }
 
-/// The object of an outcome.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The object of an outcome. A run holds one for each member, so members share their resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// API group; empty for the core group.
-    pub group: String,
-    /// API version of the request.
-    pub version: String,
-    /// CamelCase kind.
-    pub kind: String,
-    /// Plural name of the resource.
-    pub resource: String,
+    /// The resource of the request.
+    pub resource: Arc<Resource>,
     /// Namespace; `None` for a cluster-scoped object.
     pub namespace: Option<String>,
     /// Name.
@@ -186,12 +181,9 @@ pub struct Subject {
 
 impl Subject {
     /// Returns the subject for the object `key` as read and written through `resource`.
-    pub fn new(key: &ObjectKey, resource: &Resource, uid: Option<&str>) -> Self {
+    pub fn new(key: &ObjectKey, resource: &Arc<Resource>, uid: Option<&str>) -> Self {
         Self {
-            group: resource.group.clone(),
-            version: resource.version.clone(),
-            kind: resource.kind.clone(),
-            resource: resource.plural.clone(),
+            resource: Arc::clone(resource),
             namespace: key.namespace.clone(),
             name: key.name.clone(),
             uid: uid.map(str::to_owned),
@@ -201,11 +193,51 @@ impl Subject {
     /// Returns kind, namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey {
-            group_kind: GroupKind::new(&self.group, &self.kind),
+            group_kind: self.resource.group_kind(),
             namespace: self.namespace.clone(),
             name: self.name.clone(),
         }
     }
+
+    /// Returns whether both have the same kind, namespace and name.
+    pub fn has_key_of(&self, other: &Self) -> bool {
+        let [ours, theirs] = [&self.resource, &other.resource];
+        self.name == other.name
+            && self.namespace == other.namespace
+            && ours.kind == theirs.kind
+            && ours.group == theirs.group
+    }
+}
+
+impl Serialize for Subject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = SubjectDocument {
+            group: &self.resource.group,
+            version: &self.resource.version,
+            kind: &self.resource.kind,
+            resource: &self.resource.plural,
+            namespace: self.namespace.as_deref(),
+            name: &self.name,
+            uid: self.uid.as_deref(),
+        };
+        document.serialize(serializer)
+    }
+}
+
+/// A subject in output documents.
+#[derive(Serialize)]
+struct SubjectDocument<'a> {
+    /// API group; empty for the core group.
+    group: &'a str,
+    /// API version of the request.
+    version: &'a str,
+    /// CamelCase kind.
+    kind: &'a str,
+    /// Plural name of the resource.
+    resource: &'a str,
+    namespace: Option<&'a str>,
+    name: &'a str,
+    uid: Option<&'a str>,
 }
 
 /// The outcome of one object.
@@ -219,7 +251,7 @@ pub struct ObjectOutcome {
     /// The reason; empty if the action explains itself.
     pub reason: String,
     /// The error of a failed object.
-    pub error: Option<Message>,
+    pub error: Option<Box<Message>>,
     /// `true` if the object existed outside of any set and became a member in this run.
     #[serde(rename = "takenIn", skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
@@ -260,7 +292,7 @@ impl ObjectOutcome {
     /// Returns the outcome of an object that failed.
     pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
         Self {
-            error: Some(error.into()),
+            error: Some(Box::new(error.into())),
             ..Self::new(subject, Action::Failed)
         }
     }

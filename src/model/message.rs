@@ -111,6 +111,12 @@ impl<T: Into<String>> From<T> for Message {
     }
 }
 
+impl<T: Into<String>> From<T> for Box<Message> {
+    fn from(text: T) -> Self {
+        Self::new(Message::new(text))
+    }
+}
+
 impl fmt::Display for Message {
     /// All lines, as in output documents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -157,6 +157,8 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::event::{Action, Subject};
     use crate::model::identity::GroupKind;
@@ -179,12 +181,12 @@ mod tests {
     }
 
     fn noted(conflicts: Vec<FieldConflict>) -> FieldConflicts {
-        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
         let subject = Subject::new(&conflicts[0].object, &resource, None);
         let mut outcome = ObjectOutcome::new(subject, Action::Failed);
         let mut all = FieldConflicts::default();
         assert!(!all.note(&outcome));
-        outcome.error = Some(Message::new("conflicts").with_conflicts(conflicts));
+        outcome.error = Some(Message::new("conflicts").with_conflicts(conflicts).into());
         assert!(all.note(&outcome));
         all
     }

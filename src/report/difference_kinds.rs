@@ -122,6 +122,8 @@ impl Differences {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
@@ -140,7 +142,7 @@ mod tests {
     }
 
     fn comparison(action: Action, cause: Cause) -> Comparison {
-        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
         Comparison {
             difference: Difference::new(&resource, &key(), None, None),
             outcome: ObjectOutcome::new(Subject::new(&key(), &resource, None), action),
@@ -167,7 +169,7 @@ mod tests {
     #[test]
     fn each_word_counts_its_kind_of_difference() {
         let mut conflicting = comparison(Action::Failed, taken());
-        conflicting.outcome.error = Some(Message::new("conflict").with_conflicts(vec![FieldConflict {
+        let conflict = Message::new("conflict").with_conflicts(vec![FieldConflict {
             object: key(),
             place: String::new(),
             field: ".data.color".to_owned(),
@@ -175,7 +177,8 @@ mod tests {
             since: None,
             values: None,
             pointer: None,
-        }]));
+        }]);
+        conflicting.outcome.error = Some(conflict.into());
         let table = [
             (
                 comparison(Action::Unchanged, Cause::Unknown),

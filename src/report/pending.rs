@@ -3,6 +3,7 @@
 //! Pure. No planned object may be missing from the results of a run that ends early.
 
 use std::collections::HashMap;
+use std::mem;
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
@@ -10,15 +11,22 @@ use crate::model::identity::ObjectKey;
 /// Planned objects, each with its outcome if the run ends before it.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
+    /// `None` for those that were reported.
     outcomes: Vec<Option<ObjectOutcome>>,
-    indexes: HashMap<ObjectKey, usize>,
+    /// The number of those that were not reported.
+    left: usize,
+    /// All before this index were reported.
+    next: usize,
+    /// The indexes by key of those that were not reported when the first was reported out of turn. A large
+    /// set is unchanged for the most part, and all of that is reported in the order of the plan.
+    indexes: Option<HashMap<ObjectKey, usize>>,
 }
 
 impl Pending {
     /// Adds planned objects, in the order in which they are reported if the run ends early.
     pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
-        let keys = outcomes.iter().map(|outcome| outcome.subject.key());
-        self.indexes.extend(keys.zip(self.outcomes.len()..));
+        self.indexes = None;
+        self.left += outcomes.len();
         let outcomes = outcomes.into_iter().map(Some);
         if self.outcomes.is_empty() {
             // Collects in place, without a second copy in memory.
@@ -30,29 +38,55 @@ impl Pending {
 
     /// Removes an object that was reported, and returns its planned outcome.
     pub(super) fn note(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
-        if self.indexes.is_empty() {
+        let waiting = self.outcomes.iter().skip(self.next);
+        self.next += waiting.take_while(|planned| planned.is_none()).count();
+        let is_next = self
+            .outcomes
+            .get(self.next)
+            .and_then(Option::as_ref)
+            .is_some_and(|planned| planned.subject.has_key_of(&outcome.subject));
+        if is_next {
+            return self.remove(self.next);
+        }
+        if self.left == 0 {
             return None;
         }
-        let index = self.indexes.remove(&outcome.subject.key())?;
-        let outcome = self.outcomes[index].take();
-        if self.indexes.is_empty() {
+        let index = self.index_of(&outcome.subject.key())?;
+        self.remove(index)
+    }
+
+    fn index_of(&mut self, key: &ObjectKey) -> Option<usize> {
+        let outcomes = &self.outcomes;
+        let indexes = self.indexes.get_or_insert_with(|| {
+            let planned = outcomes.iter().enumerate();
+            planned
+                .filter_map(|(index, planned)| Some((planned.as_ref()?.subject.key(), index)))
+                .collect()
+        });
+        indexes.get(key).copied()
+    }
+
+    fn remove(&mut self, index: usize) -> Option<ObjectOutcome> {
+        let outcome = self.outcomes[index].take()?;
+        self.left -= 1;
+        if self.left == 0 {
             // Frees memory for the document, which may be large and is made next.
-            self.outcomes = Vec::new();
+            *self = Self::default();
         }
-        outcome
+        Some(outcome)
     }
 
     /// Removes the objects that were not processed, and returns their outcomes. An outcome with a
     /// reason of its own keeps it.
     pub(super) fn take(&mut self, not_done: &NotDone) -> Vec<ObjectOutcome> {
         let mut left: Vec<ObjectOutcome> = match &not_done.scope {
-            NotDoneScope::All => {
-                self.indexes.clear();
-                self.outcomes.drain(..).flatten().collect()
-            }
+            NotDoneScope::All => mem::take(self).outcomes.into_iter().flatten().collect(),
             NotDoneScope::Objects(keys) => keys
                 .iter()
-                .filter_map(|key| self.outcomes[self.indexes.remove(key)?].take())
+                .filter_map(|key| {
+                    let index = self.index_of(key)?;
+                    self.remove(index)
+                })
                 .collect(),
         };
         for outcome in &mut left {
@@ -66,15 +100,15 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::event::{Event, Subject};
+    use crate::model::resource::{Resource, Scope};
 
     fn outcome(kind: &str, name: &str, action: Action, reason: &str) -> ObjectOutcome {
         let subject = Subject {
-            group: String::new(),
-            version: "v1".to_owned(),
-            kind: kind.to_owned(),
-            resource: "things".to_owned(),
+            resource: Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced)),
             namespace: None,
             name: name.to_owned(),
             uid: None,
@@ -90,6 +124,33 @@ mod tests {
         taken
             .map(|outcome| format!("{} {}: {}", outcome.subject.name, outcome.action, outcome.reason))
             .collect()
+    }
+
+    #[test]
+    fn each_object_has_its_planned_outcome_in_and_out_of_turn() {
+        let names = ["a", "b", "c", "d", "e"];
+        for order in [[0, 1, 2, 3, 4], [0, 2, 1, 4, 3], [4, 3, 2, 1, 0]] {
+            let mut pending = Pending::default();
+            pending.plan(
+                names[..3]
+                    .iter()
+                    .map(|name| outcome("A", name, Action::Skipped, name))
+                    .collect(),
+            );
+            pending.plan(
+                names[3..]
+                    .iter()
+                    .map(|name| outcome("A", name, Action::Skipped, name))
+                    .collect(),
+            );
+            for index in order {
+                let reported = outcome("A", names[index], Action::Created, "");
+                let planned = pending.note(&reported).map(|planned| planned.reason);
+                assert_eq!(planned.as_deref(), Some(names[index]), "{order:?}");
+                assert_eq!(pending.note(&reported), None, "{order:?}");
+            }
+            assert!(pending.outcomes.is_empty(), "{order:?}");
+        }
     }
 
     #[test]

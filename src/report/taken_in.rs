@@ -31,6 +31,8 @@ impl TakenIn {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::event::{Action, Subject};
     use crate::model::identity::GroupKind;
@@ -42,7 +44,7 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: format!("map-{number}"),
         };
-        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
         ObjectOutcome {
             taken_in: true,
             ..ObjectOutcome::with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)

@@ -124,14 +124,14 @@ impl WaitScreen {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::model::resource::{Resource, Scope};
 
     fn subject(name: &str) -> Subject {
         Subject {
-            group: "apps".to_owned(),
-            version: "v1".to_owned(),
-            kind: "Deployment".to_owned(),
-            resource: "deployments".to_owned(),
+            resource: Arc::new(Resource::regular("apps", "v1", "Deployment", Scope::Namespaced)),
             namespace: Some("shop-front".to_owned()),
             name: name.to_owned(),
             uid: None,

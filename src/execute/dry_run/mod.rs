@@ -253,7 +253,7 @@ impl Execution<'_> {
             }
         }
         let mut prediction = unpredicted(subject, error);
-        prediction.outcome.error = Some(refused);
+        prediction.outcome.error = Some(refused.into());
         Prediction {
             predicted: live.clone(),
             live,

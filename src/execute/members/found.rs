@@ -162,7 +162,7 @@ impl Execution<'_> {
 
 fn fail(reply: &mut MemberReply, error: Message) {
     reply.outcome.action = Action::Failed;
-    reply.outcome.error = Some(error);
+    reply.outcome.error = Some(error.into());
 }
 
 /// Returns the version right before a write: a resourceVersion is the number of the change in the

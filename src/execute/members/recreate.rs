@@ -279,7 +279,7 @@ impl Execution<'_> {
             }
             (_, Some(error)) => {
                 let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
-                reply.outcome.error = Some(error.with_details([deleted]));
+                reply.outcome.error = Some(error.with_details([deleted]).into());
             }
             (_, None) => {}
         }

@@ -48,7 +48,7 @@ impl Execution<'_> {
                 Unowned::TakenIn => self.mark(object, becomes, outcome),
                 Unowned::Refused => {
                     outcome.action = Action::Failed;
-                    outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT));
+                    outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT).into());
                 }
             }
         }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -27,12 +29,12 @@ fn key(kind: &str, name: &str) -> ObjectKey {
 }
 
 fn outcome(action: Action, kind: &str, name: &str) -> ObjectOutcome {
-    let resource = Resource::regular("", "v1", kind, Scope::Namespaced);
+    let resource = Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced));
     ObjectOutcome::new(Subject::new(&key(kind, name), &resource, None), action)
 }
 
 fn comparison(action: Action, kind: &str, name: &str, states: [Option<Value>; 2]) -> Comparison {
-    let resource = Resource::regular("", "v1", kind, Scope::Namespaced);
+    let resource = Arc::new(Resource::regular("", "v1", kind, Scope::Namespaced));
     let [live, predicted] = states;
     Comparison {
         difference: Difference::new(&resource, &key(kind, name), live.as_ref(), predicted.as_ref()),
@@ -253,7 +255,12 @@ fn text_of_others_stays_text() {
         );
         recreated.outcome.reason = text.to_owned();
         let mut failed = comparison(Action::Failed, "Job", text, [None, None]);
-        failed.outcome.error = Some(Message::new(text).with_details([text.to_owned()]).with_hint(text));
+        failed.outcome.error = Some(
+            Message::new(text)
+                .with_details([text.to_owned()])
+                .with_hint(text)
+                .into(),
+        );
         let found = Differences {
             objects: vec![
                 recreated,
@@ -380,7 +387,7 @@ fn a_hint_of_several_messages_is_shown_once() {
         .map(|number| comparison(Action::Failed, "Job", &number.to_string(), [None, None]))
         .collect();
     for object in &mut objects {
-        object.outcome.error = Some(Message::new("conflict").with_hint("take them"));
+        object.outcome.error = Some(Message::new("conflict").with_hint("take them").into());
     }
     let text = page(objects);
     assert_order(

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -20,7 +22,7 @@ fn comparison(
         namespace: namespace.map(str::to_owned),
         name: name.to_owned(),
     };
-    let resource = Resource::regular(group, "v1", kind, Scope::Namespaced);
+    let resource = Arc::new(Resource::regular(group, "v1", kind, Scope::Namespaced));
     let [live, predicted] = states;
     Comparison {
         difference: Difference::new(&resource, &key, live.as_ref(), predicted.as_ref()),

@@ -220,7 +220,8 @@ impl Judged<'_> {
     /// The outcome of an object that is not undone.
     fn outcome(&self) -> Option<ObjectOutcome> {
         let uid = self.uid();
-        let subject = || Subject::new(&self.item.key, &self.item.resource, uid.as_deref());
+        let resource = Arc::new(self.item.resource.clone());
+        let subject = || Subject::new(&self.item.key, &resource, uid.as_deref());
         match &self.verdict {
             Verdict::AsBefore => Some(ObjectOutcome::new(subject(), Action::Unchanged)),
             Verdict::Skip(reason) => Some(ObjectOutcome::with_reason(subject(), Action::Skipped, reason)),
