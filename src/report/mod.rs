@@ -154,7 +154,7 @@ pub fn data<T: Serialize>(
 pub fn document<T: Serialize>(document: &T, place: &ContextAndServer, style: Style) {
     let document = Envelope::new(document, place);
     match style.format {
-        Format::Json => print_document(&output::json(&document)),
+        Format::Json => output::print_json(&document),
         Format::Yaml => print_document(&output::yaml(&document)),
         Format::Lines | Format::Wide | Format::Names | Format::Markdown => {}
     }
@@ -169,9 +169,7 @@ pub fn objects(objects: &[Value], style: Style) {
                 print_document(&output::yaml(object));
             }
         }
-        Format::Json => print_document(&output::json(
-            &json!({"apiVersion": "v1", "kind": "List", "items": objects}),
-        )),
+        Format::Json => output::print_json(&json!({"apiVersion": "v1", "kind": "List", "items": objects})),
         Format::Names => objects
             .iter()
             .filter_map(object_name)

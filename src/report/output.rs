@@ -1,6 +1,7 @@
 //! Writes to standard output and standard error. Nothing else does.
 
-use std::io::{self, Write as _};
+use std::io::{self, StdoutLock, Write as _};
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
@@ -29,14 +30,20 @@ fn put(text: &str) {
 
 /// Writes texts to standard output as one, with progress hidden.
 fn put_all(texts: &[&str]) {
-    let write = || {
-        let mut stdout = io::stdout().lock();
-        let written = texts
+    put_with(|stdout| {
+        texts
             .iter()
-            .try_for_each(|text| stdout.write_all(text.as_bytes()));
-        written.and_then(|()| stdout.flush())
-    };
-    note_failure(undrawn(write));
+            .try_for_each(|text| stdout.write_all(text.as_bytes()))
+    });
+}
+
+/// Writes to standard output, with progress hidden.
+fn put_with(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
+    note_failure(undrawn(|| {
+        let mut stdout = io::stdout().lock();
+        write(&mut stdout)?;
+        stdout.flush()
+    }));
 }
 
 /// Writes text to standard error, with progress hidden. One write prevents other programs of a pipeline
@@ -77,6 +84,60 @@ fn message_text(label: human::Label, message: &Message, colors: Colors) -> Strin
         push(human::Label::Hint, "", hint);
     }
     text
+}
+
+/// Prints a document as JSON.
+///
+/// That of a large set is too large to be in memory at once.
+pub(super) fn print_json<T: Serialize>(document: &T) {
+    put_with(|stdout| {
+        write_json(document, &mut *stdout)?;
+        stdout.write_all(b"\n")
+    });
+}
+
+fn write_json<T: Serialize>(document: &T, to: impl io::Write) -> io::Result<()> {
+    let mut escaped = EscapedJson {
+        to,
+        lines: Vec::new(),
+    };
+    serde_json::to_writer_pretty(&mut escaped, document)?;
+    escaped.pass_on(escaped.lines.len())
+}
+
+/// Escapes JSON on its way, as `json` does. Nothing that is escaped goes beyond a line.
+struct EscapedJson<W> {
+    to: W,
+    /// What was not passed on yet.
+    lines: Vec<u8>,
+}
+
+/// How much of a document is collected before it is passed on.
+const PART_OF_JSON: usize = 64 * 1024;
+
+impl<W: io::Write> EscapedJson<W> {
+    /// Passes on so many bytes, which end with a line or with the document.
+    fn pass_on(&mut self, length: usize) -> io::Result<()> {
+        let rest = self.lines.split_off(length);
+        let lines = String::from_utf8(mem::replace(&mut self.lines, rest)).map_err(io::Error::other)?;
+        self.to.write_all(printable_json(lines).as_bytes())
+    }
+}
+
+impl<W: io::Write> io::Write for EscapedJson<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.lines.extend_from_slice(text);
+        if self.lines.len() >= PART_OF_JSON
+            && let Some(end) = text.iter().rposition(|byte| *byte == b'\n')
+        {
+            self.pass_on(self.lines.len() - text.len() + end + 1)?;
+        }
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The JSON of a document.
@@ -156,6 +217,26 @@ mod tests {
     }
 
     #[test]
+    fn a_large_document_is_the_same_in_parts() {
+        let texts = [
+            "a",
+            "##vso[x]",
+            "\u{202e}b",
+            "\u{7f}",
+            "##[x]\n##teamcity[y]",
+            "ä",
+        ];
+        let texts: Vec<String> = (0..40_000)
+            .map(|number| format!("{}{number}", texts[number % texts.len()]))
+            .collect();
+        let document = json!({"texts": texts, "long": "##[x]".repeat(PART_OF_JSON)});
+        let mut streamed = Vec::new();
+        write_json(&document, &mut streamed).expect("written");
+        assert!(streamed.len() > 4 * PART_OF_JSON);
+        assert!(String::from_utf8(streamed).expect("UTF-8") == json(&document));
+    }
+
+    #[test]
     fn documents_keep_their_values_and_do_not_control_the_terminal() {
         let texts = [
             "\u{85}",
@@ -180,6 +261,9 @@ mod tests {
             );
             let commands = |line: &str| line.trim_start().starts_with("::");
             assert!(!json.lines().chain(yaml.lines()).any(commands), "{json} {yaml}");
+            let mut streamed = Vec::new();
+            write_json(&document, &mut streamed).expect("written");
+            assert_eq!(String::from_utf8(streamed).expect("UTF-8"), json);
             let read: Value = serde_json::from_str(&json).expect("JSON");
             assert_eq!(read, document);
             let read: Value = serde_saphyr::from_str(&yaml).expect("YAML");
