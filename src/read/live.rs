@@ -125,12 +125,15 @@ fn part_of_writers(metadata: &Value) -> Vec<String> {
     let Some(Value::Array(entries)) = metadata.get("managedFields") else {
         return Vec::new();
     };
-    entries
+    let writers = entries
         .iter()
         .filter(owns_label)
         .filter_map(|entry| entry.get("manager")?.as_str())
-        .map(str::to_owned)
-        .collect()
+        .map(str::to_owned);
+    let mut writers: Vec<String> = writers.collect();
+    // Most objects have one, and a set may have very many objects.
+    writers.shrink_to_fit();
+    writers
 }
 
 #[cfg(test)]
