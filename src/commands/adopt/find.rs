@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::search::{FieldManagerTakingOver, Search};
+use super::object_selection::{FieldManagerTakingOver, ObjectSelection};
 use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
@@ -55,7 +55,7 @@ pub(super) async fn find(
             let notes = manifest::notes_on_hooks_left_out(&desired.hooks, Hooks::Skipped);
             let wanted = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
-            let found = find_named(cluster, wanted, Search::Named, concurrency).await?;
+            let found = find_named(cluster, wanted, ObjectSelection::Named, concurrency).await?;
             Ok(FoundObjects { notes, ..found })
         }
         Choice::Labels {
@@ -68,8 +68,8 @@ pub(super) async fn find(
                 Namespaces::Own => Some(cluster.namespace.clone()),
                 Namespaces::All => None,
             };
-            let search = Search::Selected(selector.clone(), options.membership.appliers.clone());
-            find_labelled(cluster, resources, namespace, selector, search, concurrency).await
+            let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
+            find_labelled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
             inventory::find(
@@ -96,11 +96,11 @@ fn heir(set: &Set, options: &AdoptOptions) -> Option<FieldManagerTakingOver> {
 pub(super) async fn find_named(
     cluster: &Cluster,
     wanted: Vec<(ObjectKey, Arc<Resource>)>,
-    search: Search,
+    selection: ObjectSelection,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        Some(search.candidate(object, Live::of(object, resource)?))
+        Some(selection.candidate(object, Live::of(object, resource)?))
     };
     let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
     let read = read.map_err(|(key, error)| Error::Read {
@@ -115,14 +115,16 @@ pub(super) async fn find_named(
                 key,
                 resource,
                 uid: None,
-                reason: match search {
-                    Search::Named => MembershipKeepReason::NotFound,
-                    Search::Selected(..) | Search::Tracked(_) => MembershipKeepReason::Missing,
+                reason: match selection {
+                    ObjectSelection::Named => MembershipKeepReason::NotFound,
+                    ObjectSelection::Selected(..) | ObjectSelection::Tracked(_) => {
+                        MembershipKeepReason::Missing
+                    }
                 },
             }),
         }
     }
-    found.search = search;
+    found.selection = selection;
     Ok(found)
 }
 
@@ -132,7 +134,7 @@ pub(super) async fn find_labelled(
     resources: Vec<Arc<Resource>>,
     namespace: Option<String>,
     labels: &str,
-    search: Search,
+    selection: ObjectSelection,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let selector = Selector {
@@ -140,7 +142,7 @@ pub(super) async fn find_labelled(
         accept: read::METADATA_LIST,
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        Some(search.candidate(object, Live::of(object, resource)?))
+        Some(selection.candidate(object, Live::of(object, resource)?))
     };
     let server = &cluster.server;
     let listed = if namespace.is_some() {
@@ -156,7 +158,7 @@ pub(super) async fn find_labelled(
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
     Ok(FoundObjects {
         candidates,
-        search,
+        selection,
         ..FoundObjects::default()
     })
 }

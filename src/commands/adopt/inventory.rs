@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::FoundObjects;
 use super::find::{find_labelled, find_named, missing_verb, served};
-use super::search::{FieldManagerTakingOver, Search, Tracked};
+use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute;
@@ -36,8 +36,8 @@ pub(super) async fn find(
     let tool = reference.tool;
     let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
     let (source, inventory) = read_inventory(cluster, reference, namespace).await?;
-    let search = |selector| {
-        Search::Tracked(Box::new(Tracked {
+    let selection = |selector| {
+        ObjectSelection::Tracked(Box::new(Tracked {
             tool,
             inventory: source.clone(),
             unmarked,
@@ -60,7 +60,7 @@ pub(super) async fn find(
             }
             FoundObjects {
                 warnings,
-                ..find_named(cluster, wanted, search(None), concurrency).await?
+                ..find_named(cluster, wanted, selection(None), concurrency).await?
             }
         }
         Inventory::Labelled { selector, kinds } => {
@@ -79,8 +79,8 @@ pub(super) async fn find(
                 .filter(|resource| missing_verb(resource).is_none())
                 .collect();
             {
-                let search = search(Some(selector.clone()));
-                find_labelled(cluster, resources, None, &selector, search, concurrency).await?
+                let selection = selection(Some(selector.clone()));
+                find_labelled(cluster, resources, None, &selector, selection, concurrency).await?
             }
         }
     };
@@ -97,11 +97,11 @@ pub(super) async fn find(
 pub(super) async fn check_bounds(
     run: &mut CommandRun,
     options: &AdoptOptions,
-    search: &Search,
+    selection: &ObjectSelection,
     set: &Set,
     plan: &mut MembershipPlan,
 ) -> Result<(), Error> {
-    let asked = bounds(options, search, set).and_then(|bounds| plan::judge_inventory(plan, &bounds));
+    let asked = bounds(options, selection, set).and_then(|bounds| plan::judge_inventory(plan, &bounds));
     if matches!(asked, Some(Refusal::NothingToAdopt { .. })) {
         let reporter = &mut run.reporter;
         execute::report_others(plan, &mut |event| reporter.event(event));
@@ -129,8 +129,9 @@ pub(super) async fn check_bounds(
 }
 
 /// Returns the bounds in which an inventory is trusted; `None` if nothing is adopted from one.
-fn bounds(options: &AdoptOptions, search: &Search, set: &Set) -> Option<Bounds> {
-    let (Choice::Inventory(reference, _), Search::Tracked(tracked)) = (&options.choice, search) else {
+fn bounds(options: &AdoptOptions, selection: &ObjectSelection, set: &Set) -> Option<Bounds> {
+    let (Choice::Inventory(reference, _), ObjectSelection::Tracked(tracked)) = (&options.choice, selection)
+    else {
         return None;
     };
     let home = tracked

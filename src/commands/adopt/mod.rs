@@ -3,11 +3,11 @@
 
 mod find;
 mod inventory;
-mod search;
+mod object_selection;
 
 use std::collections::BTreeSet;
 
-use self::search::Search;
+use self::object_selection::ObjectSelection;
 use crate::cli::{Adopt, GlobalFlags};
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::Maker;
@@ -57,7 +57,7 @@ struct Prepared {
     record: Record,
     /// Advice about the other tool, for the end of the run.
     advice: Vec<String>,
-    search: Search,
+    selection: ObjectSelection,
 }
 
 /// The objects to adopt, and how they were found.
@@ -70,7 +70,7 @@ struct FoundObjects {
     notes: Vec<String>,
     /// Advice about the other tool, once these objects are in the set.
     advice: Option<String>,
-    search: Search,
+    selection: ObjectSelection,
 }
 
 async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Ending, Error> {
@@ -88,9 +88,9 @@ async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOption
         current: prepared.read.parent(),
         plan: &prepared.plan,
         record: &prepared.record,
-        selector: prepared.search.selector(),
+        selector: prepared.selection.selector(),
         judge: &|object, live| {
-            let candidate = prepared.search.candidate(object, live.clone());
+            let candidate = prepared.selection.candidate(object, live.clone());
             plan::judge_adoption(&candidate, set, options.take_ownership)
         },
     };
@@ -143,7 +143,7 @@ async fn prepare(
     );
     let (record, too_large) = read.record_with(&plan.record(set));
     plan.refusals.extend(too_large);
-    inventory::check_bounds(run, options, &found.search, set, &mut plan).await?;
+    inventory::check_bounds(run, options, &found.selection, set, &mut plan).await?;
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
     }
@@ -175,7 +175,7 @@ async fn prepare(
         plan,
         record,
         advice: advice.into_iter().collect(),
-        search: found.search,
+        selection: found.selection,
     })
 }
 

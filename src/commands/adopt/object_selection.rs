@@ -1,5 +1,5 @@
-//! The way in which objects are found. An object that changes before it is written must still be found
-//! in the same way.
+//! How the objects to be adopted are selected: by name, by labels, or by an inventory. An object that
+//! changes before it is written must still be selected in the same way.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::plan::{Candidate, FieldOwnership, FoundBy};
 
-/// The way in which the objects are found.
+/// How the objects to be adopted are selected.
 #[derive(Default)]
-pub(super) enum Search {
+pub(super) enum ObjectSelection {
     /// By their names in manifests.
     #[default]
     Named,
@@ -40,7 +40,7 @@ pub(super) struct FieldManagerTakingOver {
     pub(super) last_applied: LastApplied,
 }
 
-impl Search {
+impl ObjectSelection {
     /// Returns the object, of which `object` holds the metadata, as a candidate.
     pub(super) fn candidate(&self, object: &Value, live: Live) -> Candidate {
         let metadata = &object["metadata"];
