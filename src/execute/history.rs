@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::parent_record::requests::Known;
 use super::{Execution, Sink};
-use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, Ending, Event, Summary};
 use crate::manifest::desired;
 use crate::model::applyset::parent::Reading;
@@ -153,7 +153,7 @@ impl Execution<'_> {
         let parameters = [("fieldManager", writing.field_manager())];
         let path = self.parent_resource.path_of(&self.set.parent);
         let body = Bytes::from(patch.to_string());
-        let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.server.send(call).await.map(drop)
+        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
+        self.server.send(request).await.map(drop)
     }
 }

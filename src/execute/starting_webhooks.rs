@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Before, Call, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply};
 use crate::execute::Interrupt;
 use crate::execute::members::webhooks::{Unreachable, pause};
 use crate::model::settings::{DryRun, WriteSettings};
@@ -39,20 +39,20 @@ impl<'a> StartingWebhooks<'a> {
         }
     }
 
-    /// Sends a call, and again as long as its webhook cannot be called and may be waited for.
-    pub(crate) async fn send(&self, server: &ApiServer, call: Call) -> Result<Reply, ApiError> {
-        self.send_noting(server, call, |_| {}).await
+    /// Sends a request, and again as long as its webhook cannot be called and may be waited for.
+    pub(crate) async fn send(&self, server: &ApiServer, request: ApiRequest) -> Result<Reply, ApiError> {
+        self.send_noting(server, request, |_| {}).await
     }
 
     /// The same; `noted` is called when the wait begins.
     pub(crate) async fn send_noting(
         &self,
         server: &ApiServer,
-        call: Call,
+        request: ApiRequest,
         noted: impl Fn(&Self),
     ) -> Result<Reply, ApiError> {
         match self
-            .attempts(server, call, noted, async || None::<Infallible>)
+            .attempts(server, request, noted, async || None::<Infallible>)
             .await
         {
             Ok(reply) => reply,
@@ -65,36 +65,40 @@ impl<'a> StartingWebhooks<'a> {
     pub(crate) async fn send_unless<T>(
         &self,
         server: &ApiServer,
-        call: Call,
+        request: ApiRequest,
         obstacle: impl AsyncFn() -> Option<T>,
     ) -> Result<Result<Reply, ApiError>, T> {
-        self.attempts(server, call, |_| {}, obstacle).await
+        self.attempts(server, request, |_| {}, obstacle).await
     }
 
     async fn attempts<T>(
         &self,
         server: &ApiServer,
-        call: Call,
+        request: ApiRequest,
         noted: impl Fn(&Self),
         obstacle: impl AsyncFn() -> Option<T>,
     ) -> Result<Result<Reply, ApiError>, T> {
         let mut vain = 0;
         let mut is_lost = false;
         loop {
-            let error = match server.send(call.clone()).await {
+            let error = match server.send(request.clone()).await {
                 Ok(reply) if is_lost => {
                     return Ok(Ok(Reply {
-                        before: Before::Unknown,
+                        earlier_attempts: EarlierAttempts::MayHaveSucceeded,
                         ..reply
                     }));
                 }
                 Ok(reply) => return Ok(Ok(reply)),
                 Err(error) => error,
             };
-            is_lost |= error.before == Before::Unknown;
+            is_lost |= error.earlier_attempts == EarlierAttempts::MayHaveSucceeded;
             let Some(time) = self.next_attempt(&error, vain) else {
                 return Ok(Err(ApiError {
-                    before: if is_lost { Before::Unknown } else { error.before },
+                    earlier_attempts: if is_lost {
+                        EarlierAttempts::MayHaveSucceeded
+                    } else {
+                        error.earlier_attempts
+                    },
                     ..error
                 }));
             };

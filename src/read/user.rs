@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::cluster::apiserver::{ApiServer, Call};
+use crate::cluster::apiserver::{ApiRequest, ApiServer};
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 /// The time for the answer: it decides nothing, so no run is held up by it.
@@ -21,8 +21,8 @@ pub async fn user_name(server: &ApiServer) -> Option<String> {
 async fn ask(server: &ApiServer) -> Option<String> {
     let review = json!({"apiVersion": API_VERSION, "kind": "SelfSubjectReview"});
     let path = format!("/apis/{API_VERSION}/selfsubjectreviews");
-    let call = Call::post(&path, &[], "application/json", Bytes::from(review.to_string()));
-    let reply = server.send(call).await.ok()?;
+    let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(review.to_string()));
+    let reply = server.send(request).await.ok()?;
     let answer: Value = serde_json::from_slice(&reply.body).ok()?;
     let name = answer.pointer("/status/userInfo/username")?.as_str()?;
     Some(name.to_owned())

@@ -7,7 +7,7 @@ use std::path::Path;
 use bytes::Bytes;
 use controlplane::{ControlPlane, User};
 use http::Method;
-use kubectl_applyset::cluster::apiserver::Call;
+use kubectl_applyset::cluster::apiserver::ApiRequest;
 use kubectl_applyset::cluster::connection::{Connection, ConnectionOptions};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ fn connect(options: &ConnectionOptions) -> Connection {
 
 /// Who the server says that this is: `status.userInfo` of a `SelfSubjectReview`.
 fn who(connection: &Connection) -> Value {
-    let call = Call {
+    let request = ApiRequest {
         method: Method::POST,
         path: "/apis/authentication.k8s.io/v1/selfsubjectreviews".to_owned(),
         accept: "application/json".to_owned(),
@@ -80,7 +80,7 @@ fn who(connection: &Connection) -> Value {
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).to_string(),
         ),
     };
-    let reply = runtime().block_on(connection.server.send(call));
+    let reply = runtime().block_on(connection.server.send(request));
     let reply = reply.unwrap_or_else(|error| panic!("{error}"));
     let review: Value = serde_json::from_slice(&reply.body).expect("JSON");
     review["status"]["userInfo"].clone()
@@ -354,7 +354,7 @@ fn a_token_of_openid_connect_is_used_while_it_is_valid() {
         kubeconfig: Some(ControlPlane::shared().admin_kubeconfig().to_owned()),
         ..ConnectionOptions::default()
     });
-    let call = Call {
+    let request = ApiRequest {
         method: Method::POST,
         path: format!("{}/token", path_of(&account)),
         accept: "application/json".to_owned(),
@@ -363,7 +363,7 @@ fn a_token_of_openid_connect_is_used_while_it_is_valid() {
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}).to_string(),
         ),
     };
-    let reply = runtime().block_on(administrator.server.send(call));
+    let reply = runtime().block_on(administrator.server.send(request));
     let reply = reply.unwrap_or_else(|error| panic!("{error}"));
     let request: Value = serde_json::from_slice(&reply.body).expect("JSON");
     let provider = json!({"name": "oidc", "config": {

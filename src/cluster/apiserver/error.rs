@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 
-use super::{Before, Status};
+use super::{EarlierAttempts, Status};
 use crate::cluster::proxy::Proxy;
 
 /// A request that did not succeed, with what was requested.
@@ -19,7 +19,7 @@ pub struct ApiError {
     #[source]
     pub kind: Box<ApiErrorKind>,
     /// The result of earlier attempts.
-    pub before: Before,
+    pub earlier_attempts: EarlierAttempts,
 }
 
 /// The reason why a request did not succeed.
@@ -64,7 +64,7 @@ impl ApiError {
             method: Method::GET,
             path: path.into(),
             kind: Box::new(ApiErrorKind::Unreadable(reason.into())),
-            before: Before::Nothing,
+            earlier_attempts: EarlierAttempts::NoEffect,
         }
     }
 

@@ -6,11 +6,11 @@
 
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
-mod call;
+mod api_request;
 mod clock;
 mod credential;
 mod error;
-mod failure;
+mod failed_attempt;
 mod hide_sent_secret_values;
 mod open_connections;
 mod retry;
@@ -29,11 +29,11 @@ use serde::de::IgnoredAny;
 use tokio::sync::Semaphore;
 use tokio::sync::watch::Sender;
 
-pub use call::{Before, Call, Patch, Reply, USER_AGENT, query};
+pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 use clock::Clock;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
-use failure::Failure;
+use failed_attempt::FailedAttempt;
 use hide_sent_secret_values::SecretValues;
 pub use open_connections::OpenConnections;
 use retry::{Attempts, Reachability, Retry};
@@ -172,28 +172,33 @@ impl ApiServer {
 
     /// Sends a GET of a path with its query, in the form that `accept` names.
     pub async fn get(&self, path: &str, accept: &str) -> Result<Reply, ApiError> {
-        self.send(Call::get(path, accept)).await
+        self.send(ApiRequest::get(path, accept)).await
     }
 
     /// Sends a GET of a path that answers with text, such as a log.
     pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
-        let reply = self.send(Call::get(path, TEXT)).await?;
+        let reply = self.send(ApiRequest::get(path, TEXT)).await?;
         Ok(String::from_utf8_lossy(&reply.body).into_owned())
     }
 
-    /// Sends a call, and repeats it while the server or the network is temporarily unavailable.
+    /// Sends a request, and repeats it while the server or the network is temporarily unavailable.
     ///
-    /// Every call of this program may be repeated, also one whose answer was lost: server-side
+    /// Every request of this program may be repeated, also one whose answer was lost: server-side
     /// apply and reads are idempotent, deletes carry preconditions and find nothing the second
     /// time, and a caller that creates or writes a parent reads it again if the answer is that it
     /// was written already. A request that exceeds its time limit is not repeated: the user chose
     /// the limit.
-    pub async fn send(&self, call: Call) -> Result<Reply, ApiError> {
+    pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
         let mut attempts = Attempts::default();
-        let mut before = Before::Nothing;
+        let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
-            let failure = match self.send_once(&call).await {
-                Ok(reply) => return Ok(Reply { before, ..reply }),
+            let failure = match self.send_once(&request).await {
+                Ok(reply) => {
+                    return Ok(Reply {
+                        earlier_attempts,
+                        ..reply
+                    });
+                }
                 Err(failure) => failure,
             };
             let pause = attempts.pause_after(failure.retry, failure.retry_after, &self.reachability);
@@ -204,17 +209,17 @@ impl ApiServer {
             if !may_repeat {
                 let mut kind = failure.kind;
                 if let ApiErrorKind::Status(status) = &mut kind {
-                    status.hide(&SecretValues::of(&call.body));
+                    status.hide(&SecretValues::of(&request.body));
                 }
                 return Err(ApiError {
-                    method: call.method,
-                    path: call.path,
+                    method: request.method,
+                    path: request.path,
                     kind: Box::new(kind),
-                    before,
+                    earlier_attempts,
                 });
             }
             if failure.kind.may_have_succeeded() {
-                before = Before::Unknown;
+                earlier_attempts = EarlierAttempts::MayHaveSucceeded;
             }
         }
     }
@@ -233,26 +238,26 @@ impl ApiServer {
         }
     }
 
-    async fn send_once(&self, call: &Call) -> Result<Reply, Failure> {
+    async fn send_once(&self, request: &ApiRequest) -> Result<Reply, FailedAttempt> {
         // It is never closed, so there is no error.
         let _one_at_once = self.at_once.acquire().await;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = self.request(call).await?;
-        let authorization = request.headers().get(header::AUTHORIZATION).cloned();
+        let http_request = self.http_request(request).await?;
+        let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let exchange = async {
-            let broken = |error: kube::Error| Failure::connection(&self.route, &error);
-            let response = self.client.send(request).await.map_err(broken)?;
+            let broken = |error: kube::Error| FailedAttempt::connection(&self.route, &error);
+            let response = self.client.send(http_request).await.map_err(broken)?;
             let (head, body) = response.into_parts();
             let body = Limited::new(body, ANSWER_LIMIT).collect().await;
             let body = body.map_err(|error| match error.downcast::<kube::Error>() {
                 Ok(error) => broken(*error),
-                Err(_) => Failure::too_long(),
+                Err(_) => FailedAttempt::too_long(),
             })?;
             Ok((head, body.to_bytes()))
         };
         let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
             .await
-            .map_err(|_| Failure::timeout(self.request_timeout))??;
+            .map_err(|_| FailedAttempt::timeout(self.request_timeout))??;
         if !may_be_from_proxy(head.status) {
             self.clock.set_by(&head.headers);
             self.reachability.answered();
@@ -261,12 +266,12 @@ impl ApiServer {
             self.reachability.admitted();
         }
         if head.status.is_success() {
-            if call.accept != TEXT && !is_whole(&call.method, &body) {
-                return Err(Failure::unreadable(&body));
+            if request.accept != TEXT && !is_whole(&request.method, &body) {
+                return Err(FailedAttempt::unreadable(&body));
             }
             let mut warnings = warnings(&head.headers);
             if !warnings.is_empty() {
-                let values = SecretValues::of(&call.body);
+                let values = SecretValues::of(&request.body);
                 for text in &mut warnings {
                     *text = values.hide(text);
                 }
@@ -275,13 +280,13 @@ impl ApiServer {
                 status: head.status,
                 body,
                 warnings,
-                before: Before::Nothing,
+                earlier_attempts: EarlierAttempts::NoEffect,
             });
         }
         if head.status == StatusCode::TOO_MANY_REQUESTS {
             self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
-        let mut failure = Failure::status(head.status, &head.headers, &body);
+        let mut failure = FailedAttempt::status(head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
             && credential.is_renewed(refused).await
@@ -292,14 +297,14 @@ impl ApiServer {
         Err(failure)
     }
 
-    /// The request of a call, with the credential if there is one.
-    async fn request(&self, call: &Call) -> Result<Request<Body>, Failure> {
-        let mut request = call.to_request()?;
+    /// The HTTP request, with the credential if there is one.
+    async fn http_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
+        let mut http_request = request.to_http()?;
         if let Some(credential) = &self.credential {
-            let header = credential.header().await.map_err(Failure::credential)?;
-            request.headers_mut().insert(header::AUTHORIZATION, header);
+            let header = credential.header().await.map_err(FailedAttempt::credential)?;
+            http_request.headers_mut().insert(header::AUTHORIZATION, header);
         }
-        Ok(request)
+        Ok(http_request)
     }
 }
 
@@ -319,7 +324,7 @@ impl Drop for Postponed<'_> {
     }
 }
 
-/// The `Accept` header of a call whose answer is not an object.
+/// The `Accept` header of a request whose answer is not an object.
 const TEXT: &str = "text/plain";
 /// Limit of an answer in bytes: more than a page of the largest objects.
 const ANSWER_LIMIT: usize = 1 << 30;

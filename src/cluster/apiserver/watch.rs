@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::failure::Failure;
-use super::{ApiError, ApiErrorKind, ApiServer, Before, Call, Route, Status};
+use super::failed_attempt::FailedAttempt;
+use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, EarlierAttempts, Route, Status};
 
 /// Limit of one event in bytes: an object has at most 3 MiB.
 const LONGEST_EVENT: usize = 64 * 1024 * 1024;
@@ -59,23 +59,25 @@ impl ApiServer {
     /// when a watch ends. Objects come in the form that `accept` names. The watch fails if nothing
     /// arrives within `silence`.
     pub async fn watch(&self, path: &str, accept: &str, silence: Duration) -> Result<Watch, ApiError> {
-        let call = Call::get(path, accept);
+        let request = ApiRequest::get(path, accept);
         let error = |kind: ApiErrorKind| ApiError {
-            method: call.method.clone(),
+            method: request.method.clone(),
             path: path.to_owned(),
             kind: Box::new(kind),
-            before: Before::Nothing,
+            earlier_attempts: EarlierAttempts::NoEffect,
         };
         self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let request = self.request(&call).await;
-        let mut request = request.map_err(|failure| error(failure.kind))?;
+        let http_request = self.http_request(&request).await;
+        let mut http_request = http_request.map_err(|failure| error(failure.kind))?;
         // Compressed events would be held back until enough of them have come.
         let identity = header::HeaderValue::from_static("identity");
-        request.headers_mut().insert(header::ACCEPT_ENCODING, identity);
-        let response = timeout(self.request_timeout, self.client.send(request)).await;
+        http_request
+            .headers_mut()
+            .insert(header::ACCEPT_ENCODING, identity);
+        let response = timeout(self.request_timeout, self.client.send(http_request)).await;
         let response = response
             .map_err(|_| error(ApiErrorKind::Timeout(self.request_timeout)))?
-            .map_err(|cause| error(Failure::connection(&self.route, &cause).kind))?;
+            .map_err(|cause| error(FailedAttempt::connection(&self.route, &cause).kind))?;
         let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(Watch {
@@ -88,7 +90,9 @@ impl ApiServer {
         let body = timeout(self.request_timeout, body.collect()).await;
         let body = body.ok().and_then(Result::ok);
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        Err(error(Failure::status(head.status, &head.headers, &body).kind))
+        Err(error(
+            FailedAttempt::status(head.status, &head.headers, &body).kind,
+        ))
     }
 }
 
@@ -107,7 +111,9 @@ impl Watch {
             match timeout(self.silence, self.body.frame()).await {
                 Err(_) => return Some(Err(ApiErrorKind::Timeout(self.silence))),
                 Ok(None) => return None,
-                Ok(Some(Err(error))) => return Some(Err(Failure::connection(&self.route, &error).kind)),
+                Ok(Some(Err(error))) => {
+                    return Some(Err(FailedAttempt::connection(&self.route, &error).kind));
+                }
                 Ok(Some(Ok(frame))) => {
                     if let Some(data) = frame.data_ref() {
                         self.read.extend_from_slice(data);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiServer, Call, Patch};
+use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::reread::{is_about, reread};
@@ -97,8 +97,8 @@ impl Detacher<'_> {
             let Some(operations) = operations(&dependent, detachment) else {
                 return Ok(());
             };
-            let call = self.call(&dependent, &operations);
-            match webhooks.send(self.server, call).await {
+            let request = self.request(&dependent, &operations);
+            match webhooks.send(self.server, request).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => return Ok(()),
                 // The answer is about another object.
                 Ok(_) => {}
@@ -119,12 +119,12 @@ impl Detacher<'_> {
         Err("too many conflicting updates".to_owned())
     }
 
-    fn call(&self, dependent: &Dependent, operations: &Value) -> Call {
+    fn request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
         let path = dependent.resource.path_of(&dependent.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         parameters.extend(self.writing.dry_run.parameter());
         let body = Bytes::from(operations.to_string());
-        Call::patch(&path, &parameters, METADATA, Patch::Json, body)
+        ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body)
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::json;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Before, Call};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
@@ -157,22 +157,27 @@ impl Deleting<'_> {
             if self.writing.dry_run == DryRun::Client {
                 return done();
             }
-            let call = self.deletion(&current);
+            let request = self.deletion(&current);
             // A container may gain objects while its webhook starts.
             let filled = async || Box::pin(self.filled(iter::once(&current))).await.pop();
-            let sent = self.webhooks.send_unless(self.server, call, filled);
+            let sent = self.webhooks.send_unless(self.server, request, filled);
             let sent = match sent.await {
                 Ok(sent) => sent,
                 Err(outcome) => return outcome,
             };
-            let before = match sent {
+            let earlier_attempts = match sent {
                 Ok(reply) if is_of(&reply, &current) => return done(),
-                Err(error) if error.is_missing_object() && error.before == Before::Unknown => return done(),
+                Err(error)
+                    if error.is_missing_object()
+                        && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded =>
+                {
+                    return done();
+                }
                 Err(error) if error.is_missing_object() => return gone(),
-                Err(error) if error.is(StatusCode::CONFLICT) => error.before,
+                Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
                 Err(error) => return failed(error.kind.to_string()),
                 // The answer does not mention it.
-                Ok(_) => Before::Unknown,
+                Ok(_) => EarlierAttempts::MayHaveSucceeded,
             };
             match self.reread(&current).await {
                 Ok(Some(Again::Same(fresh))) => current = *fresh,
@@ -182,7 +187,7 @@ impl Deleting<'_> {
             }
             // It is being deleted, and finalizers hold it.
             let is_going = current.presence == Presence::Terminating && current.uid == live.uid;
-            if is_going && before == Before::Unknown {
+            if is_going && earlier_attempts == EarlierAttempts::MayHaveSucceeded {
                 return done();
             }
             // Its contents may have changed, too.
@@ -233,7 +238,7 @@ impl Deleting<'_> {
         }
     }
 
-    fn deletion(&self, live: &Live) -> Call {
+    fn deletion(&self, live: &Live) -> ApiRequest {
         deletion_as(live, self.writing.dry_run, self.purpose)
     }
 
@@ -261,11 +266,11 @@ pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
 }
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
-pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> Call {
+pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> ApiRequest {
     deletion_as(live, dry_run, Purpose::Removal)
 }
 
-fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> Call {
+fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
     let path = live.resource.path_of(&live.key);
     // A DELETE that has a body ignores its query, so this cannot be a parameter.
     let dry_run: &[&str] = match dry_run {
@@ -279,7 +284,7 @@ fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> Call {
         "preconditions": {"uid": live.uid, "resourceVersion": live.resource_version},
         "dryRun": dry_run,
     });
-    Call {
+    ApiRequest {
         method: Method::DELETE,
         path,
         accept: METADATA.to_owned(),

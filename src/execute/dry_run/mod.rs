@@ -184,7 +184,7 @@ impl Execution<'_> {
                 Err(error) => return unpredicted(subject, &error),
             },
         };
-        let dry_run = async || self.dry_run_call(object, member_status).await;
+        let dry_run = async || self.send_dry_run(object, member_status).await;
         let mut migrated = None;
         let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,

@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::answer::{content, is_of_one_moment, laid_over};
-use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
@@ -51,7 +51,7 @@ impl Execution<'_> {
 
     /// The dry run of an apply. Fields that a run first migrates from their former owner are forced
     /// here.
-    pub(super) async fn dry_run_call(
+    pub(super) async fn send_dry_run(
         &self,
         object: &DesiredObject,
         member_status: &MemberStatus,
@@ -62,7 +62,7 @@ impl Execution<'_> {
         let object = scaled.as_ref().unwrap_or(object);
         match self
             .server
-            .send(self.member_call(object, member_status, None))
+            .send(self.member_request(object, member_status, None))
             .await
         {
             Err(error) if self.is_conflict_with_former_owner(&error, member_status) => {
@@ -75,7 +75,7 @@ impl Execution<'_> {
                     ..*self
                 };
                 self.server
-                    .send(execution.member_call(object, member_status, None))
+                    .send(execution.member_request(object, member_status, None))
                     .await
             }
             answer => answer,
@@ -173,7 +173,7 @@ impl Execution<'_> {
         let path = object.resource.path_of(&object.key);
         let parameters = [("dryRun", "All"), ("fieldManager", &*self.writing.field_manager)];
         let body = Bytes::from(patch.to_string());
-        let call = Call::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Merge, body);
-        self.server.send(call).await
+        let request = ApiRequest::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Merge, body);
+        self.server.send(request).await
     }
 }

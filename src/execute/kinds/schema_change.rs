@@ -165,12 +165,12 @@ impl Execution<'_> {
     /// Sends dry runs of one object until the server types it by the new schema.
     async fn await_schema(&self, apply: &Apply, object: &DesiredObject, redefined: &Redefined) {
         while !self.interrupt.is_requested() && redefined.since.elapsed() < PATIENCE {
-            let mut call = self.member_call(object, &apply.member_status, None);
+            let mut request = self.member_request(object, &apply.member_status, None);
             // With force, since a conflict would hide how the object is typed.
-            call.path.push_str("&dryRun=All&force=true");
+            request.path.push_str("&dryRun=All&force=true");
             let answer = tokio::select! {
                 () = self.interrupt.requested() => return,
-                answer = self.server.send(call) => answer,
+                answer = self.server.send(request) => answer,
             };
             if redefined.served(object, &answer, &self.writing.field_manager) != Served::Former {
                 return;

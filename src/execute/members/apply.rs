@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, Before, Call, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
@@ -186,8 +186,8 @@ impl Execution<'_> {
     ) -> Result<Reply, ApiError> {
         if precondition == Expected::Absent {
             // No other manager owns fields of an object that this creates.
-            let call = self.member_call(&as_new(object), member_status, None);
-            return self.noted(object, self.server.send(call).await);
+            let request = self.member_request(&as_new(object), member_status, None);
+            return self.noted(object, self.server.send(request).await);
         }
         let is_known_to_need_it = match member_status {
             MemberStatus::Member {
@@ -246,39 +246,48 @@ impl Execution<'_> {
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
         let mut lock = lock.cloned();
-        let mut before = Before::Nothing;
+        let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
         loop {
             attempts += 1;
             let sent = self.sent(object, member_status, lock.as_ref(), attempts).await?;
-            let call = match &sent {
-                Sent::Manifest => self.member_call(object, member_status, lock.as_ref()),
-                Sent::New(object) => self.member_call(object, member_status, None),
+            let request = match &sent {
+                Sent::Manifest => self.member_request(object, member_status, lock.as_ref()),
+                Sent::New(object) => self.member_request(object, member_status, None),
                 Sent::Over(carrying) => {
                     let lock = lock.as_ref().unwrap_or(&carrying.seen);
-                    self.member_call(&carrying.object, member_status, Some(lock))
+                    self.member_request(&carrying.object, member_status, Some(lock))
                 }
             };
-            let error = match self.server.send(call).await {
+            let error = match self.server.send(request).await {
                 Err(error)
                     if attempts < ATTEMPTS
                         && (is_passing_conflict(&error) || self.is_outdated(object, &sent, &error).await) =>
                 {
                     error
                 }
-                Ok(reply) if matches!(sent, Sent::Over(_)) && before == Before::Unknown => {
-                    return self.noted(object, Ok(Reply { before, ..reply }));
+                Ok(reply)
+                    if matches!(sent, Sent::Over(_))
+                        && earlier_attempts == EarlierAttempts::MayHaveSucceeded =>
+                {
+                    return self.noted(
+                        object,
+                        Ok(Reply {
+                            earlier_attempts,
+                            ..reply
+                        }),
+                    );
                 }
                 reply => return self.noted(object, reply),
             };
-            if error.before == Before::Unknown {
-                before = Before::Unknown;
+            if error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
+                earlier_attempts = EarlierAttempts::MayHaveSucceeded;
             }
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.are_bound()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
                 let mut renewed = preconditions.renewed(seen, now.as_ref());
-                if renewed.is_none() && error.before == Before::Unknown {
+                if renewed.is_none() && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
                     renewed = self.own_write(object, member_status, seen, now.as_ref()).await;
                 }
                 if renewed.is_none() {
@@ -308,19 +317,19 @@ impl Execution<'_> {
             writing: &dry,
             ..*self
         };
-        let call = execution.member_call(object, member_status, Some(&now));
-        let answer = self.server.send(call).await.ok()?;
+        let request = execution.member_request(object, member_status, Some(&now));
+        let answer = self.server.send(request).await.ok()?;
         let would = preconditions.written(&serde_json::from_slice(&answer.body).ok()?)?;
         (would.digest == now.digest).then_some(now)
     }
 
     /// The apply of a member; with a lock, it fails where the object is another one.
-    pub(crate) fn member_call(
+    pub(crate) fn member_request(
         &self,
         object: &DesiredObject,
         member_status: &MemberStatus,
         lock: Option<&Seen>,
-    ) -> Call {
+    ) -> ApiRequest {
         let mut parameters = vec![
             ("fieldManager", self.writing.field_manager.as_str()),
             ("fieldValidation", self.writing.validation.parameter()),
@@ -341,7 +350,7 @@ impl Execution<'_> {
             None => object.object.body(),
             Some(seen) => with_preconditions(object, seen).body(),
         };
-        Call::patch(&path, &parameters, accept, Patch::Apply, body)
+        ApiRequest::patch(&path, &parameters, accept, Patch::Apply, body)
     }
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
@@ -352,7 +361,8 @@ impl Execution<'_> {
             let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
         };
-        reply.status == StatusCode::CREATED || (was_absent && reply.before == Before::Unknown && is_ours())
+        reply.status == StatusCode::CREATED
+            || (was_absent && reply.earlier_attempts == EarlierAttempts::MayHaveSucceeded && is_ours())
     }
 
     fn judge_reply(&self, reply: &Reply, mut subject: Subject, member_status: &MemberStatus) -> MemberReply {

@@ -7,7 +7,7 @@
 use http::StatusCode;
 use serde_json::json;
 
-use crate::cluster::apiserver::{ApiError, Before, Reply};
+use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::ATTEMPTS;
@@ -97,7 +97,9 @@ impl Execution<'_> {
                 Some(live) => {
                     let member_status = self.status_of_found(live)?;
                     // Another run has created it since a saved plan was made.
-                    if self.plan.preconditions.are_bound() && error.before == Before::Nothing {
+                    if self.plan.preconditions.are_bound()
+                        && error.earlier_attempts == EarlierAttempts::NoEffect
+                    {
                         return Err(Unapplied::Exists);
                     }
                     member_status
@@ -107,9 +109,9 @@ impl Execution<'_> {
                 .apply_in_time(object, &member_status, Expected::Any, kinds)
                 .await;
             return answer.map_err(Unapplied::Failed).map(|reply| Reply {
-                before: match error.before {
-                    Before::Unknown => Before::Unknown,
-                    Before::Nothing => reply.before,
+                earlier_attempts: match error.earlier_attempts {
+                    EarlierAttempts::MayHaveSucceeded => EarlierAttempts::MayHaveSucceeded,
+                    EarlierAttempts::NoEffect => reply.earlier_attempts,
                 },
                 ..reply
             });

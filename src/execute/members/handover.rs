@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, Call, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::compare::ownership::{self, Former, HANDOVER_FIELD_MANAGER, LastApplied, Replicas, ReplicasPath};
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Execution;
@@ -37,11 +37,13 @@ impl Execution<'_> {
             let Some(live) = live.filter(is_expected) else {
                 return Ok(None);
             };
-            let call = match self.replicas(object, &live, &handover.path) {
-                Some(Replicas::Dropped(value)) => self.handover_call(object, &live, &handover.path, &value),
+            let request = match self.replicas(object, &live, &handover.path) {
+                Some(Replicas::Dropped(value)) => {
+                    self.handover_request(object, &live, &handover.path, &value)
+                }
                 Some(Replicas::HandedOver(_)) => return Ok(Some(handover)),
-                Some(Replicas::Returned) => match self.take_back_call(object, &live) {
-                    Some(call) => call,
+                Some(Replicas::Returned) => match self.take_back_request(object, &live) {
+                    Some(request) => request,
                     None => return Ok(None),
                 },
                 None => return Ok(None),
@@ -49,7 +51,7 @@ impl Execution<'_> {
             if self.interrupt.is_requested() {
                 return Ok(None);
             }
-            match self.server.send(call).await {
+            match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return Err(error),
                 Ok(_) if handover.cause == HandoverCause::Returned => return Ok(None),
@@ -102,13 +104,13 @@ impl Execution<'_> {
         ownership::replicas(&object.object.value(), live, path, &former)
     }
 
-    fn handover_call(
+    fn handover_request(
         &self,
         object: &DesiredObject,
         live: &Value,
         path: &ReplicasPath,
         value: &Value,
-    ) -> Call {
+    ) -> ApiRequest {
         let metadata = &live["metadata"];
         let mut sent = json!({
             "apiVersion": object.resource.api_version(),
@@ -128,15 +130,15 @@ impl Execution<'_> {
             ("fieldValidation", self.writing.validation.parameter()),
         ];
         let target = object.resource.path_of(&object.key);
-        Call::patch(&target, &parameters, METADATA, Patch::Apply, apply_body(&sent))
+        ApiRequest::patch(&target, &parameters, METADATA, Patch::Apply, apply_body(&sent))
     }
 
-    fn take_back_call(&self, object: &DesiredObject, live: &Value) -> Option<Call> {
+    fn take_back_request(&self, object: &DesiredObject, live: &Value) -> Option<ApiRequest> {
         let manager = &*self.writing.field_manager;
         let patch = ownership::take_back(&live["metadata"], manager)?;
         let target = object.resource.path_of(&object.key);
         let body = Bytes::from(patch.to_string());
-        Some(Call::patch(
+        Some(ApiRequest::patch(
             &target,
             &[("fieldManager", manager)],
             METADATA,

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, Call, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
@@ -42,8 +42,8 @@ impl Execution<'_> {
             };
             let parameters = [("fieldManager", &*self.writing.field_manager)];
             let body = Bytes::from(moves.to_string());
-            let call = Call::patch(&path, &parameters, METADATA, Patch::Json, body);
-            match self.server.send(call).await {
+            let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
+            match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
                 reply => return reply.map(drop),
             }

@@ -13,7 +13,7 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::cluster::apiserver::{ApiError, Call};
+use crate::cluster::apiserver::{ApiError, ApiRequest};
 use crate::compare::ignore;
 use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
@@ -327,7 +327,7 @@ impl Execution<'_> {
     }
 
     /// The dry run that creates the object.
-    pub(crate) fn creation_dry_run(&self, object: &DesiredObject) -> Call {
+    pub(crate) fn creation_dry_run(&self, object: &DesiredObject) -> ApiRequest {
         let WriteSettings {
             field_manager,
             validation,
@@ -339,7 +339,7 @@ impl Execution<'_> {
             ("dryRun", "All"),
         ];
         let collection = object.resource.path(object.key.namespace.as_deref(), None);
-        Call::post(&collection, &parameters, WHOLE_OBJECTS, object.object.body())
+        ApiRequest::post(&collection, &parameters, WHOLE_OBJECTS, object.object.body())
     }
 
     /// Returns the outcome of a client dry run, which cannot ask whether the update is possible.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
@@ -93,8 +93,8 @@ impl Relabelling<'_> {
             None => FieldOwnership::Kept,
         };
         for _ in 0..JUDGEMENTS {
-            let call = self.call(&current, fields);
-            match webhooks.send(self.server, call).await {
+            let request = self.request(&current, fields);
+            match webhooks.send(self.server, request).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
                 // The answer is about another object.
                 Ok(_) => {}
@@ -146,7 +146,7 @@ impl Relabelling<'_> {
         now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)
     }
 
-    fn call(&self, live: &Live, fields: FieldOwnership) -> Call {
+    fn request(&self, live: &Live, fields: FieldOwnership) -> ApiRequest {
         match (self.part_of, live.tracking) {
             (Some(id), Tracking::Off) => self.apply(live, id),
             (Some(_), Tracking::On) | (None, _) => self.patch(live, fields),
@@ -155,7 +155,7 @@ impl Relabelling<'_> {
 
     /// Applies the label alone, to an object without managedFields: the server would not record the manager
     /// of a patch either, and the label would look copied.
-    fn apply(&self, live: &Live, id: &ApplySetId) -> Call {
+    fn apply(&self, live: &Live, id: &ApplySetId) -> ApiRequest {
         let object = json!({
             "apiVersion": live.resource.api_version(),
             "kind": live.resource.kind,
@@ -166,14 +166,14 @@ impl Relabelling<'_> {
                 "labels": {PART_OF_LABEL: id.as_str()},
             },
         });
-        self.write_call(live, Patch::Apply, &[("force", "true")], apply_body(&object))
+        self.write_request(live, Patch::Apply, &[("force", "true")], apply_body(&object))
     }
 
     /// A merge patch, which makes `metadata.labels` if there are none, removes what is null and replaces
     /// lists. A label that several managers own stays when one of them stops applying it, so server-side
     /// apply could not remove it; and an apply of the label alone would drop every other field that the same
     /// manager has applied before.
-    fn patch(&self, live: &Live, fields: FieldOwnership) -> Call {
+    fn patch(&self, live: &Live, fields: FieldOwnership) -> ApiRequest {
         let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
         let mut patch = json!({"metadata": {
             "uid": live.uid,
@@ -183,21 +183,21 @@ impl Relabelling<'_> {
         if let FieldOwnership::Moved(fields) = fields {
             patch["metadata"]["managedFields"] = fields;
         }
-        self.write_call(live, Patch::Merge, &[], Bytes::from(patch.to_string()))
+        self.write_request(live, Patch::Merge, &[], Bytes::from(patch.to_string()))
     }
 
-    fn write_call(
+    fn write_request(
         &self,
         live: &Live,
         patch: Patch,
         more: &[(&'static str, &'static str)],
         body: Bytes,
-    ) -> Call {
+    ) -> ApiRequest {
         let path = live.resource.path_of(&live.key);
         let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
         parameters.extend(more);
         parameters.extend(self.writing.dry_run.parameter());
-        Call::patch(&path, &parameters, METADATA, patch, body)
+        ApiRequest::patch(&path, &parameters, METADATA, patch, body)
     }
 }
 

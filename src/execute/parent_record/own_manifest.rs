@@ -2,7 +2,7 @@
 //! record, which another field manager owns.
 
 use super::requests::{Known, ParentWriteError, ParentWriting};
-use crate::cluster::apiserver::{ApiError, Call, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
@@ -62,11 +62,11 @@ impl ParentWriting<'_> {
             let carrying = self.carrying(object).await?;
             let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
             let Some(seen) = bound.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
-                let call = self.parent_call(sent.object.body(), &parameters);
-                return Ok(self.send(call, sink).await?);
+                let request = self.parent_request(sent.object.body(), &parameters);
+                return Ok(self.send(request, sink).await?);
             };
-            let call = self.parent_call(with_preconditions(sent, &seen).body(), &parameters);
-            match self.send(call, sink).await {
+            let request = self.parent_request(with_preconditions(sent, &seen).body(), &parameters);
+            match self.send(request, sink).await {
                 Err(error) if is_passing_conflict(&error) => {}
                 Err(error) if is_outdated(self.server, object, &seen, &error).await => {}
                 reply => return Ok(reply?),
@@ -101,10 +101,10 @@ impl ParentWriting<'_> {
         parameters.push(("dryRun", "All"));
         let carrying = self.carrying(manifest).await?;
         let manifest = carrying.as_ref().map_or(manifest, |carrying| &carrying.object);
-        let call = Call {
+        let request = ApiRequest {
             accept: WHOLE_OBJECTS.to_owned(),
-            ..self.parent_call(manifest.object.body(), &parameters)
+            ..self.parent_request(manifest.object.body(), &parameters)
         };
-        self.server.send(call).await
+        self.server.send(request).await
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::OVERTAKEN;
 use super::requests::{ParentWriteError, ParentWriting, is_overtaken};
-use crate::cluster::apiserver::{ApiError, Call, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::deletion::object::deletion;
@@ -122,8 +122,8 @@ impl ParentWriting<'_> {
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", self.field_manager())];
         let body = Bytes::from(patch.to_string());
-        let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        match self.send(call, sink).await {
+        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
+        match self.send(request, sink).await {
             Ok(_) => Ok(Some(Left::Object)),
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(None),
             Err(error) => Err(error),

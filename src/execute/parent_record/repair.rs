@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::apiserver::{Call, Patch};
+use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::Sink;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
@@ -61,7 +61,7 @@ impl ParentWriting<'_> {
         let path = self.resource.path_of(&self.set.parent);
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = Bytes::from(json!({"metadata": metadata}).to_string());
-        let call = Call::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        known(self.send(call, sink).await, &written.annotations)
+        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
+        known(self.send(request, sink).await, &written.annotations)
     }
 }

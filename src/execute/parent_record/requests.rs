@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cluster::apiserver::{ApiError, ApiServer, Call, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::Event;
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
@@ -152,8 +152,8 @@ impl ParentWriting<'_> {
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
-        let call = self.parent_call(apply_body(&object), &parameters);
-        known(self.send(call, sink).await, target)
+        let request = self.parent_request(apply_body(&object), &parameters);
+        known(self.send(request, sink).await, target)
     }
 
     /// Creates a parent that does not exist.
@@ -173,13 +173,13 @@ impl ParentWriting<'_> {
             object["metadata"]["annotations"] = target.clone();
             let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
             let parameters = [("fieldManager", self.field_manager())];
-            let call = Call::post(
+            let request = ApiRequest::post(
                 &collection,
                 &parameters,
                 METADATA,
                 Bytes::from(object.to_string()),
             );
-            return known(self.send(call, sink).await, target);
+            return known(self.send(request, sink).await, target);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -210,8 +210,8 @@ impl ParentWriting<'_> {
             metadata["annotations"] = json!({});
         }
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
-        let call = self.parent_call(apply_body(&object), &self.member_parameters());
-        let reply = self.send(call, sink).await?;
+        let request = self.parent_request(apply_body(&object), &self.member_parameters());
+        let reply = self.send(request, sink).await?;
         if reply.status != StatusCode::CREATED {
             // Another run has created it, and may have recorded a set on it.
             return Ok(Written::Overtaken);
@@ -221,14 +221,14 @@ impl ParentWriting<'_> {
     }
 
     /// Sends a write of the parent, and again while a webhook that judges it cannot be called yet.
-    pub(super) async fn send(&self, call: Call, sink: &mut Sink<'_>) -> Result<Reply, ApiError> {
+    pub(super) async fn send(&self, request: ApiRequest, sink: &mut Sink<'_>) -> Result<Reply, ApiError> {
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let sink = RefCell::new(sink);
         let noted = |webhooks: &StartingWebhooks<'_>| {
             let notes = webhooks.take_notes().into_iter();
             notes.for_each(|note| (sink.borrow_mut())(Event::Note(note)));
         };
-        webhooks.send_noting(self.server, call, noted).await
+        webhooks.send_noting(self.server, request, noted).await
     }
 
     /// Returns the field manager of the record.
@@ -248,9 +248,9 @@ impl ParentWriting<'_> {
         })
     }
 
-    pub(super) fn parent_call(&self, object: Bytes, parameters: &[(&str, &str)]) -> Call {
+    pub(super) fn parent_request(&self, object: Bytes, parameters: &[(&str, &str)]) -> ApiRequest {
         let path = self.resource.path_of(&self.set.parent);
-        Call::patch(&path, parameters, METADATA, Patch::Apply, object)
+        ApiRequest::patch(&path, parameters, METADATA, Patch::Apply, object)
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::namespaces::namespaces;
 use super::parent::metadata;
-use crate::cluster::apiserver::{ApiServer, Call};
+use crate::cluster::apiserver::{ApiRequest, ApiServer};
 use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
@@ -249,8 +249,8 @@ async fn access(server: &ApiServer, attributes: Value) -> Option<Access> {
 async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &str, spec: Value) -> Option<T> {
     let body = json!({"apiVersion": API_VERSION, "kind": kind, "spec": spec});
     let path = format!("/apis/{API_VERSION}/{plural}");
-    let call = Call::post(&path, &[], "application/json", Bytes::from(body.to_string()));
-    let reply = server.send(call).await.ok()?;
+    let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(body.to_string()));
+    let reply = server.send(request).await.ok()?;
     let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
     Some(review.status)
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::saved_plan::identify;
 use super::{Input, Prepared, Resolved, read_and_plan, resolve};
 use crate::cli::GlobalFlags;
-use crate::cluster::apiserver::{ApiServer, Call, Patch};
+use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::cluster::connection::Connection;
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Subject};
@@ -290,8 +290,8 @@ async fn is_unchanged(
     ];
     let path = item.resource.path_of(&item.key);
     let body = Object::from(&body).body();
-    let call = Call::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Apply, body);
-    match server.send(call).await {
+    let request = ApiRequest::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Apply, body);
+    match server.send(request).await {
         Ok(reply) => {
             let answer: Value = serde_json::from_slice(&reply.body).unwrap_or(json!(null));
             let salt = &record.run.salt;

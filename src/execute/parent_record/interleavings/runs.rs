@@ -10,7 +10,7 @@ use serde_json::json;
 use super::super::narrow::Narrowed;
 use super::super::remove::{Removal, Removed};
 use super::super::requests::{Known, ParentWriteError, ParentWriting};
-use crate::cluster::apiserver::{ApiServer, Call, Patch};
+use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::deletion::object::deletion;
 use crate::execute::labelled_objects::list_labelled_objects;
@@ -212,14 +212,14 @@ impl Run<'_> {
 
     async fn patch(&self, kind: &str, body: &serde_json::Value) -> Result<(), ParentWriteError> {
         let path = resource_of(kind).path(Some("shop"), Some("any"));
-        let call = Call::patch(
+        let request = ApiRequest::patch(
             &path,
             &[("fieldManager", "applyset")],
             METADATA,
             Patch::Merge,
             Bytes::from(body.to_string()),
         );
-        self.unless_changed(call).await
+        self.unless_changed(request).await
     }
 
     async fn remove_member(&self, live: &Live) -> Result<(), ParentWriteError> {
@@ -227,8 +227,8 @@ impl Run<'_> {
     }
 
     /// An object that has changed is left as it is.
-    async fn unless_changed(&self, call: Call) -> Result<(), ParentWriteError> {
-        match self.parent.server.send(call).await {
+    async fn unless_changed(&self, request: ApiRequest) -> Result<(), ParentWriteError> {
+        match self.parent.server.send(request).await {
             Err(error) if error.is(StatusCode::CONFLICT) || error.is(StatusCode::NOT_FOUND) => Ok(()),
             answer => Ok(answer.map(drop)?),
         }

@@ -10,14 +10,14 @@ use super::{ANSWER_LIMIT, ApiErrorKind, Route, Status};
 use crate::model::text::os_cause;
 
 /// A failed attempt.
-pub(super) struct Failure {
+pub(super) struct FailedAttempt {
     pub(super) kind: ApiErrorKind,
     pub(super) retry: Retry,
     /// The pause that the server asks for.
     pub(super) retry_after: Option<Duration>,
 }
 
-impl Failure {
+impl FailedAttempt {
     fn new(kind: ApiErrorKind, retry: Retry) -> Self {
         Self {
             kind,
@@ -115,10 +115,10 @@ mod tests {
             (r#"{"kind":"Status","reason":"AlreadyExists"}"#, Retry::Never),
             ("404 page not found\n", Retry::Never),
         ] {
-            let failure = Failure::status(StatusCode::CONFLICT, &HeaderMap::new(), body.as_bytes());
+            let failure = FailedAttempt::status(StatusCode::CONFLICT, &HeaderMap::new(), body.as_bytes());
             assert_eq!(failure.retry, retry, "{body}");
         }
-        let overloaded = Failure::status(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), b"");
+        let overloaded = FailedAttempt::status(StatusCode::TOO_MANY_REQUESTS, &HeaderMap::new(), b"");
         assert_eq!(overloaded.retry, Retry::WhileBusy);
     }
 }

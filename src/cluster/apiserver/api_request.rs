@@ -4,21 +4,21 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 
-use super::failure::Failure;
+use super::failed_attempt::FailedAttempt;
 
 /// The `User-Agent` header: the name and version of this program, which servers log.
 pub const USER_AGENT: &str = concat!("kubectl-applyset/v", env!("CARGO_PKG_VERSION"));
 
-/// One HTTP request.
+/// One request to the API server, before credentials are added.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct ApiRequest {
     /// HTTP method.
     pub method: Method,
     /// Path and query, without scheme and host.
     pub path: String,
     /// The `Accept` header.
     pub accept: String,
-    /// The `Content-Type` header, for calls with a body.
+    /// The `Content-Type` header, for requests with a body.
     pub content_type: Option<&'static str>,
     /// The body; empty for none.
     pub body: Bytes,
@@ -45,19 +45,19 @@ pub struct Reply {
     /// Texts of the `Warning` headers (code 299) of the answer.
     pub warnings: Vec<String>,
     /// The result of earlier attempts.
-    pub before: Before,
+    pub earlier_attempts: EarlierAttempts,
 }
 
 /// The result of earlier attempts at the same request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Before {
+pub enum EarlierAttempts {
     /// There were none, or the server said that it did not carry them out.
-    Nothing,
+    NoEffect,
     /// An answer was lost, so the request may have been carried out.
-    Unknown,
+    MayHaveSucceeded,
 }
 
-impl Call {
+impl ApiRequest {
     /// A GET of this path with its query.
     pub(super) fn get(path: &str, accept: &str) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Call {
         }
     }
 
-    pub(super) fn to_request(&self) -> Result<Request<Body>, Failure> {
+    pub(super) fn to_http(&self) -> Result<Request<Body>, FailedAttempt> {
         let mut request = Request::builder()
             .method(&self.method)
             .uri(&self.path)
@@ -106,7 +106,7 @@ impl Call {
         }
         request
             .body(Body::from(self.body.clone()))
-            .map_err(|error| Failure::no_request(&error))
+            .map_err(|error| FailedAttempt::no_request(&error))
     }
 }
 
