@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 
-use super::exec::{self, Answer};
+use super::exec_credential_plugin::{self, Answer};
 use super::kuberc::Policy;
 use super::{ConnectionError, Login};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
@@ -89,7 +89,7 @@ fn program(
     login: Login,
     policy: Policy,
 ) -> Result<Option<Credential>, ConnectionError> {
-    let answer = exec::run(&config, login, &policy)?;
+    let answer = exec_credential_plugin::run(&config, login, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
         user.client_certificate = None;
         user.client_key = None;
@@ -103,7 +103,8 @@ fn program(
         };
     };
     let source: Arc<TokenSource> = Arc::new(move || {
-        let answer = exec::run(&config, login, &policy).map_err(|error| error.to_string())?;
+        let answer =
+            exec_credential_plugin::run(&config, login, &policy).map_err(|error| error.to_string())?;
         token_of(&answer).ok_or_else(|| ConnectionError::UnusableToken.to_string())
     });
     Ok(Some(Credential::new(first, source)))

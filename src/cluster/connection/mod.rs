@@ -6,7 +6,7 @@ mod client;
 mod conflict;
 mod early_connections;
 mod error;
-mod exec;
+mod exec_credential_plugin;
 mod home;
 mod kubeconfig;
 mod kuberc;
@@ -23,7 +23,7 @@ use tokio::task::spawn_blocking;
 
 pub use self::conflict::Conflict;
 pub use self::error::ConnectionError;
-pub use self::exec::{ExecError, ExecFault};
+pub use self::exec_credential_plugin::{ExecError, ExecFault};
 use self::kubeconfig::{Chosen, Names};
 pub use self::kuberc::{Denial, KubercError};
 use self::resolve::Resolved;

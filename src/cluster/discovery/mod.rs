@@ -6,10 +6,10 @@
 //! is dropped from the record of a set, and its objects would leak. Neither the kinds of a set nor
 //! the kinds of parents are known here.
 
-mod argument;
 mod custom_resources;
 mod fetch;
 mod parse;
+mod resource_argument;
 mod similar;
 mod unserved;
 
@@ -223,7 +223,7 @@ impl Discovery {
     /// group wins, then the order of the server. A name without a group that matches nothing is
     /// `GroupFailed` if any group failed.
     pub fn resource_argument(&self, text: &str) -> KindLookup<'_> {
-        argument::find(text, &self.resources, &self.failures)
+        resource_argument::find(text, &self.resources, &self.failures)
     }
 
     /// The resource of an entry `resource.group` of the deprecated annotation

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cluster::discovery::{Discovery, FailedVersion, argument};
+use crate::cluster::discovery::{Discovery, FailedVersion, resource_argument};
 
 /// An APIService that delegates a group-version to an API server of its own. Local ones prove
 /// nothing: the group of a deleted definition may still have others.
@@ -30,8 +30,8 @@ impl AggregatedApi {
 
     /// Returns whether this command-line argument may name a resource of this API.
     pub fn may_serve(&self, argument: &str) -> bool {
-        let interpretations = argument::interpretations(argument);
-        let is_here = |interpretation: &argument::Interpretation| {
+        let interpretations = resource_argument::interpretations(argument);
+        let is_here = |interpretation: &resource_argument::Interpretation| {
             interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)
         };
         interpretations.iter().any(is_here)

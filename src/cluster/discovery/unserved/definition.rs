@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Expected, KeptReason, UnlistedKind, Unserved};
-use crate::cluster::discovery::argument;
+use crate::cluster::discovery::resource_argument;
 use crate::model::identity::GroupKind;
 
 /// The part of a `CustomResourceDefinition` that is about its kind.
@@ -87,18 +87,21 @@ impl Definition {
 
     /// Returns whether this command-line argument may name its resource.
     pub fn is_named_by(&self, argument: &str) -> bool {
-        argument::interpretations(argument).iter().any(|interpretation| {
-            let name = interpretation.resource.to_lowercase();
-            let names = self.names.iter().chain(&self.short_names);
-            let has_version = || {
-                self.versions
-                    .iter()
-                    .any(|version| interpretation.is_version(version))
-            };
-            interpretation.begins_group(&self.kind.group)
-                && has_version()
-                && (name == self.kind.kind.to_lowercase() || names.into_iter().any(|known| *known == name))
-        })
+        resource_argument::interpretations(argument)
+            .iter()
+            .any(|interpretation| {
+                let name = interpretation.resource.to_lowercase();
+                let names = self.names.iter().chain(&self.short_names);
+                let has_version = || {
+                    self.versions
+                        .iter()
+                        .any(|version| interpretation.is_version(version))
+                };
+                interpretation.begins_group(&self.kind.group)
+                    && has_version()
+                    && (name == self.kind.kind.to_lowercase()
+                        || names.into_iter().any(|known| *known == name))
+            })
     }
 
     /// The judgement on its kind, which discovery does not list.
