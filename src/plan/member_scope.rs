@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::recorded_kinds::{Entry, entries};
 use super::{ParentStatus, Refusal};
-use crate::cluster::discovery::{Discovery, FailedVersion, KeptReason, KindLookup, UnlistedKind};
+use crate::cluster::discovery::{Discovery, FailedVersion, KeptKind, KeptReason, KindLookup};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
@@ -182,12 +182,12 @@ fn recorded_kinds(
                 recorded.served.insert(resource.group_kind(), resource);
             }
             Entry::Gone => recorded.vanished.push(name),
-            Entry::Kept(UnlistedKind {
+            Entry::Kept(KeptKind {
                 kind: Some(kind),
                 reason,
             }) => recorded.kept.push((kind.clone(), reason.clone())),
             // The record names kinds, and of this one only the resource is known.
-            Entry::Kept(UnlistedKind { kind: None, reason }) => return Err(not_listed(&name, reason)),
+            Entry::Kept(KeptKind { kind: None, reason }) => return Err(not_listed(&name, reason)),
             Entry::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
             Entry::Unlisted(None) => return Err(not_listed(&name, &"discovery does not list it")),
             Entry::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
@@ -263,7 +263,7 @@ pub(super) fn namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<Strin
 mod tests {
     use super::super::fixtures::{desired, resource, set};
     use super::*;
-    use crate::cluster::discovery::{Expected, Unserved};
+    use crate::cluster::discovery::{Expected, MissingKind};
     use crate::model::applyset::Tooling;
     use crate::model::applyset::parent::RecordedKinds as Kinds;
 
@@ -277,15 +277,15 @@ mod tests {
         ];
         let served = served.map(|(kind, scope)| (*resource(kind, scope)).clone());
         let mut discovery = Discovery::of(served.to_vec());
-        let stuck = UnlistedKind {
+        let stuck = KeptKind {
             kind: Some(kind("Stuck.example.com")),
             reason: KeptReason::NoVersionServed("stucks.example.com".to_owned()),
         };
         let late = Expected::Defined("lates.example.com".to_owned());
-        discovery.set_unserved(BTreeMap::from([
-            (kind("Gone.example.com"), Unserved::Gone),
-            (kind("Stuck.example.com"), Unserved::Kept(stuck)),
-            (kind("Late.example.com"), Unserved::Expected(late)),
+        discovery.set_missing_kinds(BTreeMap::from([
+            (kind("Gone.example.com"), MissingKind::Gone),
+            (kind("Stuck.example.com"), MissingKind::Kept(stuck)),
+            (kind("Late.example.com"), MissingKind::Expected(late)),
         ]));
         discovery
     }

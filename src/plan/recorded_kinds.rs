@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cluster::discovery::{Discovery, Expected, FailedVersion, KindLookup, UnlistedKind, Unserved};
+use crate::cluster::discovery::{Discovery, Expected, FailedVersion, KeptKind, KindLookup, MissingKind};
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource};
@@ -21,7 +21,7 @@ pub enum Entry<'d> {
     /// Nothing defines or serves it: it has no objects.
     Gone,
     /// Its objects cannot be listed now, and it may have some: it stays in the record.
-    Kept(&'d UnlistedKind),
+    Kept(&'d KeptKind),
     /// Discovery does not list it although it should, or the reason is unknown: nothing may be
     /// concluded.
     Unlisted(Option<&'d Expected>),
@@ -75,10 +75,10 @@ fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discov
             if let Some(resource) = meant(kind, discovery) {
                 return Entry::Misspelled(resource);
             }
-            match discovery.unserved(kind) {
-                Some(Unserved::Gone) => Entry::Gone,
-                Some(Unserved::Kept(kept)) => Entry::Kept(kept),
-                Some(Unserved::Expected(expected)) => Entry::Unlisted(Some(expected)),
+            match discovery.missing_kind(kind) {
+                Some(MissingKind::Gone) => Entry::Gone,
+                Some(MissingKind::Kept(kept)) => Entry::Kept(kept),
+                Some(MissingKind::Expected(expected)) => Entry::Unlisted(Some(expected)),
                 None => Entry::Unlisted(None),
             }
         }

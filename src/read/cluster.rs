@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::ahead::Ahead;
 use super::inspect::FoundSet;
-use super::unserved::{self, KindWait};
+use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
 use super::{ReadError, UnsettledError, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
@@ -113,15 +113,15 @@ impl Cluster {
             unknown.chain(discovery.not_yet_served_kinds()).collect()
         };
         let wait = self.kind_waits.begin();
-        let defined = unserved::await_defined(&self.server, &mut self.discovery, unlisted, &wait);
+        let defined = missing_kinds::await_defined(&self.server, &mut self.discovery, unlisted, &wait);
         Box::pin(defined).await?;
         let doubtful = manifests
             .iter()
             .map(|manifest| &manifest.gvk)
             .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &self.discovery));
         let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
-        let states = Box::pin(unserved::definition_states(&self.server, &doubtful)).await?;
-        self.discovery.set_unserved(states);
+        let states = Box::pin(missing_kinds::definition_states(&self.server, &doubtful)).await?;
+        self.discovery.set_missing_kinds(states);
         Ok(())
     }
 
@@ -130,7 +130,7 @@ impl Cluster {
     pub async fn settle(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
         let unlisted = |discovery: &Discovery| unlisted(records, discovery);
         let wait = self.kind_waits.begin();
-        let settled = unserved::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        let settled = missing_kinds::settle(&self.server, &mut self.discovery, unlisted, &wait);
         Box::pin(settled).await
     }
 
@@ -142,7 +142,7 @@ impl Cluster {
         let unlisted = |discovery: &Discovery| unlisted(&records, discovery);
         // Which kinds are unknown is reported of each set.
         let wait = KindWait::never();
-        let settled = unserved::settle(&self.server, &mut self.discovery, unlisted, &wait);
+        let settled = missing_kinds::settle(&self.server, &mut self.discovery, unlisted, &wait);
         let _ = Box::pin(settled).await;
     }
 
@@ -153,14 +153,14 @@ impl Cluster {
         unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     ) -> Result<(), UnsettledError> {
         let wait = self.kind_waits.begin();
-        Box::pin(unserved::settle(&self.server, discovery, unlisted, &wait)).await
+        Box::pin(missing_kinds::settle(&self.server, discovery, unlisted, &wait)).await
     }
 
     /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
     /// complete. Returns the names of those that still cannot be listed.
     pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
         let wait = self.kind_waits.begin();
-        let settled = unserved::await_everything(&self.server, &mut self.discovery, &wait);
+        let settled = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait);
         let unlistable = Box::pin(settled).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
         Ok(Unlisted {
@@ -170,13 +170,13 @@ impl Cluster {
     }
 
     /// Waits until the server serves the resource that the command line names; see
-    /// [`unserved::await_named`].
+    /// [`missing_kinds::await_named`].
     pub(super) async fn await_named(
         &mut self,
         argument: &str,
-    ) -> Result<Option<discovery::UnlistedKind>, UnsettledError> {
+    ) -> Result<Option<discovery::KeptKind>, UnsettledError> {
         let wait = self.kind_waits.begin();
-        let named = unserved::await_named(&self.server, &mut self.discovery, argument, &wait);
+        let named = missing_kinds::await_named(&self.server, &mut self.discovery, argument, &wait);
         Box::pin(named).await
     }
 

@@ -9,9 +9,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::Value;
 
+use super::kinds_missing_from_discovery::{KindWait, UnsettledError, await_everything, unseen_kinds};
 use super::list::{ListError, METADATA_LIST, Selector, first_page};
 use super::not_found::list_as_served;
-use super::unserved::{KindWait, UnsettledError, await_everything, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::contents::{Contents, Held};

@@ -227,7 +227,7 @@ pub fn entries<'d>(bookkeeping: &ApplySetRecord, discovery: &'d Discovery) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::discovery::{KindLookup, Unserved};
+    use crate::cluster::discovery::{KindLookup, MissingKind};
     use crate::model::applyset::{PART_OF_LABEL, Tooling};
     use crate::model::live::Presence;
     use crate::model::resource::Scope;
@@ -247,7 +247,7 @@ mod tests {
             resource("", "Namespace", Scope::Cluster),
             resource("events.k8s.io", "Event", Scope::Namespaced),
         ]);
-        discovery.set_unserved(BTreeMap::from([(kind("Gone.example.com"), Unserved::Gone)]));
+        discovery.set_missing_kinds(BTreeMap::from([(kind("Gone.example.com"), MissingKind::Gone)]));
         discovery
     }
 

@@ -13,6 +13,7 @@ mod error;
 mod existing;
 mod holders;
 pub mod inspect;
+mod kinds_missing_from_discovery;
 mod list;
 mod list_all;
 mod live;
@@ -28,7 +29,6 @@ mod parent;
 mod parent_kinds;
 mod permissions;
 mod sets;
-mod unserved;
 mod user;
 mod watch;
 
@@ -39,6 +39,7 @@ pub use contents::{ContentsError, contents};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;
 pub use holders::owners_of_holders;
+pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use list_all::{
@@ -57,7 +58,6 @@ pub use parent::{
 pub use parent_kinds::{parent_kinds, parents_of_sets};
 pub use permissions::missing_permissions;
 pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
-pub use unserved::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
 

@@ -3,7 +3,7 @@
 //!
 //! The definition of a custom resource is read first, since discovery lists kinds for a while after
 //! they are gone. A kind without one is gone only by the rule for all kinds that discovery does not
-//! list (`unserved`); in any other case the 404 is an error.
+//! list (`kinds_missing_from_discovery`); in any other case the 404 is an error.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use http::StatusCode;
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::kinds_missing_from_discovery::{KindWait, PAUSE, look_up};
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
-use super::unserved::{KindWait, PAUSE, look_up};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{self, DiscoveryError, KindLookup, Unserved};
+use crate::cluster::discovery::{self, DiscoveryError, KindLookup, MissingKind};
 use crate::model::resource::Resource;
 
 /// The state of a kind whose path the server does not know.
@@ -122,9 +122,9 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
             KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
             KindLookup::Absent => {
                 return Ok(match look_up(server, &discovery, &kind).await {
-                    Ok(Unserved::Gone) => Served::Gone,
+                    Ok(MissingKind::Gone) => Served::Gone,
                     Err(ListError::Request(error)) => return Err(error),
-                    Ok(Unserved::Kept(_) | Unserved::Expected(_)) | Err(_) => Served::Unchanged,
+                    Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => Served::Unchanged,
                 });
             }
         }

@@ -48,8 +48,8 @@ pub async fn parent_kinds(
                 None
             }
             KindLookup::GroupFailed(failure) => Some(failure.to_string()),
-            KindLookup::Found(_) | KindLookup::Absent => match (discovery.unserved(kind), &unsettled) {
-                (Some(unserved), _) => unserved.hidden_reason(),
+            KindLookup::Found(_) | KindLookup::Absent => match (discovery.missing_kind(kind), &unsettled) {
+                (Some(missing), _) => missing.hidden_reason(),
                 (None, Some(error)) => Some(error.to_string()),
                 (None, None) => None,
             },

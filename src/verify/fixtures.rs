@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, Surroundings, Verdict, check};
-use crate::cluster::discovery::{Discovery, KeptReason, UnlistedKind, Unserved};
+use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, Tooling};
@@ -30,15 +30,15 @@ pub(super) fn discovery() -> Discovery {
             .to_vec(),
     );
     let kind = |name| GroupKind::new("example.com", name);
-    let kept = UnlistedKind {
+    let kept = KeptKind {
         kind: Some(kind("Dormant")),
         reason: KeptReason::NoVersionServed("dormants.example.com".to_owned()),
     };
-    let unserved = [
-        (kind("Gone"), Unserved::Gone),
-        (kind("Dormant"), Unserved::Kept(kept)),
+    let missing_kinds = [
+        (kind("Gone"), MissingKind::Gone),
+        (kind("Dormant"), MissingKind::Kept(kept)),
     ];
-    discovery.set_unserved(unserved.into());
+    discovery.set_missing_kinds(missing_kinds.into());
     discovery
 }
 

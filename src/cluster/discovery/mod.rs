@@ -8,10 +8,10 @@
 
 mod custom_resources;
 mod fetch;
+mod missing_kinds;
 mod parse;
 mod resource_argument;
 mod similar;
-mod unserved;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -22,9 +22,9 @@ use crate::model::identity::{GroupKind, GroupVersionKind};
 use crate::model::resource::{Origin, Resource};
 
 pub use fetch::{DiscoveryError, fetch};
-pub use unserved::{
-    AggregatedApi, Definition, Evidence, Expected, Forbidden, KeptReason, UnlistedKind, Unserved,
-    judge as judge_unserved,
+pub use missing_kinds::{
+    AggregatedApi, Definition, Evidence, Expected, Forbidden, KeptKind, KeptReason, MissingKind,
+    judge as judge_missing_kind,
 };
 
 /// The resources that the server serves, and the group-versions that could not be read.
@@ -37,7 +37,7 @@ pub struct Discovery {
     by_kind: Vec<usize>,
     failures: Vec<FailedVersion>,
     /// Recorded kinds that are not among `resources`.
-    unserved: BTreeMap<GroupKind, Unserved>,
+    missing_kinds: BTreeMap<GroupKind, MissingKind>,
 }
 
 /// A group-version of the server whose resources could not be read.
@@ -119,13 +119,13 @@ impl Discovery {
             resources,
             by_kind,
             failures,
-            unserved: BTreeMap::new(),
+            missing_kinds: BTreeMap::new(),
         }
     }
 
     /// Stores the judgement on kinds that discovery does not list.
-    pub fn set_unserved(&mut self, unserved: BTreeMap<GroupKind, Unserved>) {
-        self.unserved = unserved;
+    pub fn set_missing_kinds(&mut self, missing_kinds: BTreeMap<GroupKind, MissingKind>) {
+        self.missing_kinds = missing_kinds;
     }
 
     /// The kinds that only definitions among the manifests bring, and no group that was read serves.
@@ -144,8 +144,8 @@ impl Discovery {
     }
 
     /// The judgement on a kind that discovery does not list; `None` if it was not judged.
-    pub fn unserved(&self, kind: &GroupKind) -> Option<&Unserved> {
-        self.unserved.get(kind)
+    pub fn missing_kind(&self, kind: &GroupKind) -> Option<&MissingKind> {
+        self.missing_kinds.get(kind)
     }
 
     /// Returns whether discovery lists this group-version with any resource.

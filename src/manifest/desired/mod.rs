@@ -19,7 +19,7 @@ pub use digest::digest;
 pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
-use crate::cluster::discovery::{Discovery, KeptReason, Lookup, Unserved};
+use crate::cluster::discovery::{Discovery, KeptReason, Lookup, MissingKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::record::is_dns_subdomain;
@@ -274,8 +274,8 @@ pub fn is_applicable(gvk: &GroupVersionKind, discovery: &Discovery) -> bool {
 
 /// Why a kind that is defined is not served, where that was looked up.
 fn definition_state<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Option<&'d KeptReason> {
-    match discovery.unserved(kind) {
-        Some(Unserved::Kept(kept)) => Some(&kept.reason),
+    match discovery.missing_kind(kind) {
+        Some(MissingKind::Kept(kept)) => Some(&kept.reason),
         _ => None,
     }
 }

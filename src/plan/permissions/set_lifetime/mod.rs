@@ -131,8 +131,8 @@ fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Per
 }
 
 /// Permissions to find out why discovery does not list a kind: it is gone only if neither a CRD nor an
-/// APIService has it (`read::unserved`). The contents of a namespace are known only if discovery lists
-/// every kind. Kinds that are built into the API server do not change between two runs.
+/// APIService has it (`read::kinds_missing_from_discovery`). The contents of a namespace are known only if
+/// discovery lists every kind. Kinds that are built into the API server do not change between two runs.
 fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
     let resources = of_manifests.chain(&past.places.resources);

@@ -30,7 +30,7 @@ fn discovery() -> Discovery {
     Discovery::of(vec![resource("example.com"), resource("aggregated.example.com")])
 }
 
-fn judged(entry: &str, evidence: &Evidence) -> Unserved {
+fn judged(entry: &str, evidence: &Evidence) -> MissingKind {
     let (kind, group) = entry.split_once('.').unwrap_or((entry, ""));
     judge(&GroupKind::new(group, kind), evidence, &discovery())
 }
@@ -52,20 +52,20 @@ fn a_kind_is_gone_only_if_nothing_defines_or_could_serve_it() {
     );
     let heard = evidence(vec![], vec![aggregated("aggregated.example.com")]);
     let name = "widgets.example.com".to_owned();
-    let by_definition = Unserved::Expected(Expected::Defined(name));
-    let by_api = Unserved::Expected(Expected::Aggregated("v1.down.example.com".to_owned()));
+    let by_definition = MissingKind::Expected(Expected::Defined(name));
+    let by_api = MissingKind::Expected(Expected::Aggregated("v1.down.example.com".to_owned()));
     let table = [
-        ("Widget.example.com", &nothing, Unserved::Gone),
+        ("Widget.example.com", &nothing, MissingKind::Gone),
         ("Widget.example.com", &defined, by_definition.clone()),
         ("widgets.example.com", &defined, by_definition.clone()),
         ("widget.example.com", &defined, by_definition.clone()),
         ("Widget.v1alpha1.example.com", &defined, by_definition),
-        ("Widget.other.example.com", &defined, Unserved::Gone),
-        ("Gizmo.example.com", &defined, Unserved::Gone),
+        ("Widget.other.example.com", &defined, MissingKind::Gone),
+        ("Gizmo.example.com", &defined, MissingKind::Gone),
         // The API of this version is heard, and serves no such kind.
-        ("Widget.example.com", &silent, Unserved::Gone),
+        ("Widget.example.com", &silent, MissingKind::Gone),
         ("Widget.down.example.com", &silent, by_api),
-        ("Widget.aggregated.example.com", &heard, Unserved::Gone),
+        ("Widget.aggregated.example.com", &heard, MissingKind::Gone),
     ];
     for (entry, evidence, expected) in table {
         assert_eq!(judged(entry, evidence), expected, "{entry} {evidence:?}");
@@ -90,7 +90,7 @@ fn a_definition_that_serves_nothing_keeps_its_kind() {
         ),
     ];
     for (change, reason) in table {
-        let kept = Unserved::Kept(UnlistedKind {
+        let kept = MissingKind::Kept(KeptKind {
             kind: Some(GroupKind::new("example.com", "Widget")),
             reason,
         });
@@ -152,7 +152,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
         aggregated: Err(Forbidden("list services")),
     };
     let kept = |kind: Option<GroupKind>, permission| {
-        Unserved::Kept(UnlistedKind {
+        MissingKind::Kept(KeptKind {
             kind,
             reason: KeptReason::Forbidden(permission),
         })
@@ -182,7 +182,7 @@ fn what_may_not_be_read_keeps_the_kind_and_names_the_permission() {
     // What a definition says needs no other evidence.
     assert!(matches!(
         judged("Widget.example.com", &no_services),
-        Unserved::Expected(Expected::Defined(_))
+        MissingKind::Expected(Expected::Defined(_))
     ));
 }
 

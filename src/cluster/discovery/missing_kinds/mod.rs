@@ -3,7 +3,7 @@
 //! Discovery omits what exists: the aggregated document lags seconds behind a new
 //! `CustomResourceDefinition`, and a starting API server answers 200 without the groups of custom
 //! resources. So a kind is gone only if discovery lacks it, no definition has it, and no aggregated
-//! API could serve it. Pure; `read::unserved` reads the evidence.
+//! API could serve it. Pure; `read::kinds_missing_from_discovery` reads the evidence.
 
 mod aggregated_api;
 mod definition;
@@ -18,18 +18,18 @@ use crate::model::identity::GroupKind;
 
 /// The judgement on a kind that discovery does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unserved {
+pub enum MissingKind {
     /// Nothing defines or serves it, so it has no objects.
     Gone,
     /// It may have objects that cannot be listed now: it stays in the record.
-    Kept(UnlistedKind),
+    Kept(KeptKind),
     /// The server is about to serve it, or should: nothing may be concluded before it does.
     Expected(Expected),
 }
 
 /// A kind that stays in the record although its objects cannot be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnlistedKind {
+pub struct KeptKind {
     /// The kind; `None` where only the resource is recorded, and its definition cannot be read.
     pub kind: Option<GroupKind>,
     /// The reason.
@@ -72,9 +72,9 @@ pub struct Evidence {
 pub struct Forbidden(pub &'static str);
 
 /// Judges a kind that `discovery` does not list. The evidence must be younger than it.
-pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> Unserved {
+pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> MissingKind {
     let hidden = |Forbidden(permission): &Forbidden, kind: Option<GroupKind>| {
-        Unserved::Kept(UnlistedKind {
+        MissingKind::Kept(KeptKind {
             kind,
             reason: KeptReason::Forbidden(permission),
         })
@@ -89,7 +89,7 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> U
         .iter()
         .find(|definition| definition.is_meant_by(entry))
     {
-        return definition.unserved();
+        return definition.missing_kind();
     }
     let aggregated = match &evidence.aggregated {
         Ok(aggregated) => aggregated,
@@ -97,8 +97,8 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> U
     };
     let is_silent = |api: &&AggregatedApi| api.group == entry.group && !api.is_discovered(discovery);
     match aggregated.iter().find(is_silent) {
-        Some(api) => Unserved::Expected(Expected::Aggregated(api.name.clone())),
-        None => Unserved::Gone,
+        Some(api) => MissingKind::Expected(Expected::Aggregated(api.name.clone())),
+        None => MissingKind::Gone,
     }
 }
 
@@ -118,12 +118,12 @@ impl KeptReason {
     }
 }
 
-impl Unserved {
+impl MissingKind {
     /// The reason why there may be stored objects that no list shows; `None` if there are none.
     pub fn hidden_reason(&self) -> Option<String> {
         match self {
             Self::Gone => None,
-            Self::Kept(UnlistedKind { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),
+            Self::Kept(KeptKind { reason, .. }) => reason.hides_objects().then(|| reason.to_string()),
             Self::Expected(expected) => Some(expected.to_string()),
         }
     }

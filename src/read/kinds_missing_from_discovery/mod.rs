@@ -2,7 +2,7 @@
 //!
 //! Discovery alone proves nothing: it lags behind new definitions, and a starting API server
 //! leaves the groups of custom resources out. What follows from the answers is judged by
-//! `discovery::judge_unserved`. The requests are sent only when a kind is missing.
+//! `discovery::judge_missing_kind`. The requests are sent only when a kind is missing.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,8 @@ use super::definitions::{aggregated, definitions};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
-    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KindLookup,
-    UnlistedKind, Unserved, judge_unserved,
+    self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KeptKind,
+    KindLookup, MissingKind, judge_missing_kind,
 };
 use crate::model::identity::GroupKind;
 
@@ -141,7 +141,7 @@ async fn until_settled<T>(
 /// asks for a fresh discovery, then for definitions and APIServices, and waits for kinds that the
 /// server should serve. Nothing is sent if all are listed.
 ///
-/// The states of the others are in `discovery` afterwards (`Discovery::unserved`).
+/// The states of the others are in `discovery` afterwards (`Discovery::missing_kind`).
 ///
 /// # Errors
 ///
@@ -166,21 +166,21 @@ pub async fn settle(
             kind: first.to_string(),
             error,
         })?;
-        let unserved: BTreeMap<GroupKind, Unserved> = kinds
+        let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
-                let judged = judge_unserved(&kind, &evidence, discovery);
+                let judged = judge_missing_kind(&kind, &evidence, discovery);
                 (kind, judged)
             })
             .collect();
-        let awaited = unserved.iter().find_map(|(kind, unserved)| match unserved {
-            Unserved::Expected(expected) => Some(Awaited {
+        let awaited = missing_kinds.iter().find_map(|(kind, missing)| match missing {
+            MissingKind::Expected(expected) => Some(Awaited {
                 kind: kind.to_string(),
                 expected: expected.clone(),
             }),
-            Unserved::Gone | Unserved::Kept(_) => None,
+            MissingKind::Gone | MissingKind::Kept(_) => None,
         });
-        discovery.set_unserved(unserved);
+        discovery.set_missing_kinds(missing_kinds);
         Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
     })
     .await
@@ -241,11 +241,11 @@ async fn definitions_of(
 pub(super) async fn definition_states(
     server: &ApiServer,
     kinds: &BTreeSet<GroupKind>,
-) -> Result<BTreeMap<GroupKind, Unserved>, UnsettledError> {
+) -> Result<BTreeMap<GroupKind, MissingKind>, UnsettledError> {
     let definitions = definitions_of(server, kinds, |_| true).await?.into_iter();
-    let states = definitions.map(|definition| (definition.kind.clone(), definition.unserved()));
+    let states = definitions.map(|definition| (definition.kind.clone(), definition.missing_kind()));
     Ok(states
-        .filter(|(_, state)| matches!(state, Unserved::Kept(_)))
+        .filter(|(_, state)| matches!(state, MissingKind::Kept(_)))
         .collect())
 }
 
@@ -262,7 +262,7 @@ pub(super) async fn await_named(
     discovery: &mut Discovery,
     argument: &str,
     wait: &KindWait<'_>,
-) -> Result<Option<UnlistedKind>, UnsettledError> {
+) -> Result<Option<KeptKind>, UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
         if discovery.resource_argument(argument) != KindLookup::Absent {
             return Ok(Outlook::Settled(None));
@@ -273,10 +273,10 @@ pub(super) async fn await_named(
         } = everything(server, discovery).await?;
         let definitions = definitions.unwrap_or_default();
         if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
-            return Ok(match definition.unserved() {
-                Unserved::Expected(_) => Outlook::Expecting(awaited(definition)),
-                Unserved::Kept(kept) => Outlook::Settled(Some(kept)),
-                Unserved::Gone => Outlook::Settled(None),
+            return Ok(match definition.missing_kind() {
+                MissingKind::Expected(_) => Outlook::Expecting(awaited(definition)),
+                MissingKind::Kept(kept) => Outlook::Settled(Some(kept)),
+                MissingKind::Gone => Outlook::Settled(None),
             });
         }
         let aggregated = aggregated.unwrap_or_default();
@@ -364,9 +364,9 @@ pub(super) async fn look_up(
     server: &ApiServer,
     discovery: &Discovery,
     kind: &GroupKind,
-) -> Result<Unserved, ListError> {
+) -> Result<MissingKind, ListError> {
     let evidence = evidence(server, discovery, &BTreeSet::from([kind.clone()])).await?;
-    Ok(judge_unserved(kind, &evidence, discovery))
+    Ok(judge_missing_kind(kind, &evidence, discovery))
 }
 
 /// Replaces a discovery by a fresh one with the same kinds of the manifests.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Expected, KeptReason, UnlistedKind, Unserved};
+use super::{Expected, KeptKind, KeptReason, MissingKind};
 use crate::cluster::discovery::resource_argument;
 use crate::model::identity::GroupKind;
 
@@ -105,15 +105,15 @@ impl Definition {
     }
 
     /// The judgement on its kind, which discovery does not list.
-    pub fn unserved(&self) -> Unserved {
+    pub fn missing_kind(&self) -> MissingKind {
         let kept = |reason: fn(String) -> KeptReason| {
-            Unserved::Kept(UnlistedKind {
+            MissingKind::Kept(KeptKind {
                 kind: Some(self.kind.clone()),
                 reason: reason(self.name.clone()),
             })
         };
         match self.state {
-            DefinitionState::Served => Unserved::Expected(self.expected()),
+            DefinitionState::Served => MissingKind::Expected(self.expected()),
             DefinitionState::NoVersionServed => kept(KeptReason::NoVersionServed),
             DefinitionState::NotEstablished => kept(KeptReason::NotEstablished),
             DefinitionState::Terminating => kept(KeptReason::DefinitionTerminating),
@@ -127,7 +127,7 @@ impl Definition {
 
     /// Returns whether there may be stored objects of its kind that no list shows.
     pub fn hides_objects(&self) -> bool {
-        matches!(self.unserved(), Unserved::Kept(kept) if kept.reason.hides_objects())
+        matches!(self.missing_kind(), MissingKind::Kept(kept) if kept.reason.hides_objects())
     }
 
     /// The reason to wait for its kind.
