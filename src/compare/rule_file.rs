@@ -1,5 +1,7 @@
-//! Files of rules: a list of mappings, the same under a name, or an object of another tool that has it
-//! in its spec. `--wait-rules` and `--ignore` read such files.
+//! Rule files, which `--wait-rules` and `--ignore` read.
+//!
+//! A rule file is a YAML list, a mapping with that list under a known key, or an object of Flux or
+//! Argo CD with it in its spec.
 
 use kubernetes_yaml::Node;
 

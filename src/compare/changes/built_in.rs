@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::shape::Relation;
+use super::atomic_or_granular::Relation;
 
 /// The kind that a field belongs to, with its version.
 #[derive(Debug, Clone, Copy)]

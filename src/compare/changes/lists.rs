@@ -9,8 +9,8 @@ use std::cell::Cell;
 use serde_json::Value;
 
 use super::Reason;
-use super::shape::Shape;
-use super::walk::{Fields, Step, Walk};
+use super::atomic_or_granular::Shape;
+use super::compare_fields::{FieldComparison, Fields, Step};
 
 /// An item in the tree of our entry.
 struct Owned<'a, K> {
@@ -20,7 +20,7 @@ struct Owned<'a, K> {
     found: Cell<bool>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FieldComparison<'a> {
     /// Compares a list that our entry has item by item.
     pub(super) fn items(
         &mut self,

@@ -74,14 +74,14 @@
 //! as applied if our manager has written it, and its value is the manifest's. The property test
 //! excepts that one path in our entry, and no other difference.
 
+mod atomic_or_granular;
 mod built_in;
+mod compare_fields;
 mod defaults;
 mod lists;
 mod managed_fields_entries;
 mod quantity;
 mod schema_field_set;
-mod shape;
-mod walk;
 mod zeros;
 
 #[cfg(test)]
@@ -91,9 +91,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use atomic_or_granular::CrdVersion;
 pub use built_in::is_built_in;
 pub use schema_field_set::SchemaFieldSet;
-pub use shape::CrdVersion;
 
 /// The decision for an object of the manifests that is live already.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,7 +199,7 @@ pub fn compare(
     field_manager: &str,
     definition: Option<&CrdVersion<'_>>,
 ) -> Verdict {
-    match walk::unchanged(desired, live, field_manager, definition) {
+    match compare_fields::unchanged(desired, live, field_manager, definition) {
         Ok(()) => Verdict::Unchanged,
         Err(reason) => Verdict::Send(reason),
     }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::CrdVersion;
+use super::atomic_or_granular::{Membership, Relation, Shape};
 use super::built_in::TypeMeta;
-use super::shape::{Membership, Relation, Shape};
 
 /// The fields that an apply of a manifest owns under a schema, except `metadata`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl SchemaFieldSet {
             return Self::Unknown;
         };
         let text = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
-        let mut walk = Walk {
+        let mut builder = FieldSetBuilder {
             type_meta: TypeMeta {
                 api_version: text("apiVersion"),
                 kind: text("kind"),
@@ -44,11 +44,11 @@ impl SchemaFieldSet {
         };
         let shape = definition.shape();
         for (name, value) in fields.iter().filter(|(name, _)| !is_left_out(name)) {
-            if walk.field(shape, name, value, "").is_none() {
+            if builder.field(shape, name, value, "").is_none() {
                 return Self::Undeclared;
             }
         }
-        Self::Fields(walk.members)
+        Self::Fields(builder.members)
     }
 
     /// Returns whether an apply that was answered with this metadata was typed as `self`, and not
@@ -96,7 +96,7 @@ fn flatten(node: &Value, path: &str, members: &mut BTreeSet<String>) {
     }
 }
 
-struct Walk<'a> {
+struct FieldSetBuilder<'a> {
     type_meta: TypeMeta<'a>,
     members: BTreeSet<String>,
 }
@@ -104,7 +104,7 @@ struct Walk<'a> {
 /// `None` if a field is not declared.
 type Step = Option<()>;
 
-impl Walk<'_> {
+impl FieldSetBuilder<'_> {
     fn fields(&mut self, shape: Shape<'_>, fields: &Map<String, Value>, path: &str) -> Step {
         fields
             .iter()

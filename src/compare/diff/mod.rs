@@ -4,9 +4,9 @@
 //! Pure. `execute` predicts objects by a dry run; `report` prints the differences.
 
 mod changed_fields;
+mod fields_set_by_server;
 mod hide_secret_values;
 mod managers;
-mod noise;
 mod parent;
 mod unified;
 
@@ -50,7 +50,7 @@ impl Difference {
             live: live.cloned(),
             predicted: predicted.cloned(),
         };
-        noise::leave_out(&mut difference.live, &mut difference.predicted);
+        fields_set_by_server::leave_out(&mut difference.live, &mut difference.predicted);
         if key.group_kind == GroupKind::new("", "Secret") {
             hide_secret_values::hide(&mut difference.live, &mut difference.predicted);
         }
@@ -77,7 +77,7 @@ impl Difference {
     #[must_use]
     pub fn replaced_by(&self, new: &Self) -> Self {
         let (mut live, mut predicted) = (self.live.clone(), new.predicted.clone());
-        noise::leave_out_made_up(&mut live);
+        fields_set_by_server::leave_out_made_up(&mut live);
         hide_secret_values::mark(&mut live, BEFORE);
         hide_secret_values::mark(&mut predicted, AFTER);
         Self {

@@ -4,7 +4,7 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
-mod left_fields;
+mod fields_left_to_others;
 mod maker;
 mod managed_fields;
 mod managers;
@@ -16,7 +16,7 @@ mod replicas;
 mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
-pub use left_fields::{changed_by_others, scaled_fields};
+pub use fields_left_to_others::{changed_by_others, scaled_fields};
 pub use maker::{Maker, maker};
 pub use managed_fields::{content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};

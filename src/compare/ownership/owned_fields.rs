@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::left_fields::without_fields;
+use super::fields_left_to_others::without_fields;
 use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
 use crate::compare::field_paths::{ItemKey, has_parts};
 use crate::compare::ignore;

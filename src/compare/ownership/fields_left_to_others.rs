@@ -24,7 +24,7 @@ pub fn scaled_fields(metadata: &Value) -> Vec<Pointer> {
     names.map(Pointer::of).collect()
 }
 
-/// Returns a field set of the object without these fields. A node that is empty by that goes, too.
+/// Returns a field set of the object without these fields. Nodes that become empty are removed as well.
 pub(super) fn without_fields(fields: &Value, object: &Value, left: &[Pointer]) -> Value {
     let mut fields = fields.clone();
     for pointer in left {

@@ -1,17 +1,16 @@
-//! The walk over manifest, field set and live object together. It stops at the
-//! first reason to send.
+//! Compares manifest, field set and live object field by field, up to the first reason to send.
 
 use serde_json::{Map, Value};
 
+use super::atomic_or_granular::{Membership, Relation, Shape};
 use super::built_in::TypeMeta;
 use super::defaults::Field;
 use super::managed_fields_entries::FieldEntries;
-use super::shape::{Membership, Relation, Shape};
 use super::{CrdVersion, Reason, defaults};
 use crate::compare::field_paths::readable;
 use crate::compare::ownership::LAST_APPLIED;
 
-/// The greatest depth that is walked: deeper than any schema in use, and shallow enough for any
+/// The greatest depth that is compared: deeper than any schema in use, and shallow enough for any
 /// stack.
 const DEEPEST: usize = 100;
 
@@ -61,7 +60,7 @@ pub(super) fn unchanged(
     if !type_meta.is_built_in() && !entries.sole_applier() {
         return Err(Reason::SharedField("metadata".to_owned()));
     }
-    let mut walk = Walk {
+    let mut comparison = FieldComparison {
         status_ignored: type_meta.ignores_status()
             || definition.is_some_and(CrdVersion::has_status_subresource),
         built_in: type_meta.is_built_in(),
@@ -70,11 +69,11 @@ pub(super) fn unchanged(
         entries: &entries,
     };
     let shape = match definition {
-        _ if walk.built_in => Shape::BuiltIn,
+        _ if comparison.built_in => Shape::BuiltIn,
         Some(definition) => definition.shape(),
         None => Shape::Unknown,
     };
-    let outcome = walk.fields(desired_fields, &entries.ours, existing, shape);
+    let outcome = comparison.fields(desired_fields, &entries.ours, existing, shape);
     if entries.has_applied {
         outcome
     } else {
@@ -82,8 +81,8 @@ pub(super) fn unchanged(
     }
 }
 
-/// The state of the walk over one object.
-pub(super) struct Walk<'a> {
+/// The comparison of one object, at the field that it has reached.
+pub(super) struct FieldComparison<'a> {
     pub(super) type_meta: TypeMeta<'a>,
     /// Values may be compared as the server writes them.
     pub(super) built_in: bool,
@@ -93,7 +92,7 @@ pub(super) struct Walk<'a> {
     entries: &'a FieldEntries<'a>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FieldComparison<'a> {
     /// Compares a granular map field by field.
     pub(super) fn fields(
         &mut self,

@@ -1,5 +1,5 @@
-//! The shape of a type: a map or list is one value (atomic) or many (granular), which the tree of
-//! a field set does not show.
+//! Atomic or granular: a map or list of a type is owned as one value, or field by field. The tree of
+//! a field set does not show which.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,4 @@
-//! Fields that change with every write, or that only the server sets: they are not differences,
-//! since no manifest has them.
+//! Fields that only the server sets: they are not differences, since no manifest has them.
 
 use serde_json::{Map, Value};
 
