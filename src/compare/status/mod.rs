@@ -5,6 +5,7 @@
 //! and `status/core.go`), built-in rules, and the [`conventions`] of controllers for all other kinds.
 //! Exceptions to kstatus are listed in docs/reference/status-rules.md.
 
+mod built_in_kinds;
 mod conventions;
 mod object;
 mod once_written;
@@ -28,7 +29,6 @@ use serde_json::Value;
 use crate::model::identity::GroupKind;
 use crate::model::resource::StatusSubresource;
 use object::{Object, too_few};
-use once_written::has_only_content;
 
 pub use once_written::Written;
 pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
@@ -240,7 +240,7 @@ impl StatusRules {
             return readiness;
         }
         let own = self.own.as_deref().filter(|own| own.covers(group_kind));
-        let is_built_in = is_built_in(&group_kind.group);
+        let is_built_in = built_in_kinds::is_built_in_group(&group_kind.group);
         if own.is_none()
             && !is_built_in
             && let Some(reason) = conventions::suspension(object)
@@ -257,8 +257,7 @@ impl StatusRules {
             return readiness;
         }
         if is_built_in {
-            let of_kind = self
-                .of_kind(object, group_kind)
+            let of_kind = built_in_kinds::readiness(object, group_kind, self.jobs)
                 .or_else(|| by_ready_condition(object));
             return of_kind.map_or_else(
                 || Readiness::current("it exists").by(Rule::Nothing),
@@ -266,27 +265,6 @@ impl StatusRules {
             );
         }
         self.custom(object, group_kind, around)
-    }
-
-    fn of_kind(&self, object: Object, group_kind: &GroupKind) -> Option<Readiness> {
-        let group = group_kind.group.as_str();
-        Some(match (group, group_kind.kind.as_str()) {
-            ("", "Pod") => pod::readiness(object),
-            ("", "Service") => other_built_in_kinds::service(object),
-            ("", "PersistentVolumeClaim") => other_built_in_kinds::persistent_volume_claim(object),
-            _ if has_only_content(group_kind) => Readiness::current("it exists"),
-            ("batch", "CronJob") => Readiness::current("it exists"),
-            ("apps" | "extensions", "Deployment") => workloads::deployment(object),
-            ("apps", "StatefulSet") => workloads::stateful_set(object),
-            ("apps" | "extensions", "DaemonSet") => workloads::daemon_set(object),
-            ("apps" | "extensions", "ReplicaSet") => workloads::replica_set(object),
-            ("batch", "Job") => workloads::job(object, self.jobs),
-            ("policy", "PodDisruptionBudget") => other_built_in_kinds::disruption_budget(object),
-            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-                other_built_in_kinds::custom_resource_definition(object)
-            }
-            _ => return None,
-        })
     }
 
     /// Judges a kind that is not part of Kubernetes.
@@ -322,37 +300,6 @@ impl StatusRules {
         }
         Readiness::current("nothing reports its health").by(Rule::Nothing)
     }
-}
-
-/// The groups that Kubernetes serves itself. Others below `k8s.io` are custom resources.
-const BUILT_IN_GROUPS: [&str; 23] = [
-    "",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "apps",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "extensions",
-    "flowcontrol.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-];
-
-fn is_built_in(group: &str) -> bool {
-    BUILT_IN_GROUPS.contains(&group)
 }
 
 fn deletion(object: Object) -> Option<Readiness> {

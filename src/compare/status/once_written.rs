@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::built_in_kinds::{is_built_in_group, readiness};
 use super::object::Object;
-use super::{BuiltInRules, RuleSet, StatusRules, is_built_in};
+use super::{BuiltInRules, RuleSet, StatusRules};
 use crate::model::identity::GroupKind;
 use crate::model::resource::StatusSubresource;
 
@@ -31,9 +32,8 @@ impl StatusRules {
         {
             return false;
         }
-        if is_built_in(&group_kind.group) {
-            return self
-                .of_kind(Object(&Value::Null), group_kind)
+        if is_built_in_group(&group_kind.group) {
+            return readiness(Object(&Value::Null), group_kind, self.jobs)
                 .is_none_or(|_| has_only_content(group_kind));
         }
         let is_ruled = self.built_in == BuiltInRules::Used && RuleSet::built_in().covers(group_kind);
