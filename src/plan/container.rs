@@ -15,11 +15,11 @@ pub(super) enum Container {
 
 /// Returns whether deleting the object deletes others.
 pub fn is_container(live: &Live) -> bool {
-    container(&live.key).is_some()
+    container_kind(&live.key).is_some()
 }
 
 /// Returns the kind of container that an object is, if it is one.
-pub(super) fn container(key: &ObjectKey) -> Option<Container> {
+pub(super) fn container_kind(key: &ObjectKey) -> Option<Container> {
     match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
         ("", "Namespace") => Some(Container::Namespace),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(Container::CustomResourceDefinition),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::container::{Container, container};
+use super::container::{Container, container_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
@@ -27,12 +27,12 @@ impl<'a> ContainerIndex<'a> {
         index
     }
 
-    /// Returns the objects that deleting `live` would delete.
-    pub(super) fn held_by(&self, live: &Live) -> &[&'a ObjectKey] {
-        let held = match container(&live.key) {
-            Some(Container::Namespace) => self.in_namespace.get(live.key.name.as_str()),
+    /// Returns the objects that deleting this container would delete; none if it is not a container.
+    pub(super) fn objects_in(&self, container: &Live) -> &[&'a ObjectKey] {
+        let held = match container_kind(&container.key) {
+            Some(Container::Namespace) => self.in_namespace.get(container.key.name.as_str()),
             Some(Container::CustomResourceDefinition) => {
-                live.defines.as_ref().and_then(|kind| self.of_kind.get(kind))
+                container.defines.as_ref().and_then(|kind| self.of_kind.get(kind))
             }
             None => None,
         };

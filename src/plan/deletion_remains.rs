@@ -51,7 +51,7 @@ impl Remains {
         let (parent_holders, rest): (Vec<Live>, Vec<Live>) =
             rest.into_iter().partition(|live| holds_parent_of(set, live));
         let kept: KeptObjects = remains.kept.iter().map(|live| &live.key).collect();
-        let holds_kept = |live: &Live| kept.held_by(live).is_some();
+        let holds_kept = |live: &Live| kept.kept_object_in(live).is_some();
         let (holders, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
         remains.kept.extend(holders);
         remains.undeleted.extend(rest);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::container::{Container, container};
+use super::container::{Container, container_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
@@ -41,10 +41,10 @@ impl KeptObjects {
     }
 
     /// Returns a kept object that deleting this container would delete.
-    pub fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
-        match container(&live.key)? {
-            Container::Namespace => self.in_namespace.get(&live.key.name),
-            Container::CustomResourceDefinition => self.of_kind.get(live.defines.as_ref()?),
+    pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
+        match container_kind(&container.key)? {
+            Container::Namespace => self.in_namespace.get(&container.key.name),
+            Container::CustomResourceDefinition => self.of_kind.get(container.defines.as_ref()?),
         }
     }
 }

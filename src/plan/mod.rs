@@ -29,10 +29,10 @@ mod preconditions;
 mod prune_all;
 mod prune_rules;
 mod prune_waves;
+mod prunes_judged_again;
 pub mod recorded_kinds;
 mod recreation;
 mod refusal;
-mod renewal;
 pub mod saved;
 mod skip_reason;
 pub mod undo;
@@ -69,9 +69,9 @@ pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, 
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, copied, is_owned_copy};
 use prune_waves::PruneSteps;
+pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, loses_data};
 pub use refusal::{Refusal, of_hooks, with_marks};
-pub use renewal::Renewal;
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 
@@ -93,7 +93,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     // The run detaches them before it deletes anything.
     for detachment in &dependents.detachments {
         if judge.may_detach(detachment) {
-            judge.detach(detachment);
+            judge.note_owner_reference_removed(detachment);
         }
     }
     let desired_record = desired.record(&set.parent);

@@ -234,8 +234,8 @@ impl Preconditions {
         self.0.as_ref().is_none_or(|bound| bound.recreated.contains(key))
     }
 
-    /// Returns whether the plan is bound to the objects of the time when it was made.
-    pub fn are_bound(&self) -> bool {
+    /// Returns whether the plan is bound to the objects of the time when it was made: each must be unchanged.
+    pub fn require_unchanged_objects(&self) -> bool {
         self.0.is_some()
     }
 
@@ -253,8 +253,8 @@ impl Preconditions {
         self.0.as_ref()?.parent.as_ref()
     }
 
-    /// Returns the live parent as it is now, if it is what was seen but for its record.
-    pub fn renewed_parent(&self, now: Option<&Value>) -> Option<Seen> {
+    /// Returns the live parent as it is now, if nothing but its record has changed since it was seen.
+    pub fn unchanged_parent(&self, now: Option<&Value>) -> Option<Seen> {
         let seen = self.parent()?;
         let now = Seen::of_parent(now?, &self.0.as_ref()?.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
@@ -262,7 +262,7 @@ impl Preconditions {
 
     /// Returns the live object as it is now, if it is what was `seen` of it; only its
     /// resourceVersion may be another one.
-    pub fn renewed(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
+    pub fn unchanged_since(&self, seen: &Seen, now: Option<&Value>) -> Option<Seen> {
         let now = self.0.as_ref()?.seen(now?)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
@@ -272,7 +272,7 @@ impl Preconditions {
         match self.of(key) {
             Precondition::None => true,
             Precondition::Absent => false,
-            Precondition::Unchanged(seen) => self.renewed(seen, Some(now)).is_some(),
+            Precondition::Unchanged(seen) => self.unchanged_since(seen, Some(now)).is_some(),
         }
     }
 

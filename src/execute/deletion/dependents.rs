@@ -58,7 +58,7 @@ impl DependentsLook<'_> {
             contents: self.contents.clone(),
             ..Observed::default()
         };
-        Ok(Dependents::renewed(self.plan, self.desired, &observed))
+        Ok(Dependents::find_again(self.plan, self.desired, &observed))
     }
 
     /// Lists the members of the kinds and in the namespaces of desired or kept objects.

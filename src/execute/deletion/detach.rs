@@ -69,7 +69,7 @@ impl Detacher<'_> {
         let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
         each(self.server, self.interrupt, items, write, pace, on_event).await;
         for detachment in &detached {
-            judge.detach(detachment);
+            judge.note_owner_reference_removed(detachment);
         }
         let kept = detached.iter().map(|detachment| &detachment.dependent);
         let kept = kept.filter(|dependent| !judge.goes_last(dependent));

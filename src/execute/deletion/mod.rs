@@ -5,7 +5,7 @@ pub(crate) mod contents;
 pub(crate) mod dependents;
 pub(crate) mod detach;
 mod finish;
-mod judged_again;
+mod judge_prunes_again;
 pub(crate) mod object;
 pub(crate) mod parent;
 pub(crate) mod prune;

@@ -80,18 +80,18 @@ impl KeptInsteadOfDeleted {
 
     /// Returns whether it is kept, because it is one of them or contains one.
     pub(crate) fn keeps(&self, live: &Live) -> bool {
-        self.contains(live) || self.held_by(live).is_some()
+        self.contains(live) || self.kept_object_in(live).is_some()
     }
 
     /// Returns one of them that would be lost with this namespace or CRD.
-    pub(crate) fn held_by(&self, live: &Live) -> Option<&ObjectKey> {
-        self.0.held_by(live)
+    pub(crate) fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
+        self.0.kept_object_in(container)
     }
 
     /// Returns the outcome of such a namespace or CRD, which is kept.
     pub(crate) fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
         let reason = SkipReason::HoldsKept {
-            kept: self.held_by(live)?.clone(),
+            kept: self.kept_object_in(live)?.clone(),
         };
         let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
         Some(ObjectOutcome::with_reason(
@@ -113,9 +113,10 @@ impl Deleting<'_> {
         pace: &mut ConcurrencyLimit,
         on_event: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
     ) {
-        let (holders, wave): (Vec<&Live>, Vec<&Live>) = wave.partition(|live| left.held_by(live).is_some());
-        for holder in holders {
-            if let Some(outcome) = left.outcome(holder) {
+        let (containers, wave): (Vec<&Live>, Vec<&Live>) =
+            wave.partition(|live| left.kept_object_in(live).is_some());
+        for container in containers {
+            if let Some(outcome) = left.outcome(container) {
                 left.note(&outcome);
                 on_event(WaveEvent::Answer(outcome));
             }
@@ -244,7 +245,7 @@ impl Deleting<'_> {
 
     async fn reread(&self, live: &Live) -> Result<Option<Again>, ApiError> {
         // The metadata of a definition do not say which kind it defines.
-        let accept = if self.preconditions.are_bound() || live.defines.is_some() {
+        let accept = if self.preconditions.require_unchanged_objects() || live.defines.is_some() {
             WHOLE_OBJECTS
         } else {
             METADATA

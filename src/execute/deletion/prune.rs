@@ -45,9 +45,9 @@ impl Execution<'_> {
     ) -> Result<Ending, ParentWriteError> {
         let mut pruned = Pruned::default();
         let mut has_waited = false;
-        let mut renewed: Option<Plan> = None;
+        let mut plan_now: Option<Plan> = None;
         for order in [PruneOrder::Regular, PruneOrder::Last] {
-            let now = self.with_plan(renewed.as_ref());
+            let now = self.with_plan(plan_now.as_ref());
             // What is pruned last comes only if all others have succeeded.
             if pruned.failed > 0 || self.interrupt.is_requested() {
                 break;
@@ -67,13 +67,13 @@ impl Execution<'_> {
                 break;
             }
             if has_waited {
-                let judged = now.judged_again(order, &progress.applied, &mut pruned, sink);
+                let judged = now.judge_prunes_again(order, &progress.applied, &mut pruned, sink);
                 match Box::pin(judged).await {
-                    Ok(plan) => renewed = Some(plan),
+                    Ok(plan) => plan_now = Some(plan),
                     Err(Stopped) => break,
                 }
             }
-            let now = self.with_plan(renewed.as_ref());
+            let now = self.with_plan(plan_now.as_ref());
             let waves = now.waves_of(order);
             let stopped = now.prune_waves(waves, &mut pruned, progress, sink).await;
             if stopped.is_err() {
@@ -226,7 +226,7 @@ impl Execution<'_> {
             pruned.failed += total;
             return Err(Stopped);
         };
-        judge.renew(&dependents);
+        judge.replace_dependents(&dependents);
         let approved = self.approved(&dependents, waves);
         let detached = self
             .detacher()
@@ -247,7 +247,7 @@ impl Execution<'_> {
                     *failed += held.free.len();
                     return Err(Stopped);
                 };
-                judge.renew(&dependents);
+                judge.replace_dependents(&dependents);
             }
             let deleting = self.deleting(&judge, &webhooks);
             let mut on_event = |news: WaveEvent<ObjectOutcome>| {
@@ -318,7 +318,7 @@ impl Execution<'_> {
         let keys: BTreeSet<&ObjectKey> = waves.iter().flatten().map(|live| &live.key).collect();
         let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| keys.contains(key));
         let is_approved = |detachment: &&Detachment| {
-            let is_bound = self.plan.preconditions.are_bound();
+            let is_bound = self.plan.preconditions.require_unchanged_objects();
             !is_bound || self.plan.dependents.includes(detachment)
         };
         let detachments = dependents.detachments.iter().filter(is_needed);

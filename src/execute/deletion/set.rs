@@ -139,7 +139,7 @@ impl SetDeletion<'_> {
                         break;
                     }
                 }
-                judge.renew(&attached);
+                judge.replace_dependents(&attached);
             }
             let mut outcome_event = |news: WaveEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
@@ -292,7 +292,7 @@ impl SetDeletion<'_> {
     pub(super) fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependents) -> Judge<'j> {
         let uids = BTreeSet::new();
         let mut judge = Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids);
-        judge.renew(attached);
+        judge.replace_dependents(attached);
         judge
     }
 

@@ -160,13 +160,17 @@ impl Execution<'_> {
     ) -> MemberReply {
         let preconditions = &self.plan.preconditions;
         match unapplied {
-            Unapplied::Exists if preconditions.are_bound() => failed(subject, OVERTAKEN.to_owned()),
+            Unapplied::Exists if preconditions.require_unchanged_objects() => {
+                failed(subject, OVERTAKEN.to_owned())
+            }
             Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
                 failed(subject, Message::new(creation::EXISTS).with_hint(hint))
             }
             Unapplied::Taken(message) => failed(subject, message),
-            Unapplied::Failed(error) if preconditions.are_bound() && is_passing_conflict(&error) => {
+            Unapplied::Failed(error)
+                if preconditions.require_unchanged_objects() && is_passing_conflict(&error) =>
+            {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Unapplied::Failed(error) => MemberReply {
@@ -284,16 +288,19 @@ impl Execution<'_> {
                 earlier_attempts = EarlierAttempts::MayHaveSucceeded;
             }
             let preconditions = &self.plan.preconditions;
-            if let Some(seen) = lock.as_ref().filter(|_| preconditions.are_bound()) {
+            if let Some(seen) = lock
+                .as_ref()
+                .filter(|_| preconditions.require_unchanged_objects())
+            {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
-                let mut renewed = preconditions.renewed(seen, now.as_ref());
-                if renewed.is_none() && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
-                    renewed = self.own_write(object, member_status, seen, now.as_ref()).await;
+                let mut next_lock = preconditions.unchanged_since(seen, now.as_ref());
+                if next_lock.is_none() && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
+                    next_lock = self.own_write(object, member_status, seen, now.as_ref()).await;
                 }
-                if renewed.is_none() {
+                if next_lock.is_none() {
                     return Err(error);
                 }
-                lock = renewed;
+                lock = next_lock;
             }
         }
     }
@@ -342,7 +349,7 @@ impl Execution<'_> {
         parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
             // The next write of the object has the result of this one as its precondition.
-            DryRun::None if !self.plan.preconditions.are_bound() => METADATA,
+            DryRun::None if !self.plan.preconditions.require_unchanged_objects() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object.resource.path_of(&object.key);

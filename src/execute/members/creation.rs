@@ -97,7 +97,7 @@ impl Execution<'_> {
                 Some(live) => {
                     let member_status = self.status_of_found(live)?;
                     // Another run has created it since a saved plan was made.
-                    if self.plan.preconditions.are_bound()
+                    if self.plan.preconditions.require_unchanged_objects()
                         && error.earlier_attempts == EarlierAttempts::NoEffect
                     {
                         return Err(Unapplied::Exists);

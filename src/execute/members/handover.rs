@@ -32,7 +32,8 @@ impl Execution<'_> {
             let live = read::object(self.server, &object.resource, &object.key).await?;
             // An object that changed since a saved plan is left to the apply, which refuses it.
             let is_expected = |live: &Value| {
-                !self.plan.preconditions.are_bound() || self.plan.preconditions.admit(&object.key, live)
+                !self.plan.preconditions.require_unchanged_objects()
+                    || self.plan.preconditions.admit(&object.key, live)
             };
             let Some(live) = live.filter(is_expected) else {
                 return Ok(None);

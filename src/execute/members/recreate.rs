@@ -59,7 +59,7 @@ impl Victim {
     fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
         let uids = BTreeSet::new();
         let mut judge = Judge::of_plan(run.set, run.policy, run.desired, run.contents, &self.plan, uids);
-        judge.renew(&self.dependents);
+        judge.replace_dependents(&self.dependents);
         judge
     }
 }
@@ -88,7 +88,7 @@ impl Execution<'_> {
     /// Returns the error of an object that is being deleted, and not waited for.
     pub(crate) fn terminating(&self, object: &DesiredObject) -> Message {
         let message = Message::new(TERMINATING);
-        if self.is_namespace_going(object) || self.plan.preconditions.are_bound() {
+        if self.is_namespace_going(object) || self.plan.preconditions.require_unchanged_objects() {
             return message;
         }
         match recreatable_kind(object) {
@@ -161,7 +161,7 @@ impl Execution<'_> {
         let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
-        if preconditions.are_bound() && !preconditions.admit(&object.key, &found) {
+        if preconditions.require_unchanged_objects() && !preconditions.admit(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
         }
         if let Some(obstacle) = self.faults_of_others(object, &found, error) {
@@ -261,7 +261,8 @@ impl Execution<'_> {
             return failed(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
-        let is_to_be_new = self.plan.preconditions.are_bound() || self.policy.unowned == Unowned::Refused;
+        let is_to_be_new =
+            self.plan.preconditions.require_unchanged_objects() || self.policy.unowned == Unowned::Refused;
         let expected = if is_to_be_new {
             Expected::Absent
         } else {

@@ -53,7 +53,7 @@ impl ParentWriting<'_> {
         for _ in 0..ATTEMPTS {
             let bound = if preconditions.parent().is_some() {
                 let now = read::object(self.server, self.resource, &self.set.parent).await?;
-                let seen = preconditions.renewed_parent(now.as_ref());
+                let seen = preconditions.unchanged_parent(now.as_ref());
                 Some(seen.ok_or(ParentWriteError::Disapproved)?)
             } else {
                 None

@@ -108,8 +108,8 @@ impl Desired {
             .map(|member| member.key.name.as_str())
     }
 
-    /// Takes the resources that a later discovery lists for those that were only promised.
-    pub fn renew(&mut self, discovery: &Discovery) {
+    /// Replaces resources that the manifests only promised by those that a later discovery lists.
+    pub fn replace_promised_resources(&mut self, discovery: &Discovery) {
         let promised = self.members.iter_mut().chain(&mut self.parent);
         for object in promised.filter(|object| object.resource.origin == Origin::NotYetServed) {
             if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {

@@ -128,7 +128,7 @@ impl Dependents {
 
     /// Finds the dependents again right before the first delete, in the cluster state `observed` by then.
     /// An object that is no longer among its members is detached as planned.
-    pub fn renewed(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
+    pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
         let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
         let skips = plan.skips.iter().filter_map(|skip| {
@@ -140,13 +140,13 @@ impl Dependents {
             })
         });
         let skips: Vec<Skip> = skips.collect();
-        let mut renewed = Self::find(desired, observed, &prunes, &skips);
+        let mut found = Self::find(desired, observed, &prunes, &skips);
         let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
         let is_known = |uid: &str| members.contains_key(uid) || parent == Some(uid);
         let planned = plan.dependents.detachments.iter();
         let missing = planned.filter(|planned| !is_known(&planned.dependent.uid));
-        renewed.detachments.extend(missing.cloned());
-        renewed
+        found.detachments.extend(missing.cloned());
+        found
     }
 
     /// Returns whether removing these owner references was planned.

@@ -251,21 +251,27 @@ fn owner_references_that_appear_after_the_plan_count() {
     let planned = observed(&[pruned.clone(), desired.clone(), marked.clone()]);
     let plan = plan(&set(), &manifests, &planned, &policy());
     assert_eq!((plan.deletions(), plan.dependents.detachments.len()), (1, 0));
-    let renewed = |members: &[Live]| -> Vec<String> {
-        let renewed = Dependents::renewed(&plan, &manifests, &observed(members));
-        let names = renewed.detachments.into_iter();
+    let found_again = |members: &[Live]| -> Vec<String> {
+        let found = Dependents::find_again(&plan, &manifests, &observed(members));
+        let names = found.detachments.into_iter();
         names.map(|detachment| detachment.dependent.key.name).collect()
     };
     let owned = |live: &Live| Live {
         owners: vec![reference(&pruned.uid)],
         ..live.clone()
     };
-    assert_eq!(renewed(&[desired.clone(), marked.clone()]), Vec::<String>::new());
-    assert_eq!(renewed(&[owned(&desired), marked.clone()]), ["desired"]);
-    assert_eq!(renewed(&[owned(&desired), owned(&marked)]), ["desired", "kept"]);
+    assert_eq!(
+        found_again(&[desired.clone(), marked.clone()]),
+        Vec::<String>::new()
+    );
+    assert_eq!(found_again(&[owned(&desired), marked.clone()]), ["desired"]);
+    assert_eq!(
+        found_again(&[owned(&desired), owned(&marked)]),
+        ["desired", "kept"]
+    );
     // Of no member that the plan knows, and not desired.
     let stranger = config_map("stranger", &["pruned"]);
-    assert_eq!(renewed(&[stranger]), Vec::<String>::new());
+    assert_eq!(found_again(&[stranger]), Vec::<String>::new());
 }
 
 #[test]

@@ -38,17 +38,17 @@ pub struct Judge<'a> {
     /// The objects in them that a mark keeps, by container.
     marked: HashMap<&'a ObjectKey, Vec<&'a Held>>,
     kept: KeptObjects,
-    /// The objects that kept ones depend on, each with one of these.
+    /// Key: an object that a kept object depends on. Value: one such kept object.
     needed: HashMap<ObjectKey, ObjectKey>,
-    /// The objects that desired ones depend on, by their manifests or in the cluster, each with one of
-    /// these.
+    /// Key: an object that a desired object depends on, by its manifest or in the cluster. Value: one such
+    /// desired object.
     needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
     /// The UIDs of objects that are deleted, and so are not a loss.
     going: BTreeSet<String>,
-    /// By pruned objects: the desired or kept objects that still have an owner among what is deleted with it,
-    /// each with the annotation or label that forbids detaching it.
+    /// Key: a pruned object. Value: desired or kept objects with an owner reference to it, or to something
+    /// deleted with it, each with its keep annotation.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
-    /// By pruned objects: the objects that this run cannot keep; see [`Dependents::bound`].
+    /// Key: a pruned object. Value: the objects that this run cannot keep; see [`Dependents::bound`].
     bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Losses that the user has confirmed, by the object.
     accepted: HashMap<&'a ObjectKey, Vec<&'a Refusal>>,
@@ -110,7 +110,7 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Notes the objects that desired ones depend on in the cluster, each with one of these.
+    /// Adds pairs of a dependency in the cluster and a desired object that depends on it.
     pub(super) fn need(&mut self, needed: impl Iterator<Item = (&'a ObjectKey, &'a ObjectKey)>) {
         for (key, dependent) in needed {
             self.needed_by_desired.entry(key).or_insert(dependent);
@@ -177,11 +177,11 @@ impl<'a> Judge<'a> {
             .map(|live| live.uid.clone())
             .chain(parent.cloned())
             .collect();
-        self.renew(dependents);
+        self.replace_dependents(dependents);
     }
 
     /// Replaces the desired and kept objects that are owned by deleted ones.
-    pub fn renew(&mut self, dependents: &Dependents) {
+    pub fn replace_dependents(&mut self, dependents: &Dependents) {
         self.bound.clone_from(&dependents.bound);
         self.attached.clear();
         for detachment in &dependents.detachments {
@@ -198,8 +198,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Notes that an object is no longer owned by a deleted one.
-    pub fn detach(&mut self, detachment: &Detachment) {
+    /// Notes that the owner references of an object to deleted ones are removed.
+    pub fn note_owner_reference_removed(&mut self, detachment: &Detachment) {
         for pruned in &detachment.pruned {
             if let Some(attached) = self.attached.get_mut(pruned) {
                 attached.remove(&detachment.dependent.key);
@@ -252,7 +252,7 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep an object because of other objects that are kept.
     fn keep(&self, live: &Live) -> Option<SkipReason> {
-        if let Some(kept) = self.kept.held_by(live) {
+        if let Some(kept) = self.kept.kept_object_in(live) {
             return Some(SkipReason::HoldsKept { kept: kept.clone() });
         }
         let dependent = self.needed.get(&live.key);
@@ -293,7 +293,7 @@ impl<'a> Judge<'a> {
     /// Returns the reasons for which the object may not be deleted although nothing keeps it.
     pub(super) fn refusals(&self, live: &Live) -> Vec<Refusal> {
         let mut refusals = Vec::new();
-        let desired = self.desired_index.held_by(live);
+        let desired = self.desired_index.objects_in(live);
         if !desired.is_empty() {
             refusals.push(Refusal::HoldsDesired {
                 container: live.key.clone(),
@@ -382,7 +382,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The objects that desired ones depend on, each with one of these.
+/// Pairs of a dependency by manifest and the desired object that depends on it.
 fn dependencies(desired: &Desired) -> impl Iterator<Item = (&ObjectKey, &ObjectKey)> {
     desired.members.iter().flat_map(|member| {
         let depends_on = member.depends_on.iter();

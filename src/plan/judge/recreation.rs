@@ -29,7 +29,7 @@ impl Judge<'_> {
         if holds_parent_of(self.set, live) {
             return Some(RecreationObstacle::Kept(SkipReason::HoldsParent));
         }
-        if let Some(kept) = self.kept.held_by(live) {
+        if let Some(kept) = self.kept.kept_object_in(live) {
             let kept = kept.clone();
             return Some(RecreationObstacle::Kept(SkipReason::HoldsKept { kept }));
         }

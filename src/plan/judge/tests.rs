@@ -353,9 +353,9 @@ fn an_owner_is_pruned_once_everything_is_detached_from_it() {
     };
     assert!(!judge.may_detach(detachment));
     assert_eq!(name(&judge.judge(&owner)), "owns");
-    judge.detach(detachment);
+    judge.note_owner_reference_removed(detachment);
     assert_eq!(judge.judge(&owner), Judgement::Prune);
-    judge.renew(&plan.dependents);
+    judge.replace_dependents(&plan.dependents);
     assert_eq!(name(&judge.judge(&owner)), "owns");
 }
 

@@ -175,7 +175,7 @@ impl<'l> Leaving<'l> {
         let index = ContainerIndex::of(self.objects.iter().map(|live| &live.key));
         let mut edges = Vec::new();
         for (container, live) in self.objects.iter().enumerate() {
-            let held = index.held_by(live).iter().map(|key| (places[*key], container));
+            let held = index.objects_in(live).iter().map(|key| (places[*key], container));
             edges.extend(held.filter(|(held, _)| *held != container));
         }
         edges
@@ -204,7 +204,7 @@ impl<'l> Leaving<'l> {
             let needed: HashSet<&ObjectKey> =
                 dependents.flat_map(|live| &live.dependencies.objects).collect();
             let more = objects().filter(|live| {
-                let follows = held.held_by(live).is_some() || needed.contains(&live.key);
+                let follows = held.kept_object_in(live).is_some() || needed.contains(&live.key);
                 follows && !last.contains(&live.key)
             });
             let more: Vec<ObjectKey> = more.map(|live| live.key.clone()).collect();

@@ -102,7 +102,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
     };
     let plan = plan.deleting(live);
     let mut judge = Judge::of_plan(&set, policy, &manifests, &contents, &plan, BTreeSet::new());
-    judge.renew(&around.dependents);
+    judge.replace_dependents(&around.dependents);
     judge.obstacle_to_recreation(live)
 }
 

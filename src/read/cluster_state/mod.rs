@@ -179,7 +179,7 @@ pub async fn cluster_state(
     match &mut goal {
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.
-            desired.renew(&cluster.discovery);
+            desired.replace_promised_resources(&cluster.discovery);
             Box::pin(before_apply::read(
                 cluster,
                 named,

@@ -58,8 +58,8 @@ fn manifests() -> Desired {
     }
 }
 
-fn renewed(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
-    let renewal = Renewal {
+fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
+    let judged_again = PrunesJudgedAgain {
         set: &set(),
         policy: &policy(),
         desired: &manifests(),
@@ -67,7 +67,7 @@ fn renewed(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
         contents: &BTreeMap::new(),
         members,
     };
-    renewal.of(plan, order)
+    judged_again.in_plan(plan, order)
 }
 
 fn names<'l>(lives: impl Iterator<Item = &'l Live>) -> Vec<&'l str> {
@@ -133,9 +133,9 @@ fn what_members_have_come_to_need_is_kept() {
             members.retain(|live| live.uid != now.uid);
             members.push(now);
         }
-        let renewed = renewed(&plan, PruneOrder::Regular, &members);
+        let judged = judged(&plan, PruneOrder::Regular, &members);
         let mut now = names(
-            renewed
+            judged
                 .skips
                 .iter()
                 .filter(|skip| skip.live.key.name != "kept")
@@ -144,22 +144,22 @@ fn what_members_have_come_to_need_is_kept() {
         now.retain(|name| *name != "new");
         now.sort_unstable();
         assert_eq!(now, kept, "{place}");
-        assert_eq!(names(renewed.all_prunes()), pruned, "{place}");
+        assert_eq!(names(judged.all_prunes()), pruned, "{place}");
     }
 }
 
 #[test]
 fn what_is_being_deleted_by_now_has_to_be_gone_before_what_it_depends_on() {
     let members = [going(after(map("two"), &[&map("one")])), map("one")];
-    let renewed = renewed(&planned(), PruneOrder::Regular, &members);
-    let after = &renewed.edges.prune_after[&map("one").key];
+    let judged = judged(&planned(), PruneOrder::Regular, &members);
+    let after = &judged.edges.prune_after[&map("one").key];
     assert_eq!(names(after.iter()), ["two"]);
 }
 
 #[test]
 fn an_object_that_is_not_found_again_is_left_as_planned() {
-    let renewed = renewed(&planned(), PruneOrder::Regular, &[]);
-    assert_eq!(names(renewed.all_prunes()), ["one", "three", "two"]);
+    let judged = judged(&planned(), PruneOrder::Regular, &[]);
+    assert_eq!(names(judged.all_prunes()), ["one", "three", "two"]);
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn the_last_prunes_are_judged_without_those_before_them() {
     let mut plan = planned();
     plan.last_prunes = vec![vec![late.clone()]];
     let members = [going(after(map("one"), &[&late])), late.clone()];
-    let renewed = renewed(&plan, PruneOrder::Last, &members);
-    assert!(renewed.prunes.is_empty());
-    assert_eq!(names(renewed.last_prunes.iter().flatten()), ["late"]);
-    assert_eq!(names(renewed.edges.prune_after[&late.key].iter()), ["one"]);
+    let judged = judged(&plan, PruneOrder::Last, &members);
+    assert!(judged.prunes.is_empty());
+    assert_eq!(names(judged.last_prunes.iter().flatten()), ["late"]);
+    assert_eq!(names(judged.edges.prune_after[&late.key].iter()), ["one"]);
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn what_a_saved_plan_prunes_remains_as_it_was_planned() {
     let mut plan = planned();
     plan.preconditions = Preconditions::bound(Salt::random().expect("bytes"), BTreeMap::new(), None);
     let members = [after(map("one"), &[]), after(map("web"), &[&map("two")])];
-    let renewed = renewed(&plan, PruneOrder::Regular, &members);
-    let versions = renewed
+    let judged = judged(&plan, PruneOrder::Regular, &members);
+    let versions = judged
         .all_prunes()
         .map(|live| (live.key.name.as_str(), live.resource_version.as_str()));
     assert_eq!(versions.collect::<Vec<_>>(), [("one", "1"), ("three", "1")]);

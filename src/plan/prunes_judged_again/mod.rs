@@ -1,7 +1,7 @@
 //! The prunes of a plan, judged again among the members as they are after a wait.
 //!
-//! While a run waits, a member may come to depend on an object that is to be pruned, or be marked to be
-//! kept. What it depends on is kept then, as if the plan had been made now.
+//! While a run waits, a member may come to depend on an object that is to be pruned, or get a keep
+//! annotation. What it depends on is kept then, as if the plan had been made now.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,9 +15,9 @@ use crate::model::live::{Live, Presence};
 use crate::model::prune_order::PruneOrder;
 use crate::model::set::Set;
 
-/// What the judgement of prunes after a wait depends on.
+/// The judgement of prunes after a wait: what it depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct Renewal<'a> {
+pub struct PrunesJudgedAgain<'a> {
     /// The set.
     pub set: &'a Set,
     /// The policy of the plan.
@@ -32,11 +32,11 @@ pub struct Renewal<'a> {
     pub members: &'a [Live],
 }
 
-impl Renewal<'_> {
+impl PrunesJudgedAgain<'_> {
     /// Returns the plan with the prunes of this order, and those that follow, judged again. Objects that
     /// are kept now are added to its skips. An object that is not among the members is left as planned:
     /// its delete finds out what has become of it. So is what a saved plan prunes.
-    pub fn of(&self, plan: &Plan, order: PruneOrder) -> Plan {
+    pub fn in_plan(&self, plan: &Plan, order: PruneOrder) -> Plan {
         let planned: Vec<&Live> = match order {
             PruneOrder::Regular => plan.all_prunes().collect(),
             PruneOrder::Last => plan.last_prunes.iter().flatten().collect(),
@@ -56,7 +56,7 @@ impl Renewal<'_> {
         let steps = PruneSteps::of(self.set, prunes, &skips);
         let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
         let as_planned = |mut waves: Vec<Vec<Live>>| {
-            if plan.preconditions.are_bound() {
+            if plan.preconditions.require_unchanged_objects() {
                 for live in waves.iter_mut().flatten() {
                     live.clone_from(planned[live.uid.as_str()]);
                 }
@@ -64,16 +64,16 @@ impl Renewal<'_> {
             waves
         };
         let (regular, last) = (as_planned(steps.regular), as_planned(steps.last));
-        let mut renewed = plan.clone();
-        (renewed.prunes, renewed.last_prunes) = match order {
+        let mut judged = plan.clone();
+        (judged.prunes, judged.last_prunes) = match order {
             PruneOrder::Regular => (regular, last),
             PruneOrder::Last => (Vec::new(), [regular, last].concat()),
         };
-        renewed.skips = skips;
-        renewed.edges.prune_after = steps.after;
-        renewed.edges.needed = needed;
-        renewed.edges.ignored = steps.ignored;
-        renewed
+        judged.skips = skips;
+        judged.edges.prune_after = steps.after;
+        judged.edges.needed = needed;
+        judged.edges.ignored = steps.ignored;
+        judged
     }
 
     /// Returns the members other than these prunes: those that are kept or being deleted, and what all

@@ -13,13 +13,13 @@ use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
-use crate::plan::{Plan, Renewal, Skip, SkipReason};
+use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
 use crate::read::{ListTargets, METADATA_LIST};
 
 impl Execution<'_> {
     /// Returns the plan with its prunes judged again, by one LIST for each kind and place of the set, and
     /// reports those that are kept now.
-    pub(super) async fn judged_again(
+    pub(super) async fn judge_prunes_again(
         &self,
         order: PruneOrder,
         applied: &Applied,
@@ -48,7 +48,7 @@ impl Execution<'_> {
                 return Err(Stopped);
             }
         };
-        let renewal = Renewal {
+        let judged_again = PrunesJudgedAgain {
             set: self.set,
             policy: self.policy,
             desired: self.desired,
@@ -56,18 +56,18 @@ impl Execution<'_> {
             contents: self.contents,
             members: &members,
         };
-        let renewed = renewal.of(self.plan, order);
+        let judged = judged_again.in_plan(self.plan, order);
         let before: BTreeSet<&String> = self.plan.edges.ignored.iter().collect();
-        for warning in renewed.edges.ignored.iter().filter(|text| !before.contains(text)) {
+        for warning in judged.edges.ignored.iter().filter(|text| !before.contains(text)) {
             sink(Event::Warning(warning.clone()));
         }
         let candidates: BTreeSet<&str> = self.plan.all_prunes().map(|live| live.uid.as_str()).collect();
-        for skip in &renewed.skips {
+        for skip in &judged.skips {
             if candidates.contains(skip.live.uid.as_str()) {
                 self.report_kept(skip, pruned, sink);
             }
         }
-        Ok(renewed)
+        Ok(judged)
     }
 
     /// Reports a prune that is kept now. One of a saved plan may not have changed by itself.
@@ -80,7 +80,7 @@ impl Execution<'_> {
                 | SkipReason::HoldsMarked { .. }
                 | SkipReason::HoldsParent
         );
-        let outcome = if self.plan.preconditions.are_bound() && !is_by_others {
+        let outcome = if self.plan.preconditions.require_unchanged_objects() && !is_by_others {
             pruned.failed += 1;
             ObjectOutcome::failed(untouched.subject, OVERTAKEN.to_owned())
         } else {
