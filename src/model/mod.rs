@@ -1,13 +1,13 @@
 //! The values that all stages share. No I/O.
 
 pub mod applyset;
+pub mod containers;
 pub mod contents;
 pub mod depends_on;
 pub mod digest;
 pub mod field_conflict;
 pub mod generated_name;
 pub mod history;
-pub mod holders;
 pub mod identity;
 pub mod list_targets;
 pub mod live;

@@ -22,8 +22,8 @@ pub struct Remains {
 
 impl Remains {
     /// Sorts the objects. `deleted` are the UIDs of the objects that the run deletes, `parent` is the
-    /// disposition of the parent without members, and `holders` are the UIDs of containers that are kept
-    /// because of a marked object in them.
+    /// disposition of the parent without members, and `containers_of_kept` are the UIDs of containers that
+    /// are kept because an object in them has a keep annotation.
     ///
     /// A member with another owner counts as kept. An applier labelled it, so a parent has to record it,
     /// but its owner deletes it. A rerun could not delete it either, so a failure would have no remedy.
@@ -32,7 +32,7 @@ impl Remains {
         set: &Set,
         appliers: &BTreeSet<String>,
         deleted: &BTreeSet<String>,
-        holders: &BTreeSet<String>,
+        containers_of_kept: &BTreeSet<String>,
         parent: &ParentDisposition,
     ) -> Self {
         let mut remains = Self::default();
@@ -44,22 +44,22 @@ impl Remains {
                     remains.going.push(live);
                 }
                 Some(SkipReason::Owned { .. } | SkipReason::Protected { .. }) => remains.kept.push(live),
-                _ if holders.contains(&live.uid) => remains.kept.push(live),
+                _ if containers_of_kept.contains(&live.uid) => remains.kept.push(live),
                 _ => rest.push(live),
             }
         }
-        let (parent_holders, rest): (Vec<Live>, Vec<Live>) =
+        let (parent_containers, rest): (Vec<Live>, Vec<Live>) =
             rest.into_iter().partition(|live| holds_parent_of(set, live));
         let kept: KeptObjects = remains.kept.iter().map(|live| &live.key).collect();
         let holds_kept = |live: &Live| kept.kept_object_in(live).is_some();
-        let (holders, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
-        remains.kept.extend(holders);
+        let (containers_of_kept, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
+        remains.kept.extend(containers_of_kept);
         remains.undeleted.extend(rest);
         // The parent's namespace and CRD are kept as long as the parent is.
         if remains.kept.is_empty() && *parent == ParentDisposition::Goes {
-            remains.undeleted.extend(parent_holders);
+            remains.undeleted.extend(parent_containers);
         } else {
-            remains.kept.extend(parent_holders);
+            remains.kept.extend(parent_containers);
         }
         remains
     }
@@ -103,9 +103,16 @@ mod tests {
 
     fn counts(left: &[Live], parent: &ParentDisposition) -> [usize; 3] {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
-        let holders = BTreeSet::from([live("Namespace", None, "holds-marked").uid]);
+        let containers_of_kept = BTreeSet::from([live("Namespace", None, "holds-marked").uid]);
         let appliers = &policy().appliers;
-        let remains = Remains::sort(left.to_vec(), &set(), appliers, &deleted, &holders, parent);
+        let remains = Remains::sort(
+            left.to_vec(),
+            &set(),
+            appliers,
+            &deleted,
+            &containers_of_kept,
+            parent,
+        );
         assert_eq!(remains.all().count(), left.len());
         [remains.kept.len(), remains.going.len(), remains.undeleted.len()]
     }
@@ -114,19 +121,19 @@ mod tests {
     fn only_what_users_keep_is_kept() {
         let mut unowned_copy = map("away");
         unowned_copy.part_of_writers = vec!["endpoint-controller".to_owned()];
-        let holder = live("Namespace", None, "away");
+        let away = live("Namespace", None, "away");
         let namespace = live("Namespace", None, "shop");
         let table = [
             (vec![marked(map("away"))], [1, 0, 0]),
-            (vec![marked(map("away")), holder.clone()], [2, 0, 0]),
+            (vec![marked(map("away")), away.clone()], [2, 0, 0]),
             (vec![marked(map("away")), namespace.clone()], [2, 0, 0]),
             (vec![owned_by("operator", map("away"))], [1, 0, 0]),
             (vec![owned_by("deleted", map("away"))], [0, 1, 0]),
             (vec![terminating(marked(map("away")))], [0, 1, 0]),
-            (vec![terminating(holder.clone())], [0, 1, 0]),
+            (vec![terminating(away.clone())], [0, 1, 0]),
             (vec![map("away")], [0, 0, 1]),
             (vec![unowned_copy], [0, 0, 1]),
-            (vec![holder], [0, 0, 1]),
+            (vec![away], [0, 0, 1]),
             (
                 vec![live("Namespace", None, "holds-marked"), namespace.clone()],
                 [2, 0, 0],

@@ -45,7 +45,7 @@ use std::sync::Arc;
 pub use container::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
-pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, holders_of_plan};
+pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
 pub use desired_members::is_not_yet_served;
 pub use handover::{
     Handover, HandoverCause, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over, target_of,
@@ -78,7 +78,7 @@ pub use unowned_objects::{newcomers, unowned_reason};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 pub use crate::manifest::desired::defined_kind;
-use crate::model::holders::Holders;
+use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -143,15 +143,15 @@ pub fn containers(set: &Set, desired: &Desired, observed: &Observed, policy: &Po
 
 /// Returns the namespaces and CRDs of desired and kept objects. Their owners have to be read before a run
 /// is planned: it may delete these owners. `parent` is the resource of the parent, if there is a parent.
-pub fn holders(
+pub fn containers_of_kept_objects(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
     observed: &Observed,
     policy: &Policy,
-) -> Holders {
+) -> Containers {
     let (prunes, skips) = divide_if_cluster_scoped(set, desired, observed, policy);
-    dependents::holders(set, parent, desired, prunes.iter(), &skips)
+    dependents::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
 }
 
 /// Divides the members into prunes and skips if any of them is cluster-scoped. Without one, a run prunes

@@ -7,8 +7,8 @@ use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
+use crate::model::containers::Owners;
 use crate::model::contents::Contents;
-use crate::model::holders::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
@@ -43,8 +43,8 @@ pub struct Observed {
     /// The parent, if it exists and has owners.
     pub parent: Option<Dependent>,
     /// Owners of the namespaces and CRDs of objects that are kept or desired; see
-    /// [`super::holders`].
-    pub holder_owners: BTreeMap<ObjectKey, Owners>,
+    /// [`super::containers_of_kept_objects`].
+    pub container_owners: BTreeMap<ObjectKey, Owners>,
 }
 
 impl Observed {

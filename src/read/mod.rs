@@ -11,7 +11,6 @@ mod contents;
 mod definitions;
 mod error;
 mod existing;
-mod holders;
 pub mod inspect;
 mod kinds_missing_from_discovery;
 mod list;
@@ -24,6 +23,7 @@ mod namespaces;
 mod not_found;
 mod objects;
 mod orphans;
+mod owners_of_containers;
 mod page;
 mod parent;
 mod parent_kinds;
@@ -38,7 +38,6 @@ pub use cluster_state::{ClusterState, Goal, OverLive, Rules, TakingOver, cluster
 pub use contents::{ContentsError, contents};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;
-pub use holders::owners_of_holders;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use list::{ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
@@ -50,6 +49,7 @@ pub use members::{members, throughout};
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
 pub use objects::{metadata, object, objects};
+pub use owners_of_containers::owners_of_containers;
 pub(crate) use parent::METADATA;
 pub use parent::{
     DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
@@ -61,7 +61,7 @@ pub use sets::{find_members, find_visible_members, find_whole_members, unread_re
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
 
+pub use crate::model::containers::{Containers, Owners};
 pub use crate::model::contents::{Contents, Held};
-pub use crate::model::holders::{Holders, Owners};
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 pub use crate::model::namespace::NamespaceState;

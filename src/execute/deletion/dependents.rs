@@ -12,8 +12,8 @@ use futures_util::future::try_join3;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::execute::labelled_objects::list_labelled_objects;
 use crate::manifest::desired::Desired;
+use crate::model::containers::Owners;
 use crate::model::contents::Contents;
-use crate::model::holders::Owners;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -49,12 +49,12 @@ impl DependentsLook<'_> {
     /// pruned objects cannot have dependents.
     pub(crate) async fn dependents(&self) -> Result<Dependents, Unread> {
         let near = DependentNamespaces::prunes_of(self.plan);
-        let (members, parent, holder_owners) =
-            try_join3(self.members(&near), self.parent(&near), self.holder_owners()).await?;
+        let (members, parent, container_owners) =
+            try_join3(self.members(&near), self.parent(&near), self.container_owners()).await?;
         let observed = Observed {
             members,
             parent,
-            holder_owners,
+            container_owners,
             contents: self.contents.clone(),
             ..Observed::default()
         };
@@ -101,9 +101,9 @@ impl DependentsLook<'_> {
     }
 
     /// Reads the owners of the containers of the parent, desired and kept objects.
-    async fn holder_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
-        let holders = plan::holders_of_plan(self.set, self.parent, self.desired, self.plan);
-        let owners = read::owners_of_holders(self.server, &holders).await;
+    async fn container_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
+        let containers = plan::containers_of_plan(self.set, self.parent, self.desired, self.plan);
+        let owners = read::owners_of_containers(self.server, &containers).await;
         owners.map_err(|(place, error)| Unread::Members { place, error })
     }
 }

@@ -169,7 +169,7 @@ impl SetDeletion<'_> {
             places: self.places.clone(),
             homes,
             deleted: deleted.clone(),
-            holders: self.holders(),
+            containers_of_kept: self.containers_of_kept(),
             lingering,
         }
     }

@@ -54,8 +54,8 @@ pub(crate) struct Remaining<'a> {
     pub(crate) homes: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
     pub(crate) deleted: BTreeSet<String>,
-    /// UIDs of what is kept because a mark keeps an object in it.
-    pub(crate) holders: BTreeSet<String>,
+    /// UIDs of containers that are kept because an object in them has a keep annotation.
+    pub(crate) containers_of_kept: BTreeSet<String>,
     pub(crate) lingering: Lingering,
 }
 
@@ -189,7 +189,7 @@ impl Remaining<'_> {
                 self.set,
                 self.appliers,
                 &self.deleted,
-                &self.holders,
+                &self.containers_of_kept,
                 parent,
             ),
             copies,

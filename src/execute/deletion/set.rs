@@ -236,11 +236,11 @@ impl SetDeletion<'_> {
         Box::pin(look.dependents()).await
     }
 
-    /// The UIDs of what is kept because a mark keeps an object in it.
-    pub(super) fn holders(&self) -> BTreeSet<String> {
+    /// The UIDs of containers that are kept because an object in them has a keep annotation.
+    pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
         let skips = self.plan.skips.iter();
-        let holders = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsMarked { .. }));
-        holders.map(|skip| skip.live.uid.clone()).collect()
+        let skips = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsMarked { .. }));
+        skips.map(|skip| skip.live.uid.clone()).collect()
     }
 
     pub(super) fn parent_writing(&self) -> ParentWriting<'_> {

@@ -166,7 +166,7 @@ impl Moving<'_> {
                 // Its namespace or definition has moved like any other member.
                 homes: Vec::new(),
                 deleted: BTreeSet::new(),
-                holders: BTreeSet::new(),
+                containers_of_kept: BTreeSet::new(),
                 lingering: Lingering::Awaited,
             },
             unlisted: self.unlisted.clone(),

@@ -5,20 +5,20 @@
 //! another owner exists, but how long that one stays is not known.
 
 mod cascade;
-mod holders;
+mod containers_of_kept_objects;
 mod namespaces_of_dependents;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cascade::cascade;
-pub(super) use holders::holders;
-pub use holders::holders_of_plan;
+pub(super) use containers_of_kept_objects::containers_of_kept_objects;
+pub use containers_of_kept_objects::containers_of_plan;
 pub use namespaces_of_dependents::DependentNamespaces;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::holders::Owners;
+use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::parent_object::ParentObject;
@@ -198,18 +198,18 @@ impl Dependents {
                 }
             }
         }
-        for (holder, owners) in &observed.holder_owners {
+        for (container, owners) in &observed.container_owners {
             match owners {
                 Owners::Known(uids) => {
-                    let uids = uids.iter().filter(|uid| !self.is_detached(holder, uid));
+                    let uids = uids.iter().filter(|uid| !self.is_detached(container, uid));
                     for pruned in uids.filter_map(|uid| self.going.get(uid)) {
-                        add(pruned, holder);
+                        add(pruned, container);
                     }
                 }
                 // Any cluster-scoped object may be among them.
                 Owners::Forbidden => {
                     for live in prunes.iter().filter(|live| live.key.namespace.is_none()) {
-                        add(&live.key, holder);
+                        add(&live.key, container);
                     }
                 }
             }

@@ -3,8 +3,8 @@
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;
+use crate::model::containers::Containers;
 use crate::model::contents::{Contents, Held};
-use crate::model::holders::Holders;
 use crate::model::identity::GroupKind;
 
 fn reference(uid: &str) -> OwnerReference {
@@ -166,15 +166,15 @@ fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
 }
 
 fn shop_owned_by(owners: Owners) -> BTreeMap<ObjectKey, Owners> {
-    BTreeMap::from([(Holders::namespace_key("shop"), owners)])
+    BTreeMap::from([(Containers::namespace_key("shop"), owners)])
 }
 
 #[test]
-fn holders_of_kept_objects_are_bound_to_their_owner() {
+fn containers_of_kept_objects_are_bound_to_their_owner() {
     let pruned = owned("ClusterRole.rbac.authorization.k8s.io", None, "pruned", &[]);
     let observed = |members: &[Live], owners| Observed {
         members: members.to_vec(),
-        holder_owners: shop_owned_by(owners),
+        container_owners: shop_owned_by(owners),
         ..Observed::default()
     };
     let known = |uid: &str| Owners::Known(vec![uid.to_owned()]);
@@ -201,7 +201,7 @@ fn holders_of_kept_objects_are_bound_to_their_owner() {
 }
 
 #[test]
-fn holders_are_found_if_a_cluster_scoped_object_is_deleted() {
+fn containers_are_found_if_a_cluster_scoped_object_is_deleted() {
     let resource = live("Secret", Some("home"), "web").resource;
     let manifests = Desired {
         members: vec![desired("ConfigMap", Some("desired"), "a")],
@@ -218,13 +218,13 @@ fn holders_are_found_if_a_cluster_scoped_object_is_deleted() {
     ];
     let found = |prunes: &[Live]| {
         let skips = &skips;
-        holders(&set(), Some(&resource), &manifests, prunes.iter(), skips)
+        containers_of_kept_objects(&set(), Some(&resource), &manifests, prunes.iter(), skips)
     };
     let [namespace, inside] = [
         owned("Namespace", None, "pruned", &[]),
         owned("ConfigMap", Some("pruned"), "a", &[]),
     ];
-    assert_eq!(found(std::slice::from_ref(&inside)), Holders::default());
+    assert_eq!(found(std::slice::from_ref(&inside)), Containers::default());
     let found = found(&[namespace, inside]);
     let home = set().parent.namespace.expect("a namespace");
     let expected = BTreeSet::from(["desired".to_owned(), "kept".to_owned(), home]);

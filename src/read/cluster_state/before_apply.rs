@@ -2,7 +2,9 @@
 
 use super::comparison::Compared;
 use super::scope::Scoped;
-use super::{ClusterState, Rules, autoscalers, comparison, dependencies, holders, other_sets, scope};
+use super::{
+    ClusterState, Rules, autoscalers, comparison, container_owners, dependencies, other_sets, scope,
+};
 use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
@@ -84,8 +86,9 @@ pub(super) async fn read(
         .as_ref()
         .map(|parent| parent.object.annotations.clone())
         .unwrap_or_default();
-    let holders = plan::holders(&named.set, Some(&named.resource), desired, observed, policy);
-    observed.holder_owners = holders::owners(server, holders, namespaces).await?;
+    let containers =
+        plan::containers_of_kept_objects(&named.set, Some(&named.resource), desired, observed, policy);
+    observed.container_owners = container_owners::owners(server, containers, namespaces).await?;
     let containers = plan::containers(&named.set, desired, observed, policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     state.pruning = policy.pruning;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison, holders};
+use super::{ClusterState, Rules, comparison, container_owners};
 use crate::manifest::desired::Desired;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::orphans::Orphans;
@@ -40,8 +40,8 @@ pub(super) async fn read(
     let containers = plan::containers(&named.set, &nothing, observed, &policy);
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
-    let holders = plan::holders(&named.set, resource, &nothing, observed, &policy);
-    observed.holder_owners = holders::owners(server, holders, &state.namespaces).await?;
+    let containers = plan::containers_of_kept_objects(&named.set, resource, &nothing, observed, &policy);
+    observed.container_owners = container_owners::owners(server, containers, &state.namespaces).await?;
     Ok(state)
 }
 

@@ -1,4 +1,4 @@
-//! Namespaces and definitions of kinds, as what holds other objects, and their owners.
+//! Containers: namespaces and definitions of kinds, which hold other objects, and their owners.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use super::identity::{GroupKind, ObjectKey};
 use super::namespace::NamespaceState;
 use super::resource::Resource;
 
-/// Namespaces and definitions of kinds whose owners matter.
+/// Containers whose owners matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Holders {
+pub struct Containers {
     /// Names of namespaces.
     pub namespaces: BTreeSet<String>,
     /// The resources that are defined, by their definitions. A resource may turn out to have none.
@@ -35,7 +35,7 @@ impl Owners {
     }
 }
 
-impl Holders {
+impl Containers {
     /// The key of a namespace.
     pub fn namespace_key(name: &str) -> ObjectKey {
         cluster_key(GroupKind::namespace(), name.to_owned())

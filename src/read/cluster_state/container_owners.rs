@@ -3,26 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::model::holders::{Holders, Owners};
+use crate::model::containers::{Containers, Owners};
 use crate::model::identity::ObjectKey;
 use crate::model::namespace::NamespaceState;
-use crate::read::{ReadError, owners_of_holders};
+use crate::read::{ReadError, owners_of_containers};
 
 /// Reads the owners, except those of namespaces that were read before.
 pub(super) async fn owners(
     server: &ApiServer,
-    mut holders: Holders,
+    mut containers: Containers,
     namespaces: &BTreeMap<String, NamespaceState>,
 ) -> Result<BTreeMap<ObjectKey, Owners>, ReadError> {
     let known: BTreeSet<String>;
-    (known, holders.namespaces) = holders
+    (known, containers.namespaces) = containers
         .namespaces
         .into_iter()
         .partition(|name| namespaces.contains_key(name));
-    let mut owners = owners_of_holders(server, &holders).await?;
+    let mut owners = owners_of_containers(server, &containers).await?;
     let known = known.iter().filter_map(|name| {
         let state = namespaces.get(name)?;
-        Some((Holders::namespace_key(name), Owners::of(state)))
+        Some((Containers::namespace_key(name), Owners::of(state)))
     });
     owners.extend(known);
     Ok(owners)

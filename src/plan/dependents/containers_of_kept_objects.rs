@@ -1,5 +1,5 @@
-//! Holders: the namespaces and CRDs of objects that are desired or kept. If the garbage collector deletes
-//! one, it deletes these objects too.
+//! The containers of objects that are desired or kept: their namespaces and CRDs. If the garbage
+//! collector deletes one, it deletes these objects too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,28 +7,33 @@ use std::sync::Arc;
 use super::super::{Plan, Skip};
 use crate::compare::changes;
 use crate::manifest::desired::Desired;
-use crate::model::holders::Holders;
+use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 
-/// Returns the holders of the parent, of desired and of kept objects, if the plan may delete owners of
+/// Returns the containers of the parent, of desired and of kept objects, if the plan may delete owners of
 /// them. `parent` is the resource of the parent, if there is a parent.
-pub fn holders_of_plan(set: &Set, parent: Option<&Arc<Resource>>, desired: &Desired, plan: &Plan) -> Holders {
-    holders(set, parent, desired, plan.all_prunes(), &plan.skips)
+pub fn containers_of_plan(
+    set: &Set,
+    parent: Option<&Arc<Resource>>,
+    desired: &Desired,
+    plan: &Plan,
+) -> Containers {
+    containers_of_kept_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
 }
 
-/// Returns the holders for a run that deletes `prunes` and keeps `skips`. There are none unless a
+/// Returns the containers for a run that deletes `prunes` and keeps `skips`. There are none unless a
 /// cluster-scoped object is deleted: only that can own a namespace or a CRD.
-pub(in super::super) fn holders<'p>(
+pub(in super::super) fn containers_of_kept_objects<'p>(
     set: &Set,
     parent: Option<&Arc<Resource>>,
     desired: &Desired,
     prunes: impl Iterator<Item = &'p Live> + Clone,
     skips: &[Skip],
-) -> Holders {
-    let mut found = Holders::default();
+) -> Containers {
+    let mut found = Containers::default();
     if prunes.clone().all(|live| live.key.namespace.is_some()) {
         return found;
     }
@@ -37,14 +42,14 @@ pub(in super::super) fn holders<'p>(
     let kept = skips.iter().filter(|skip| skip.is_kept());
     let kept = kept.map(|skip| (skip.live.key.namespace.as_ref(), &skip.live.resource));
     let parent = parent.map(|resource| (set.parent.namespace.as_ref(), resource));
-    // A holder that is pruned itself is refused or kept for that already.
+    // A container that is pruned itself is refused or kept for that already.
     let pruned: BTreeSet<&ObjectKey> = prunes.map(|live| &live.key).collect();
     for (namespace, resource) in desired.chain(kept).chain(parent) {
-        if let Some(name) = namespace.filter(|name| !pruned.contains(&Holders::namespace_key(name))) {
+        if let Some(name) = namespace.filter(|name| !pruned.contains(&Containers::namespace_key(name))) {
             found.namespaces.insert(name.clone());
         }
         if may_be_defined(resource) {
-            let key = Holders::definition_key(resource);
+            let key = Containers::definition_key(resource);
             if !pruned.contains(&key) {
                 found
                     .definitions

@@ -10,7 +10,7 @@ use super::list::ListError;
 use super::namespaces::namespaces;
 use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::model::holders::{Holders, Owners};
+use crate::model::containers::{Containers, Owners};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
@@ -18,18 +18,18 @@ use crate::model::resource::Resource;
 /// Limit of concurrent GETs.
 const CONCURRENCY: usize = 16;
 
-/// Reads the owners of those that exist. Sends nothing if there are no holders.
-pub async fn owners_of_holders(
+/// Reads the owners of those that exist. Sends nothing if there are no containers.
+pub async fn owners_of_containers(
     server: &ApiServer,
-    holders: &Holders,
+    containers: &Containers,
 ) -> Result<BTreeMap<ObjectKey, Owners>, (ListTarget, ListError)> {
-    let names = holders.namespaces.iter().map(String::as_str).collect();
+    let names = containers.namespaces.iter().map(String::as_str).collect();
     let states = namespaces(server, &names).await?;
     let mut owners: BTreeMap<ObjectKey, Owners> = states
         .iter()
-        .map(|(name, state)| (Holders::namespace_key(name), Owners::of(state)))
+        .map(|(name, state)| (Containers::namespace_key(name), Owners::of(state)))
         .collect();
-    let reads = holders.definitions.iter().map(async |(key, resource)| {
+    let reads = containers.definitions.iter().map(async |(key, resource)| {
         let read = definition_owners(server, resource).await?;
         Ok::<_, ApiError>(read.map(|owners| (key.clone(), owners)))
     });
