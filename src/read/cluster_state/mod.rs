@@ -11,9 +11,9 @@ mod comparison;
 mod container_owners;
 mod definitions;
 mod dependencies;
-mod namespaces;
+mod judge_parent;
+mod namespaces_of_run;
 mod other_sets;
-mod parent;
 mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ pub enum TakingOver {
 
 impl TakingOver {
     fn policy(self, parent: Option<&WholeParent>) -> ParentPolicy {
-        let is_plain = parent.is_some_and(|parent| !parent::has_record(parent));
+        let is_plain = parent.is_some_and(|parent| !judge_parent::has_record(parent));
         let take_over = match self {
             Self::Any(confirmation) => confirmation,
             Self::PlainObject(confirmation) if is_plain => confirmation,
@@ -174,7 +174,7 @@ pub async fn cluster_state(
     mut goal: Goal<'_>,
     rules: Rules<'_>,
 ) -> Result<ClusterState, ReadError> {
-    let judged = parent::judge(&cluster.server, named, &goal, rules).await?;
+    let judged = judge_parent::judge(&cluster.server, named, &goal, rules).await?;
     let scoped = scope::scope(cluster, named, &goal, judged, rules.search()).await?;
     match &mut goal {
         Goal::Apply(desired, policy) => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parent::Judged;
+use super::judge_parent::Judged;
 use super::{ClusterState, Goal};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;

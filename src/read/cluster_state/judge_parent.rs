@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::join;
 
-use super::{Goal, Rules, namespaces};
+use super::{Goal, Rules, namespaces_of_run};
 use crate::cluster::apiserver::ApiServer;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
@@ -120,7 +120,7 @@ pub(super) async fn judge(
     let (parent, mut namespaces) = if goal.makes_set() {
         let reads = join(
             named.read_parent(server),
-            namespaces::read(server, named, desired),
+            namespaces_of_run::read(server, named, desired),
         );
         let (parent, namespaces) = reads.await;
         (parent?, namespaces?)
@@ -134,15 +134,15 @@ pub(super) async fn judge(
         Ok(parent) => parent,
         Err(error) => {
             // Without its namespace, there can be no parent.
-            namespaces::check_parents(server, named).await?;
+            namespaces_of_run::check_parents(server, named).await?;
             return Err(error.into());
         }
     };
     let object = parent.as_ref().map(|parent| &parent.object);
     let member_status = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
     if goal.makes_set() {
-        namespaces::check(named, desired, &namespaces)?;
-        namespaces::check_custom_parent(named, object, desired)?;
+        namespaces_of_run::check(named, desired, &namespaces)?;
+        namespaces_of_run::check_custom_parent(named, object, desired)?;
     }
     if let (Goal::Delete(..), ParentStatus::Recorded(applyset_record)) = (goal, &member_status) {
         // A deletion does not change the tool that manages the set.
@@ -150,7 +150,7 @@ pub(super) async fn judge(
     }
     if !goal.makes_set() && member_status == ParentStatus::New {
         // A first run may have ended after it created the namespace of the parent.
-        namespaces = namespaces::read(server, named, desired).await?;
+        namespaces = namespaces_of_run::read(server, named, desired).await?;
     }
     Ok(Judged {
         parent,
