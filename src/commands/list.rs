@@ -57,8 +57,7 @@ async fn list(
         }
     }
     if unread.len() == kinds.len() && !unread.is_empty() {
-        let (place, error) = unread.swap_remove(0);
-        return Err(Error::List { place, error });
+        return Err(unread.swap_remove(0).into());
     }
     parents.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
     let unread = read::unread_reasons(unread);

@@ -95,7 +95,7 @@ async fn read_past(cluster: &mut Cluster, named: &NamedSet, concurrency: usize) 
 fn is_forbidden(error: &Error) -> bool {
     match error {
         Error::Read { error, .. } => error.is(http::StatusCode::FORBIDDEN),
-        Error::List { error, .. } => error.is_forbidden(),
+        Error::List(failed) => failed.error.is_forbidden(),
         _ => false,
     }
 }

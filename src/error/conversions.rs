@@ -3,7 +3,7 @@
 use super::Error;
 use crate::manifest::desired::DesiredError;
 use crate::plan::ScopeError;
-use crate::read::{ContentsError, ParentError, ReadError, UnsettledError};
+use crate::read::{ContentsError, FailedList, ListError, ListTarget, ParentError, ReadError, UnsettledError};
 
 impl From<DesiredError> for Error {
     fn from(error: DesiredError) -> Self {
@@ -41,8 +41,14 @@ impl From<ContentsError> for Error {
     fn from(error: ContentsError) -> Self {
         match error {
             ContentsError::Unsettled(error) => error.into(),
-            ContentsError::List { place, error } => Self::List { place, error },
+            ContentsError::List { place, error } => (place, error).into(),
         }
+    }
+}
+
+impl From<(ListTarget, ListError)> for Error {
+    fn from(failed: (ListTarget, ListError)) -> Self {
+        Self::List(FailedList::from(failed))
     }
 }
 
@@ -62,7 +68,7 @@ impl From<ReadError> for Error {
             ReadError::Scope(error) => error.into(),
             ReadError::Contents(error) => error.into(),
             ReadError::Object { what, error } => Self::Read { what, error },
-            ReadError::List { place, error } => Self::List { place, error },
+            ReadError::List(failed) => Self::List(failed),
             ReadError::Refused(refusals) => Self::Refused(refusals),
             ReadError::MissingNamespaces(missing) => Self::MissingNamespaces(missing),
             ReadError::MissingDependencies(missing) => Self::MissingDependencies(missing),

@@ -7,7 +7,7 @@ use crate::cluster::apiserver::{ApiError, ApiErrorKind};
 use crate::execute::ParentWriteError;
 use crate::model::applyset::ApplySetId;
 use crate::model::text::counted;
-use crate::read::{ListError, MissingNamespace};
+use crate::read::{FailedList, ListError, MissingNamespace};
 
 impl Error {
     /// Returns the hint for the error as a whole: the command to type next. `None` if each of its
@@ -42,10 +42,10 @@ impl Error {
             }
             Self::ParentWrite(ParentWriteError::Request(error))
             | Self::Read { error, .. }
-            | Self::List {
+            | Self::List(FailedList {
                 error: ListError::Request(error),
                 ..
-            } => request_hint(error),
+            }) => request_hint(error),
             Self::GrantedByRbac(_) => {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`".to_owned()
             }
@@ -57,7 +57,7 @@ impl Error {
                 "run it as a user who can list everything, or list members with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
                 ApplySetId::of(parent)
             ),
-            Self::List { .. } | Self::ParentWrite(_) | Self::Unpredicted(_) => {
+            Self::List(_) | Self::ParentWrite(_) | Self::Unpredicted(_) => {
                 "run the same command again".to_owned()
             }
         })

@@ -20,7 +20,7 @@ use crate::model::permission::Permission;
 use crate::model::text::members_missed;
 use crate::plan::Refusal;
 use crate::plan::saved::{Alteration, ChangeSincePlan};
-use crate::read::{ListError, ListTarget, MissingDependency, MissingNamespace};
+use crate::read::{FailedList, MissingDependency, MissingNamespace};
 
 /// The end of a run, as its exit code shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,13 +109,8 @@ pub enum Error {
         error: ApiError,
     },
     /// Members could not be listed, so it is not known what to prune.
-    #[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
-    List {
-        /// The collection.
-        place: ListTarget,
-        /// The answer of the server.
-        error: ListError,
-    },
+    #[error(transparent)]
+    List(#[from] FailedList),
     /// The user lacks permissions for the run; nothing was written.
     #[error("{}", in_lines(&messages::forbidden(.0)))]
     MissingPermissions(Vec<Permission>),
@@ -172,7 +167,7 @@ impl Error {
             Self::Read { error, .. } | Self::ParentWrite(ParentWriteError::Request(error)) => {
                 error.is(http::StatusCode::FORBIDDEN)
             }
-            Self::List { error, .. } => error.is_forbidden(),
+            Self::List(failed) => failed.error.is_forbidden(),
             _ => false,
         };
         if is_forbidden {
@@ -209,7 +204,7 @@ impl Error {
             | Self::KindUnknowable(_)
             | Self::KindNotServed(_)
             | Self::Read { .. }
-            | Self::List { .. }
+            | Self::List(_)
             | Self::MissingPermissions(_)
             | Self::MembersUnknown { .. }
             | Self::Unpredicted(_) => Exit::Cluster,
@@ -235,8 +230,4 @@ fn discovery(error: &ApiError) -> String {
         None | Some(401) => request(error),
         Some(_) => format!("discovery failed: {}", request(error)),
     }
-}
-
-fn in_namespace(namespace: Option<&str>) -> String {
-    namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }

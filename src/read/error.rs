@@ -4,7 +4,7 @@ use std::fmt;
 
 use http::StatusCode;
 
-use super::list::ListError;
+use super::list::{FailedList, ListError};
 use super::{ContentsError, ListTarget, UnsettledError};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind};
 use crate::cluster::discovery::FailedVersion;
@@ -35,13 +35,8 @@ pub enum ReadError {
         error: ApiError,
     },
     /// A collection could not be listed.
-    #[error("{}: cannot be listed: {error}", .place.resource.plural)]
-    List {
-        /// The collection.
-        place: ListTarget,
-        /// The answer of the server.
-        error: ListError,
-    },
+    #[error(transparent)]
+    List(#[from] FailedList),
     /// The label selector is invalid.
     #[error("-l {labels:?}: invalid label selector: {error}")]
     Selector {
@@ -205,7 +200,7 @@ impl ReadError {
                     error: request.kind,
                 }
             }
-            (error, _) => Self::List { place, error },
+            (error, _) => Self::List(FailedList { place, error }),
         }
     }
 
@@ -227,7 +222,7 @@ impl ReadError {
 }
 
 impl From<(ListTarget, ListError)> for ReadError {
-    fn from((place, error): (ListTarget, ListError)) -> Self {
-        Self::List { place, error }
+    fn from(failed: (ListTarget, ListError)) -> Self {
+        Self::List(failed.into())
     }
 }

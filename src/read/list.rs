@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::live::owners;
 use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
+use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
 /// Limit of objects in one page: the default of client-go's pager.
@@ -54,6 +55,26 @@ pub enum ListError {
         /// The fault.
         fault: String,
     },
+}
+
+/// A collection that could not be listed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
+pub struct FailedList {
+    /// The collection.
+    pub place: ListTarget,
+    /// The answer of the server.
+    pub error: ListError,
+}
+
+impl From<(ListTarget, ListError)> for FailedList {
+    fn from((place, error): (ListTarget, ListError)) -> Self {
+        Self { place, error }
+    }
+}
+
+fn in_namespace(namespace: Option<&str>) -> String {
+    namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"))
 }
 
 impl ListError {

@@ -39,7 +39,7 @@ pub use contents::{ContentsError, contents};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
-pub use list::{ListError, Selector};
+pub use list::{FailedList, ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use list_all::{
     Look, Looking, ParentCandidate, is_applied_without_a_set, list_all, list_visible, parent_candidate,

@@ -235,8 +235,7 @@ async fn look_for_labels(
         accept: read::METADATA_LIST,
     };
     let metadata = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-    let listed = read::members(&cluster.server, &places, &selector, 1, metadata).await;
-    let mut listed = listed.map_err(|(place, error)| Error::List { place, error })?;
+    let mut listed = read::members(&cluster.server, &places, &selector, 1, metadata).await?;
     let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let needed: Vec<Option<String>> = tool.needed(&listed).into_iter().map(name_of).collect();
     for name in needed.into_iter().flatten() {

@@ -219,9 +219,9 @@ impl Inspection<'_> {
         };
         let mut look = self.candidates(&kinds, namespace, "", has_record).await;
         if look.unread.len() == kinds.len()
-            && let Some((place, error)) = look.unread.pop()
+            && let Some(failed) = look.unread.pop()
         {
-            return Err(Error::List { place, error });
+            return Err(failed.into());
         }
         let mut is_whole = self.warnings.is_empty() && look.unread.is_empty();
         let unread = read::unread_reasons(look.unread);

@@ -167,13 +167,11 @@ impl Autoscalers {
                         self.unknown.insert(namespace.clone(), error.to_string());
                     }
                     Err(error) => {
-                        return Err(ReadError::List {
-                            place: ListTarget {
-                                resource: Arc::clone(&resource),
-                                namespace: namespace.clone(),
-                            },
-                            error,
-                        });
+                        let place = ListTarget {
+                            resource: Arc::clone(&resource),
+                            namespace: namespace.clone(),
+                        };
+                        return Err((place, error).into());
                     }
                 }
             }

@@ -153,8 +153,7 @@ pub(super) async fn from_saved(
 /// Identifies the cluster, to recognize it later.
 pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<SavedCluster, Error> {
     let names = BTreeSet::from([SYSTEM_NAMESPACE]);
-    let found = read::namespaces(server, &names).await;
-    let mut found = found.map_err(|(place, error)| Error::List { place, error })?;
+    let mut found = read::namespaces(server, &names).await?;
     let uid = found.remove(SYSTEM_NAMESPACE).and_then(|state| state.uid);
     Ok(SavedCluster::new(endpoint, uid))
 }
