@@ -10,7 +10,7 @@ use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::compare::drift::{self, TakenField};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
-use crate::execute::{Interrupt, Prediction, WaveEvent};
+use crate::execute::{Interrupt, Prediction, WriteEvent};
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -240,10 +240,10 @@ async fn predict_run(run: &mut CommandRun, prepared: &Prepared, predictions: &mu
     });
     let refused = refused(prepared);
     let is_stopped = |key: &ObjectKey| refused.contains_key(key);
-    let mut sink = |news: WaveEvent<Prediction>| match news {
-        WaveEvent::Note(text) => reporter.event(Event::Note(text)),
-        WaveEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
-        WaveEvent::Answer(object) => {
+    let mut sink = |news: WriteEvent<Prediction>| match news {
+        WriteEvent::Note(text) => reporter.event(Event::Note(text)),
+        WriteEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
+        WriteEvent::Answer(object) => {
             reporter.compared();
             predictions.push(object);
         }

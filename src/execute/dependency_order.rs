@@ -86,7 +86,7 @@ pub(super) enum Hindrance {
     Unwritten,
     /// These objects, which are not known to be Current.
     NotCurrent(Vec<ObjectKey>),
-    /// This object, which will not come to that in this run, for this reason.
+    /// This object, which will not become Current in this run, and why.
     Lost(ObjectKey, &'static str),
 }
 
@@ -155,7 +155,7 @@ impl DependencyStates {
         self.ready.insert(key);
     }
 
-    /// Notes that the wait for an object is over, which is not Current unless it has arrived before.
+    /// Notes that a wait has ended without the object Current; ignored if it was Current before.
     pub(super) fn missed(&mut self, key: ObjectKey) {
         if !self.ready.contains(&key) {
             self.changed.remove(&key);
@@ -237,7 +237,7 @@ impl Execution<'_> {
         (!not_current.is_empty()).then_some(Hindrance::NotCurrent(not_current))
     }
 
-    /// Returns how these objects are found, which others depend on.
+    /// Returns where to read these dependencies: the resource, and the relation to the set.
     pub(super) fn dependencies(&self, keys: &BTreeSet<ObjectKey>) -> Vec<Dependency> {
         let members = self.desired.members.iter();
         let members = members.filter(|member| keys.contains(&member.key));

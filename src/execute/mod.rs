@@ -5,6 +5,7 @@
 //! reported as events.
 
 mod concurrency_limit;
+mod concurrent_writes;
 mod deletion;
 mod dependency_order;
 mod dry_run;
@@ -14,19 +15,19 @@ mod kinds;
 pub(crate) mod labelled_objects;
 mod members;
 mod membership;
+mod objects_not_written;
 mod parent_record;
 mod reread;
 mod starting_webhooks;
 mod steps;
 pub mod undo_file;
-mod unsent;
 mod waits_between_writes;
-mod wave;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use concurrency_limit::ConcurrencyLimit;
+pub use concurrent_writes::{WaitNotes, WriteEvent};
 pub use deletion::object::KeptInsteadOfDeleted;
 pub use deletion::remaining::Lingering;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
@@ -43,7 +44,6 @@ use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 use undo_file::UndoFile;
 pub use waits_between_writes::{EndOfWait, Gate};
-pub use wave::{WaitNotes, WaveEvent};
 
 use futures_util::future::join;
 
@@ -59,7 +59,7 @@ use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::counted;
 use crate::plan::undo::UndoScope;
 use crate::plan::{Apply, ParentPolicy, Plan, Policy};
-use crate::read::{ListTargets, NamespaceState, OverLive};
+use crate::read::{ListTargets, NamespaceState, WithLiveFields};
 
 /// Context for executing a plan.
 #[derive(Clone, Copy)]
@@ -90,7 +90,7 @@ pub struct Execution<'a> {
     /// The write settings.
     pub writing: &'a WriteSettings,
     /// What to send of changed members with ignored fields, over the version that was listed.
-    pub over_live: &'a BTreeMap<ObjectKey, OverLive>,
+    pub with_live_fields: &'a BTreeMap<ObjectKey, WithLiveFields>,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
     /// What waits between the writes; `None` if the run does not wait.

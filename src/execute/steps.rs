@@ -26,7 +26,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::text::listed;
 use crate::plan::Apply;
 
-/// The steps that have begun, as far as their objects are not written.
+/// Steps in progress, with the objects still to be written.
 struct Steps<'w, 's> {
     /// Objects that were not sent yet, step by step.
     unsent: Vec<Vec<&'w Apply>>,
@@ -129,7 +129,7 @@ impl Waits<'_> {
         }
     }
 
-    /// Lets waits that are to stop report that.
+    /// Runs the stopping waits to their end, so that their results arrive.
     async fn stop(&mut self) {
         while let Some(()) = self.under_way.next().await {}
     }
@@ -344,7 +344,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Begins to wait for what objects depend on, as far as that has not begun. Returns whether an object
+    /// Starts a wait for each dependency that has none yet. Returns whether an object
     /// of the last step waits for it.
     fn begin_waits<'s>(
         &'s self,

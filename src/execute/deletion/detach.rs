@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::reread::{is_about, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
@@ -54,11 +54,11 @@ impl Detacher<'_> {
             .filter(|detachment| judge.may_detach(detachment))
             .collect();
         let mut detached = Vec::new();
-        let on_event = |news: WaveEvent<(usize, Result<(), String>)>| match news {
-            WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
-            WaveEvent::Note(text) => sink(Event::Note(text)),
-            WaveEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
-            WaveEvent::Answer((index, Err(reason))) => sink(Event::failure(format!(
+        let on_event = |news: WriteEvent<(usize, Result<(), String>)>| match news {
+            WriteEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            WriteEvent::Note(text) => sink(Event::Note(text)),
+            WriteEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
+            WriteEvent::Answer((index, Err(reason))) => sink(Event::failure(format!(
                 "{}: owner references could not be removed: {reason}",
                 allowed[index].dependent.key
             ))),

@@ -12,10 +12,10 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wave::{WaveEvent, each};
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::settings::{DryRun, WriteSettings};
@@ -111,14 +111,14 @@ impl Deleting<'_> {
         left: &mut KeptInsteadOfDeleted,
         interrupt: &Interrupt,
         pace: &mut ConcurrencyLimit,
-        on_event: &mut dyn FnMut(WaveEvent<ObjectOutcome>),
+        on_event: &mut dyn FnMut(WriteEvent<ObjectOutcome>),
     ) {
         let (containers, wave): (Vec<&Live>, Vec<&Live>) =
             wave.partition(|live| left.kept_object_in(live).is_some());
         for container in containers {
             if let Some(outcome) = left.outcome(container) {
                 left.note(&outcome);
-                on_event(WaveEvent::Answer(outcome));
+                on_event(WriteEvent::Answer(outcome));
             }
         }
         if interrupt.is_requested() {
@@ -126,19 +126,19 @@ impl Deleting<'_> {
         }
         for outcome in self.filled(wave.iter().copied()).await {
             left.note(&outcome);
-            on_event(WaveEvent::Answer(outcome));
+            on_event(WriteEvent::Answer(outcome));
         }
         let wave: Vec<&Live> = wave.into_iter().filter(|live| !left.contains(live)).collect();
         let wave = wave.into_iter().map(|live| (&live.key, live));
         let write = async |live| self.delete(live).await;
-        let noted = |news: WaveEvent<ObjectOutcome>| {
-            if let WaveEvent::Answer(outcome) = &news {
+        let noted = |news: WriteEvent<ObjectOutcome>| {
+            if let WriteEvent::Answer(outcome) = &news {
                 left.note(outcome);
             }
             self.webhooks
                 .take_notes()
                 .into_iter()
-                .for_each(|note| on_event(WaveEvent::Note(note)));
+                .for_each(|note| on_event(WriteEvent::Note(note)));
             on_event(news);
         };
         each(self.server, interrupt, wave, write, pace, noted).await;

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
+use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detacher;
 use crate::execute::deletion::object::{self, Deleting, KeptInsteadOfDeleted, Purpose};
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wave::WaveEvent;
 use crate::execute::{Applied, EndOfWait, Execution, ParentWriteError, Progress, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -250,7 +250,7 @@ impl Execution<'_> {
                 judge.replace_dependents(&dependents);
             }
             let deleting = self.deleting(&judge, &webhooks);
-            let mut on_event = |news: WaveEvent<ObjectOutcome>| {
+            let mut on_event = |news: WriteEvent<ObjectOutcome>| {
                 sink(self.predicted(news, wave).counted(|outcome| {
                     if let Some(undo) = self.undo {
                         undo.note_outcome(outcome);
@@ -297,8 +297,8 @@ impl Execution<'_> {
     }
 
     /// In a dry run, adds to the outcome of a prune when it would happen.
-    fn predicted(&self, news: WaveEvent<ObjectOutcome>, wave: &[Live]) -> WaveEvent<ObjectOutcome> {
-        let WaveEvent::Answer(mut outcome) = news else {
+    fn predicted(&self, news: WriteEvent<ObjectOutcome>, wave: &[Live]) -> WriteEvent<ObjectOutcome> {
+        let WriteEvent::Answer(mut outcome) = news else {
             return news;
         };
         let is_it = |live: &&Live| Some(&live.uid) == outcome.subject.uid.as_ref();
@@ -309,7 +309,7 @@ impl Execution<'_> {
         {
             outcome.reason = self.plan.prune_time(live, self.policy);
         }
-        WaveEvent::Answer(outcome)
+        WriteEvent::Answer(outcome)
     }
 
     /// The detachments that the prunes of these waves need. Nothing is detached that a bound plan does

@@ -12,13 +12,13 @@ use crate::compare::ownership::{
 };
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::dependents::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detacher;
 use crate::execute::deletion::object::{Deleting, KeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wave::WaveEvent;
 use crate::execute::{Cause, DependencyGate, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
@@ -141,7 +141,7 @@ impl SetDeletion<'_> {
                 }
                 judge.replace_dependents(&attached);
             }
-            let mut outcome_event = |news: WaveEvent<ObjectOutcome>| {
+            let mut outcome_event = |news: WriteEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
                     done += 1;
                     failed += usize::from(outcome.action == Action::Failed);

@@ -19,12 +19,12 @@ use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::deletion::detach::{OWNERS_REMOVED, without_owners};
 use crate::execute::members::apply::uid;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::reread::GONE_ALREADY;
-use crate::execute::wave::{WaveEvent, each};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -64,7 +64,7 @@ impl Execution<'_> {
     pub async fn predict_run(
         &self,
         is_stopped: impl Fn(&DesiredObject) -> bool,
-        sink: &mut dyn FnMut(WaveEvent<Prediction>),
+        sink: &mut dyn FnMut(WriteEvent<Prediction>),
     ) -> Ending {
         let detachments = self.allowed_detachments();
         let mut detached = Vec::new();
@@ -74,16 +74,16 @@ impl Execution<'_> {
         for outcome in self.unchanged().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
                 Some(detachment) => detached.push((outcome, *detachment)),
-                None => sink(WaveEvent::Answer(of_outcome(outcome))),
+                None => sink(WriteEvent::Answer(of_outcome(outcome))),
             }
         }
-        let mut sink = |news: WaveEvent<Prediction>| {
+        let mut sink = |news: WriteEvent<Prediction>| {
             sink(match news {
-                WaveEvent::Slowest(slowest) => WaveEvent::Slowest(slowest),
-                WaveEvent::Note(text) => WaveEvent::Note(text),
-                WaveEvent::Answer(prediction) => {
+                WriteEvent::Slowest(slowest) => WriteEvent::Slowest(slowest),
+                WriteEvent::Note(text) => WriteEvent::Note(text),
+                WriteEvent::Answer(prediction) => {
                     let detachment = detachments.get(&prediction.outcome.subject.key());
-                    WaveEvent::Answer(match detachment {
+                    WriteEvent::Answer(match detachment {
                         Some(detachment) => prediction.detached(detachment),
                         None => prediction,
                     })

@@ -56,8 +56,8 @@ impl Execution<'_> {
         object: &DesiredObject,
         member_status: &MemberStatus,
     ) -> Result<Reply, ApiError> {
-        let carrying = self.carrying(object, member_status).await?;
-        let object = carrying.as_ref().map_or(object, |carrying| &carrying.object);
+        let with_live = self.apply_with_live_fields(object, member_status).await?;
+        let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
         let scaled = self.with_live_replicas(object).await?;
         let object = scaled.as_ref().unwrap_or(object);
         match self

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::event::Event;
-use crate::execute::wave::showing;
+use crate::execute::concurrent_writes::showing;
 use crate::execute::{Cause, Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;

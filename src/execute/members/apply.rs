@@ -10,10 +10,10 @@ use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
+use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
 use crate::execute::members::handover::mark_handed_over;
-use crate::execute::members::over_live::Sent;
 use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
@@ -258,9 +258,9 @@ impl Execution<'_> {
             let request = match &sent {
                 Sent::Manifest => self.member_request(object, member_status, lock.as_ref()),
                 Sent::New(object) => self.member_request(object, member_status, None),
-                Sent::Over(carrying) => {
-                    let lock = lock.as_ref().unwrap_or(&carrying.seen);
-                    self.member_request(&carrying.object, member_status, Some(lock))
+                Sent::Over(with_live) => {
+                    let lock = lock.as_ref().unwrap_or(&with_live.seen);
+                    self.member_request(&with_live.object, member_status, Some(lock))
                 }
             };
             let error = match self.server.send(request).await {

@@ -3,6 +3,7 @@
 //! `apply` sends a member; each other file handles one special case.
 
 pub(crate) mod apply;
+pub(crate) mod apply_with_live_fields;
 pub(crate) mod conflict;
 pub(crate) mod contested;
 pub(crate) mod creation;
@@ -12,7 +13,6 @@ pub(crate) mod message_of_invalid_object;
 pub(crate) mod message_of_rejected_manifest;
 pub(crate) mod migrate;
 pub(crate) mod not_recreated;
-pub(crate) mod over_live;
 pub(crate) mod recreate;
 pub(crate) mod reply;
 pub(crate) mod round;

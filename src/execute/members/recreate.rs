@@ -18,6 +18,7 @@ use crate::compare::ignore;
 use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
+use crate::execute::concurrent_writes::SLOW;
 use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::object::{Deleting, Purpose};
 use crate::execute::kinds::Kinds;
@@ -27,7 +28,6 @@ use crate::execute::members::creation::Expected;
 use crate::execute::members::message_of_invalid_object::recreatable_kind;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wave::SLOW;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
@@ -198,7 +198,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the obstacle that the update was refused for fields of others alone.
+    /// Returns an obstacle if every refused field is owned by other managers only.
     fn faults_of_others(
         &self,
         object: &DesiredObject,
@@ -375,7 +375,8 @@ fn waits_for(live: &Live) -> Option<String> {
     (!live.waits_for.is_empty()).then(|| live.waits_for.join("; "))
 }
 
-/// The error of an object that is deleted, and not created again. `going` is what there still is of it.
+/// The error of an object that is deleted, and not created again. `going` is the live object, if it still
+/// terminates.
 fn not_created(going: Option<&Live>, end: &str) -> Message {
     let Some(live) = going else {
         return Message::new(format!("deleted, but not created again: {end}")).with_hint(AGAIN);

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use crate::cluster::apiserver::{ApiError, Status};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::MemberReply;
-use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Execution, Interrupt, Sink};
 use crate::plan::Apply;
 
@@ -205,15 +205,15 @@ impl Execution<'_> {
             pace,
         } = sending;
         let write = async |apply| (apply, self.apply_member(apply, kinds).await);
-        let reported = |news: WaveEvent<(_, MemberReply)>| {
+        let reported = |news: WriteEvent<(_, MemberReply)>| {
             // A write that waits is slow, so its note is reported within a second.
             for note in self.wait_notes.take() {
                 sink(Event::Note(note));
             }
             match news {
-                WaveEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
-                WaveEvent::Note(text) => sink(Event::Note(text)),
-                WaveEvent::Answer((apply, reply)) => {
+                WriteEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+                WriteEvent::Note(text) => sink(Event::Note(text)),
+                WriteEvent::Answer((apply, reply)) => {
                     if let Some(reply) = set_aside.take(apply, reply, webhooks, sink) {
                         answered(apply, reply, sink);
                     }

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::wave::{WaveEvent, each};
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
@@ -60,7 +60,7 @@ impl Relabelling<'_> {
         let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let write = async |live| self.write(live, &webhooks).await;
-        let outcome_event = |event: WaveEvent<ObjectOutcome>| {
+        let outcome_event = |event: WriteEvent<ObjectOutcome>| {
             sink(event.counted(|outcome| {
                 relabelled.failed += usize::from(outcome.action == Action::Failed);
             }));

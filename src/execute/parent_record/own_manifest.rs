@@ -7,15 +7,16 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions, written};
-use crate::execute::members::over_live::{Carrying, carrying, is_outdated};
+use crate::execute::members::apply_with_live_fields::{
+    ApplyWithLiveFields, apply_with_live_fields, is_outdated,
+};
 use crate::manifest::desired::DesiredObject;
 use crate::model::settings::Conflicts;
 use crate::plan::Preconditions;
 use crate::read::{self, WHOLE_OBJECTS};
 
 impl ParentWriting<'_> {
-    /// Applies the parent's own manifest, if it is among the manifests: its data without the record,
-    /// which another field manager owns.
+    /// Sends the manifest and reports warnings of the server; does nothing without one.
     pub(crate) async fn apply_manifest(
         &self,
         known: &mut Known,
@@ -59,9 +60,9 @@ impl ParentWriting<'_> {
                 None
             };
             // It is read last, so that the precondition is never newer than the content.
-            let carrying = self.carrying(object).await?;
-            let sent = carrying.as_ref().map_or(object, |carrying| &carrying.object);
-            let Some(seen) = bound.or_else(|| Some(carrying.as_ref()?.seen.clone())) else {
+            let with_live = self.apply_with_live_fields(object).await?;
+            let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
+            let Some(seen) = bound.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
                 let request = self.parent_request(sent.object.body(), &parameters);
                 return Ok(self.send(request, sink).await?);
             };
@@ -78,12 +79,15 @@ impl ParentWriting<'_> {
     /// Returns what to send for the parent's own manifest if it has ignored fields, or if its record was
     /// written under the field manager of members, as kubectl's is under
     /// `--field-manager kubectl-applyset`.
-    async fn carrying(&self, object: &DesiredObject) -> Result<Option<Carrying>, ApiError> {
+    async fn apply_with_live_fields(
+        &self,
+        object: &DesiredObject,
+    ) -> Result<Option<ApplyWithLiveFields>, ApiError> {
         let manager = &self.writing.field_manager;
         if manager == MEMBER_FIELD_MANAGER && object.ignored.is_empty() {
             return Ok(None);
         }
-        carrying(self.server, object, manager).await
+        apply_with_live_fields(self.server, object, manager).await
     }
 
     pub(super) fn member_parameters(&self) -> Vec<(&str, &str)> {
@@ -99,8 +103,8 @@ impl ParentWriting<'_> {
     pub(crate) async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));
-        let carrying = self.carrying(manifest).await?;
-        let manifest = carrying.as_ref().map_or(manifest, |carrying| &carrying.object);
+        let with_live = self.apply_with_live_fields(manifest).await?;
+        let manifest = with_live.as_ref().map_or(manifest, |with_live| &with_live.object);
         let request = ApiRequest {
             accept: WHOLE_OBJECTS.to_owned(),
             ..self.parent_request(manifest.object.body(), &parameters)

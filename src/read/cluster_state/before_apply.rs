@@ -43,12 +43,12 @@ pub(super) async fn read(
     let Compared {
         members,
         comparisons,
-        over_live,
+        with_live_fields,
         mut scaled,
         current,
     } = compared;
     let mut state = scoped.state(named);
-    state.over_live = over_live;
+    state.with_live_fields = with_live_fields;
     let namespaces = &state.namespaces;
     let observed = &mut state.observed;
     observed.others = others;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::autoscalers::Scaled;
 use super::definitions::NeededDefinitions;
-use super::{OverLive, Rules, dependencies};
+use super::{Rules, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
@@ -33,10 +33,10 @@ pub(super) struct Compared {
     /// How each compares with its manifest, by index in `Desired::members`.
     pub(super) comparisons: BTreeMap<usize, Verdict>,
     /// What to send of those that changed and have ignored fields.
-    pub(super) over_live: BTreeMap<ObjectKey, OverLive>,
+    pub(super) with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
     /// Numbers of replicas that have left the manifest, or returned to it.
     pub(super) scaled: Scaled,
-    /// Those that objects of the manifests depend on, and that are Current.
+    /// Members that are Current and that objects of the manifests depend on.
     pub(super) current: BTreeSet<ObjectKey>,
 }
 
@@ -54,7 +54,7 @@ struct Listed {
     /// The index of its manifest in `Desired::members`, and how it compares with it.
     compared: Option<(usize, Verdict)>,
     /// What to send if it changed and has ignored fields.
-    over_live: Option<Box<OverLive>>,
+    with_live_fields: Option<Box<WithLiveFields>>,
     signs: Signs,
     scaled: Option<Box<(ReplicasPath, Replicas)>>,
 }
@@ -121,10 +121,10 @@ impl Comparing<'_> {
         }
         let definition = self.definitions.get(&live.key.group_kind);
         let scaled = member.and_then(|member| replicas(member, item, resource, definition, &self.former));
-        let mut over_live = None;
+        let mut with_live_fields = None;
         let compared = wanted.map(|(index, member)| {
             let (verdict, over) = self.compared(member, item, resource);
-            over_live = over.map(Box::new);
+            with_live_fields = over.map(Box::new);
             let verdict = match (&scaled, verdict) {
                 // The object is as its manifest, but an interrupted run has left its hand-over behind.
                 (Some((path, Replicas::Returned)), Verdict::Unchanged) => {
@@ -136,7 +136,7 @@ impl Comparing<'_> {
         });
         Some(Listed {
             compared,
-            over_live,
+            with_live_fields,
             signs: self.signs(&live.key, item, resource),
             scaled: scaled.map(Box::new),
             live,
@@ -148,7 +148,7 @@ impl Comparing<'_> {
         member: &DesiredObject,
         item: &Value,
         resource: &Resource,
-    ) -> (Verdict, Option<OverLive>) {
+    ) -> (Verdict, Option<WithLiveFields>) {
         if member.resource.version != resource.version {
             return (Verdict::Send(Reason::OtherVersion), None);
         }
@@ -159,11 +159,11 @@ impl Comparing<'_> {
         let manifest = body(Purpose::Compare).value();
         let verdict = changes::compare(&manifest, item, field_manager, definition.as_ref());
         let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
-        let over_live = is_sent.then(|| OverLive {
+        let with_live_fields = is_sent.then(|| WithLiveFields {
             object: body(Purpose::Send),
             seen: Seen::version(item),
         });
-        (verdict, over_live)
+        (verdict, with_live_fields)
     }
 
     fn signs(&self, key: &ObjectKey, item: &Value, resource: &Arc<Resource>) -> Signs {
@@ -189,7 +189,7 @@ impl Compared {
             let Listed {
                 live,
                 compared,
-                over_live,
+                with_live_fields,
                 signs,
                 scaled,
             } = listed;
@@ -197,8 +197,8 @@ impl Compared {
                 return None;
             }
             all.comparisons.extend(compared);
-            let over_live = over_live.map(|over_live| (live.key.clone(), *over_live));
-            all.over_live.extend(over_live);
+            let with_live_fields = with_live_fields.map(|sent| (live.key.clone(), *sent));
+            all.with_live_fields.extend(with_live_fields);
             if let Some(scaled) = scaled {
                 all.scaled.insert(live.key.clone(), *scaled);
             }

@@ -42,8 +42,8 @@ use crate::plan::{Confirmation, Observed, ParentPolicy, Policy, Pruning, Seen};
 pub enum Goal<'a> {
     /// `apply` and `diff`: these objects are desired.
     Apply(&'a mut Desired, &'a Policy),
-    /// `delete`: all members are to be deleted. Field managers whose contents of the parent are the
-    /// set's own.
+    /// `delete`: all members are to be deleted. The set: field managers whose fields on the parent belong
+    /// to this set, not to other users of the object.
     Delete(&'a Policy, BTreeSet<String>),
     /// `adopt`, and the set that `move` moves members into: it is created if it does not exist. The
     /// members are not listed.
@@ -122,14 +122,14 @@ pub struct ClusterState {
     /// The number of objects that are probably members, and that the user may not delete.
     pub likely_members_left: usize,
     /// What to send of changed members with ignored fields, over the version that was listed.
-    pub over_live: BTreeMap<ObjectKey, OverLive>,
+    pub with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// What to send over a version of a live object.
+/// A manifest with fields of the live object, to be sent over the version that they were read from.
 #[derive(Debug, Clone)]
-pub struct OverLive {
+pub struct WithLiveFields {
     /// The object of the manifests, with fields of that version.
     pub object: Object,
     /// The version.

@@ -54,7 +54,7 @@ impl Scoped {
             pruning: Pruning::Enabled,
             former_tooling: former_tooling(named, member_status),
             likely_members_left: 0,
-            over_live: BTreeMap::new(),
+            with_live_fields: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }

@@ -356,7 +356,7 @@ impl Prepared {
             policy: &self.policy,
             contents: &self.state.observed.contents,
             writing: &self.writing,
-            over_live: &self.state.over_live,
+            with_live_fields: &self.state.with_live_fields,
             interrupt,
             gate: None,
             dependencies: None,

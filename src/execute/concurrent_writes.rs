@@ -1,4 +1,4 @@
-//! Runs the writes of one wave, concurrently up to the limit.
+//! Runs writes concurrently, up to the limit.
 //!
 //! The caller defines each write, and reports its outcome. A slow write does not block others, and is
 //! reported.
@@ -15,9 +15,9 @@ use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 
-/// An event of a wave.
+/// An event of writes that run concurrently.
 #[derive(Debug)]
-pub enum WaveEvent<A> {
+pub enum WriteEvent<A> {
     /// The outcome of one item.
     Answer(A),
     /// What a write waits for.
@@ -43,7 +43,7 @@ impl WaitNotes {
     }
 }
 
-impl WaveEvent<ObjectOutcome> {
+impl WriteEvent<ObjectOutcome> {
     /// The event for this; `count` sees the outcome first, if it is one.
     pub(super) fn counted(self, count: impl FnOnce(&ObjectOutcome)) -> Event {
         match self {
@@ -68,7 +68,7 @@ pub(super) async fn each<'k, T, A>(
     items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
     pace: &mut ConcurrencyLimit,
-    mut reported: impl FnMut(WaveEvent<A>),
+    mut reported: impl FnMut(WriteEvent<A>),
 ) {
     let mut items = items.into_iter().enumerate();
     let mut under_way = FuturesUnordered::new();
@@ -93,7 +93,7 @@ pub(super) async fn each<'k, T, A>(
                     let slowest = slowest(&begun);
                     if was_slow || slowest.is_some() {
                         was_slow = slowest.is_some();
-                        reported(WaveEvent::Slowest(slowest));
+                        reported(WriteEvent::Slowest(slowest));
                     }
                 }
             }
@@ -105,10 +105,10 @@ pub(super) async fn each<'k, T, A>(
         } else {
             pace.answered(latency.unwrap_or_default());
         }
-        reported(WaveEvent::Answer(answer));
+        reported(WriteEvent::Answer(answer));
     }
     if was_slow {
-        reported(WaveEvent::Slowest(None));
+        reported(WriteEvent::Slowest(None));
     }
 }
 

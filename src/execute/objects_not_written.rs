@@ -1,4 +1,5 @@
-//! Reports objects that a run does not send, its parent, and its planned objects.
+//! Reports the objects that a run does not write, unchanged and kept members; also the parent, and the
+//! planned results.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Objects that are sent over one version of the live object, since what is sent has fields of it: the
+//! Applies that contain fields copied from the live object, and so carry its resourceVersion: the
 //! ApplySet metadata of a parent, and the fields that the set leaves to others.
 
 use crate::cluster::apiserver::{ApiError, ApiServer, Status};
@@ -8,10 +8,10 @@ use crate::execute::Execution;
 use crate::execute::members::creation::as_new;
 use crate::manifest::desired::DesiredObject;
 use crate::plan::{MemberStatus, Seen, may_hold_record};
-use crate::read::{self, OverLive};
+use crate::read::{self, WithLiveFields};
 
-/// An object as it is sent over a live one.
-pub(crate) struct Carrying {
+/// An apply with fields of the live object.
+pub(crate) struct ApplyWithLiveFields {
     /// The object of the manifests, with fields of the live one.
     pub(crate) object: DesiredObject,
     /// The version that these fields were read from. Others may write them at any time, which must not
@@ -26,16 +26,16 @@ pub(crate) enum Sent {
     /// Its manifest, if it does not exist yet.
     New(DesiredObject),
     /// Its manifest with fields of the live object.
-    Over(Carrying),
+    Over(ApplyWithLiveFields),
 }
 
 /// Reads the live object, and returns what to send if an apply of the manifest by `manager` would remove
 /// ApplySet metadata from it, or change ignored fields.
-pub(crate) async fn carrying(
+pub(crate) async fn apply_with_live_fields(
     server: &ApiServer,
     object: &DesiredObject,
     manager: &str,
-) -> Result<Option<Carrying>, ApiError> {
+) -> Result<Option<ApplyWithLiveFields>, ApiError> {
     let has_ignored = !object.ignored.is_empty();
     let live = if has_ignored {
         read::object(server, &object.resource, &object.key).await?
@@ -48,7 +48,7 @@ pub(crate) async fn carrying(
     let settled = ignore::body_of(object, &live, manager, Purpose::Send);
     let sent = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
     let sent = sent.or_else(|| has_ignored.then_some(settled));
-    Ok(sent.map(|sent| Carrying {
+    Ok(sent.map(|sent| ApplyWithLiveFields {
         seen: Seen::version(&live),
         object: DesiredObject {
             object: sent,
@@ -85,20 +85,20 @@ impl Execution<'_> {
         match sent {
             Sent::Manifest => false,
             Sent::New(_) => is_field_conflict(error),
-            Sent::Over(carrying) => is_outdated(self.server, object, &carrying.seen, error).await,
+            Sent::Over(with_live) => is_outdated(self.server, object, &with_live.seen, error).await,
         }
     }
 
     /// Returns what to send for a member that may be the parent of another set, or that has ignored
     /// fields; `None` if that is its manifest alone.
-    pub(crate) async fn carrying(
+    pub(crate) async fn apply_with_live_fields(
         &self,
         object: &DesiredObject,
         member_status: &MemberStatus,
-    ) -> Result<Option<Carrying>, ApiError> {
+    ) -> Result<Option<ApplyWithLiveFields>, ApiError> {
         let manager = &self.writing.field_manager;
         if may_hold_record(object, member_status, manager) || !object.ignored.is_empty() {
-            carrying(self.server, object, manager).await
+            apply_with_live_fields(self.server, object, manager).await
         } else {
             Ok(None)
         }
@@ -116,15 +116,15 @@ impl Execution<'_> {
         attempts: u32,
     ) -> Result<Sent, ApiError> {
         if object.ignored.is_empty() {
-            let carrying = self.carrying(object, member_status).await?;
-            return Ok(carrying.map_or(Sent::Manifest, Sent::Over));
+            let with_live = self.apply_with_live_fields(object, member_status).await?;
+            return Ok(with_live.map_or(Sent::Manifest, Sent::Over));
         }
-        let is_locked = |listed: &&OverLive| {
+        let is_locked = |listed: &&WithLiveFields| {
             lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
         };
         if attempts == 1 {
-            if let Some(listed) = self.over_live.get(&object.key).filter(is_locked) {
-                return Ok(Sent::Over(Carrying {
+            if let Some(listed) = self.with_live_fields.get(&object.key).filter(is_locked) {
+                return Ok(Sent::Over(ApplyWithLiveFields {
                     object: DesiredObject {
                         object: listed.object.clone(),
                         ..object.clone()
@@ -136,9 +136,9 @@ impl Execution<'_> {
                 return Ok(Sent::New(as_new(object)));
             }
         }
-        let carrying = self.carrying(object, member_status).await?;
-        Ok(match carrying {
-            Some(carrying) => Sent::Over(carrying),
+        let with_live = self.apply_with_live_fields(object, member_status).await?;
+        Ok(match with_live {
+            Some(with_live) => Sent::Over(with_live),
             None if lock.is_none() => Sent::New(as_new(object)),
             None => Sent::Manifest,
         })
