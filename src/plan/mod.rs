@@ -12,7 +12,6 @@ mod dependents;
 mod desired_members;
 #[cfg(test)]
 pub(crate) mod fixtures;
-mod handover;
 mod judge;
 mod kept_objects;
 mod member_scope;
@@ -33,6 +32,7 @@ mod prunes_judged_again;
 pub mod recorded_kinds;
 mod recreation;
 mod refusal;
+mod replicas_handover;
 pub mod saved;
 mod skip_reason;
 pub mod undo;
@@ -47,9 +47,6 @@ pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
 pub use desired_members::is_not_yet_served;
-pub use handover::{
-    Handover, HandoverCause, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over, target_of,
-};
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, ScopeError, member_scope};
@@ -72,6 +69,10 @@ use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, loses_data};
 pub use refusal::{Refusal, of_hooks, with_marks};
+pub use replicas_handover::{
+    HandoverCause, ReplicasHandover, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over,
+    target_of,
+};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Dependents, Edges, Handover, Preconditions, Refusal, SkipReason};
+use super::{Dependents, Edges, Preconditions, Refusal, ReplicasHandover, SkipReason};
 use crate::compare::changes::Reason;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -32,7 +32,7 @@ pub struct Plan {
     /// Desired or kept objects that the prunes endanger by owner references.
     pub dependents: Dependents,
     /// Members whose number of replicas is handed over, or taken back, before they are applied.
-    pub handovers: BTreeMap<ObjectKey, Handover>,
+    pub handovers: BTreeMap<ObjectKey, ReplicasHandover>,
     /// Refusals that the user has confirmed.
     pub accepted: Vec<Refusal>,
     /// What the objects have to be when they are written.

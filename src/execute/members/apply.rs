@@ -13,7 +13,7 @@ use crate::execute::kinds::Kinds;
 use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
-use crate::execute::members::handover::mark_handed_over;
+use crate::execute::members::replicas_handover::mark_handed_over;
 use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;

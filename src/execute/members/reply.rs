@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::event::ObjectOutcome;
 use crate::execute::members::webhooks::Unreachable;
 use crate::model::applyset::parent::Pairs;
-use crate::plan::Handover;
+use crate::plan::ReplicasHandover;
 
 /// Outcome of one member, with the warnings of the server.
 pub(crate) struct MemberReply {
@@ -17,7 +17,7 @@ pub(crate) struct MemberReply {
     /// Set if the object failed because a webhook could not be called.
     pub(crate) webhook: Option<Unreachable>,
     /// Set if a field was handed over, or would be in a dry run.
-    pub(crate) handover: Option<Handover>,
+    pub(crate) handover: Option<ReplicasHandover>,
 }
 
 /// An object that existed when it was applied, although the plan expected it to be new.

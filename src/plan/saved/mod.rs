@@ -32,7 +32,7 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
 use crate::model::settings::{Conflicts, Validation};
-use crate::plan::{Confirmation, Handover, Plan, Policy};
+use crate::plan::{Confirmation, Plan, Policy, ReplicasHandover};
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -318,9 +318,12 @@ fn can_be_read_again(path: &Path) -> bool {
 }
 
 /// Returns the fields of an object that a plan hands over.
-pub fn handed_over(plan: &Plan, key: &ObjectKey) -> Vec<String> {
+pub fn fields_left_to_autoscalers(plan: &Plan, key: &ObjectKey) -> Vec<String> {
     let handover = plan.handovers.get(key);
-    handover.and_then(Handover::handed_over).into_iter().collect()
+    handover
+        .and_then(ReplicasHandover::field_left_to_autoscaler)
+        .into_iter()
+        .collect()
 }
 
 /// The objects that a plan detaches from their owners.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{
-    Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen, handed_over, intents,
+    Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen,
+    fields_left_to_autoscalers, intents,
 };
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
@@ -189,7 +190,7 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
                 key: key(),
                 intent: intent.clone(),
             }),
-            _ if object.handed_over != handed_over(fresh.plan, &object.key) => {
+            _ if object.handed_over != fields_left_to_autoscalers(fresh.plan, &object.key) => {
                 Some(ChangeSincePlan::HandedOver(key()))
             }
             _ => None,

@@ -13,7 +13,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::ScaleSubresource;
-use crate::plan::{self, Handover, HandoverCause};
+use crate::plan::{self, HandoverCause, ReplicasHandover};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
 use crate::read::{self, Cluster, ReadError};
 
@@ -34,7 +34,7 @@ pub(super) async fn handovers(
     desired: &Desired,
     scaled: Scaled,
     warnings: &mut Vec<String>,
-) -> Result<BTreeMap<ObjectKey, Handover>, ReadError> {
+) -> Result<BTreeMap<ObjectKey, ReplicasHandover>, ReadError> {
     let mut autoscalers = Autoscalers::default();
     if scaled
         .values()
@@ -66,7 +66,7 @@ pub(super) async fn handovers(
                 }
             }
         };
-        handovers.insert(key, Handover { path, cause });
+        handovers.insert(key, ReplicasHandover { path, cause });
     }
     Ok(handovers)
 }

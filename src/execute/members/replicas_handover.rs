@@ -15,14 +15,17 @@ use crate::execute::Execution;
 use crate::execute::members::apply::ATTEMPTS;
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::{Object, apply_body};
-use crate::plan::{Handover, HandoverCause};
+use crate::plan::{HandoverCause, ReplicasHandover};
 use crate::read::{self, METADATA};
 
 impl Execution<'_> {
     /// Hands the number of replicas over with its live value, or takes it back, if the plan says so and
     /// the live object still needs it. Returns what was handed over. An interrupted run writes nothing
     /// more, so the caller does not apply the object then.
-    pub(crate) async fn hand_over(&self, object: &DesiredObject) -> Result<Option<&Handover>, ApiError> {
+    pub(crate) async fn hand_over(
+        &self,
+        object: &DesiredObject,
+    ) -> Result<Option<&ReplicasHandover>, ApiError> {
         let Some(handover) = self.plan.handovers.get(&object.key) else {
             return Ok(None);
         };
@@ -150,7 +153,7 @@ impl Execution<'_> {
 }
 
 /// Marks the outcome of an object whose number of replicas was handed over, or would be in a dry run.
-pub(crate) fn mark_handed_over(handover: Option<&Handover>, outcome: &mut ObjectOutcome) {
+pub(crate) fn mark_handed_over(handover: Option<&ReplicasHandover>, outcome: &mut ObjectOutcome) {
     let Some(handover) = handover.filter(|_| outcome.error.is_none()) else {
         return;
     };
@@ -158,7 +161,7 @@ pub(crate) fn mark_handed_over(handover: Option<&Handover>, outcome: &mut Object
     if outcome.action == Action::Unchanged {
         outcome.action = Action::Configured;
     }
-    if let Some(field) = handover.handed_over() {
+    if let Some(field) = handover.field_left_to_autoscaler() {
         outcome.handed_over = vec![field];
         outcome.reason = handover.to_string();
     }

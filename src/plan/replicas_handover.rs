@@ -14,7 +14,7 @@ use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 
 /// What a run does about the number of replicas of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handover {
+pub struct ReplicasHandover {
     /// The place of the number.
     pub path: ReplicasPath,
     /// The direction, and the reason.
@@ -34,14 +34,14 @@ pub enum HandoverCause {
     Returned,
 }
 
-impl Handover {
+impl ReplicasHandover {
     /// Returns the field that stays as it is; `None` if it is taken back.
-    pub fn handed_over(&self) -> Option<String> {
+    pub fn field_left_to_autoscaler(&self) -> Option<String> {
         (self.cause != HandoverCause::Returned).then(|| self.path.to_string())
     }
 }
 
-impl fmt::Display for Handover {
+impl fmt::Display for ReplicasHandover {
     /// Writes the reason of an outcome.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, cause } = self;
