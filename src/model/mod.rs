@@ -3,6 +3,7 @@
 pub mod applyset;
 pub mod containers;
 pub mod contents;
+pub mod dependency_ranks;
 pub mod depends_on;
 pub mod digest;
 pub mod field_conflict;
@@ -14,7 +15,6 @@ pub mod live;
 pub mod message;
 pub mod namespace;
 pub mod object;
-pub mod order;
 pub mod parent_object;
 pub mod permission;
 pub mod pointer;

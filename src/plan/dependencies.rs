@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::waves::Wave;
+use super::apply_order_of_kinds::Wave;
 use super::{Apply, Plan};
 use crate::manifest::desired::{self, Desired, DesiredObject};
+use crate::model::dependency_ranks::Rank;
 use crate::model::depends_on::{DEPENDS_ON, Dependencies};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::order::Rank;
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 

@@ -3,6 +3,7 @@
 //! `plan` is pure: no client, no clock, no output. Each rule has a file of its own with a table of
 //! cases. `execute` carries the plan out.
 
+mod apply_order_of_kinds;
 mod container;
 mod container_index;
 mod data_loss;
@@ -37,7 +38,6 @@ pub mod saved;
 mod skip_reason;
 pub mod undo;
 mod unowned_objects;
-mod waves;
 
 use std::collections::HashSet;
 use std::sync::Arc;

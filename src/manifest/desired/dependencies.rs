@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{Desired, DesiredObject, InvalidObject, InvalidObjectProblem};
 use crate::model::applyset::ParentIdentity;
+use crate::model::dependency_ranks::Graph;
 use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::order::Graph;
 
 /// Reads what an object depends on from its metadata.
 pub(super) fn named(

@@ -7,7 +7,7 @@
 mod dependencies;
 mod digest;
 mod error;
-mod order;
+mod ignored_order_annotations;
 mod string_data;
 
 use std::collections::BTreeMap;
@@ -188,7 +188,9 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
         errors.extend(dependencies::cycle(&desired));
     }
     if errors.is_empty() {
-        desired.warnings.extend(order::warning(&desired.members));
+        desired
+            .warnings
+            .extend(ignored_order_annotations::warning(&desired.members));
         Ok(desired)
     } else {
         Err(DesiredError::InvalidObjects(errors))

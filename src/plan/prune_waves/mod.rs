@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::apply_order_of_kinds::Wave;
 use super::container::holds_parent_of;
 use super::container_index::ContainerIndex;
 use super::dependencies::faults;
 use super::kept_objects::KeptObjects;
-use super::waves::Wave;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
+use crate::model::dependency_ranks::{Graph, Rank};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::order::{Graph, Rank};
 use crate::model::prune_order::PruneOrder;
 use crate::model::set::Set;
 use crate::model::text::listed;

@@ -1,4 +1,4 @@
-//! Ranks: the step of the order in which each object comes, from its wave and its edges.
+//! Ranks by dependency: the step in which each object comes, from the wave of its kind and its edges.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Waves: the order in which kinds are applied, and in reverse pruned.
+//! The order in which kinds are applied, and in reverse pruned, as waves.
 //!
 //! For the API server, the objects of one wave are independent of each other.
 
