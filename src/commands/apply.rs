@@ -8,7 +8,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation, Resume};
 use crate::execute::undo_file::UndoFile;
 use crate::execute::{Execution, Gate};
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};

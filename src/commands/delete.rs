@@ -9,8 +9,8 @@ use crate::event::{Ending, Event, Operation};
 use crate::execute::{Lingering, SetDeletion, parent_managers};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
-use crate::model::settings::DryRun;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Plan, Policy, Refusal};
 use crate::read::{

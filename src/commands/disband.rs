@@ -8,7 +8,7 @@ use crate::execute::Disbanding;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
 use crate::read::{Cluster, ParentError, TakingOver, Wanted, named_set};

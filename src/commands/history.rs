@@ -3,7 +3,7 @@
 use crate::cli::{GlobalFlags, History};
 use crate::error::{Error, Exit};
 use crate::model::applyset::parent::Reading;
-use crate::model::history;
+use crate::model::history_annotation;
 use crate::report::{self, HistoryDocument};
 use crate::session::existing_set::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
@@ -53,6 +53,6 @@ async fn history(
     }
     Ok(HistoryDocument::new(
         known.set.clone(),
-        history::read(&parent.annotations),
+        history_annotation::read(&parent.annotations),
     ))
 }

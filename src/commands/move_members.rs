@@ -17,7 +17,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::resource::Scope;
 use crate::model::set::Set;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
 use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, Wanted, named_set};

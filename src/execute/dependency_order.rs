@@ -17,7 +17,7 @@ use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::Edges;
 
 /// Waits for objects that others depend on.

@@ -15,7 +15,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, Ending, Event, Summary};
 use crate::manifest::desired;
 use crate::model::applyset::parent::Reading;
-use crate::model::history::{self, Counts, HISTORY_ANNOTATION, PastResult, PastRun};
+use crate::model::history_annotation::{self, Counts, HISTORY_ANNOTATION, PastResult, PastRun};
 use crate::plan::undo::UndoScope;
 use crate::read::{self, METADATA};
 
@@ -124,7 +124,7 @@ impl Execution<'_> {
 
     async fn write_run(&self, run: &PastRun, known: &mut Known) -> Result<(), ApiError> {
         for attempt in 1..=ATTEMPTS {
-            let Some(value) = history::with(run.clone(), &known.all) else {
+            let Some(value) = history_annotation::with(run.clone(), &known.all) else {
                 return Ok(());
             };
             match self.patch_history(&known.resource_version, &value).await {

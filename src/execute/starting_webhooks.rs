@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply};
 use crate::execute::Interrupt;
 use crate::execute::members::webhooks::{Unreachable, pause};
-use crate::model::settings::{DryRun, WriteSettings};
+use crate::model::write_settings::{DryRun, WriteSettings};
 
 /// The webhooks that writes wait for.
 pub(crate) struct StartingWebhooks<'a> {

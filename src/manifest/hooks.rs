@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::{Manifest, Naming, Position};
 use crate::model::identity::ObjectKey;
 use crate::model::object::Object;
-use crate::model::settings::Hooks;
 use crate::model::text::{counted, listed};
+use crate::model::write_settings::Hooks;
 
 /// Annotation of Helm's hooks.
 const HELM: &str = "helm.sh/hook";

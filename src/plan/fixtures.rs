@@ -18,7 +18,7 @@ use crate::model::object::Object;
 use crate::model::prune_order::PruneOrder;
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 
 /// The set of the Secret `web` in namespace `shop`.
 pub(crate) fn set() -> Set {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Recreate;
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 
 /// Everything that the user allows, refuses and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

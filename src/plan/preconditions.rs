@@ -13,7 +13,7 @@ use crate::compare::ignore;
 use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::digest::{hexadecimal, sha256};
-use crate::model::history::HISTORY_ANNOTATION;
+use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 

@@ -18,7 +18,7 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::list_targets::ListTarget;
 use crate::model::namespace::NamespaceState;
 use crate::model::resource::{Resource, Scope};
-use crate::model::settings::SetReference;
+use crate::model::write_settings::SetReference;
 
 /// How old an answer may be when it is used. Another run may change the record while discovery is
 /// repeated; a record that covers the plan is not written before members are.

@@ -13,8 +13,8 @@ use crate::compare::ownership;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::keep_annotations::protection;
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
-use crate::model::protection::protection;
 use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
 

@@ -23,7 +23,7 @@ use crate::model::identity::GroupKind;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Origin, Resource, Scope};
 use crate::model::set::Set;
-use crate::model::settings::SetReference;
+use crate::model::write_settings::SetReference;
 use crate::plan::Dependent;
 
 /// A set, and the resource of its parent.

@@ -24,8 +24,8 @@ use crate::event::{Action, ObjectOutcome, Operation, Summary};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::settings::DryRun;
 use crate::model::text::{one_line, printable_text};
+use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
 
 /// The differences between the cluster and its state after a run.

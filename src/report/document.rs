@@ -11,7 +11,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::model::message::Message;
 use crate::model::set::Set;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 
 /// The set, as far as it is known.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -7,7 +7,7 @@ use super::document::ErrorDocument;
 use super::set_summary::{UNKNOWN, reference};
 use super::{SetDocument, Width};
 use crate::error::Error;
-use crate::model::history::PastRun;
+use crate::model::history_annotation::PastRun;
 
 /// The document of `history`.
 #[derive(Debug, Serialize)]

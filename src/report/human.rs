@@ -8,8 +8,8 @@ use super::{Colors, Cost, RunEnd};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::settings::DryRun;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 
 /// The label at the beginning of a message on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use super::{
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::message::Message;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 
 /// Consumes the events of a run.
 pub struct Reporter {

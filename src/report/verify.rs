@@ -8,8 +8,8 @@ use super::document::{Cost, ErrorDocument};
 use super::{SetListing, Style, hint, human};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
-use crate::model::settings::DryRun;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 use crate::verify::{Finding, FixStatus, Rule, Severity};
 
 /// The document of `verify`.

@@ -11,7 +11,7 @@ use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, NotDone, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, KindWaits, Wanted};
 use crate::report::{

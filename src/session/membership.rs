@@ -14,7 +14,7 @@ use crate::model::applyset::parent::Pairs;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission};
-use crate::model::settings::{DryRun, SetReference};
+use crate::model::write_settings::{DryRun, SetReference};
 use crate::plan::{self, Confirmation, Refusal};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
 use crate::settings::{MembershipOptions, TakeOver};

@@ -14,7 +14,7 @@ use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::settings::{Conflicts, DryRun, Validation, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
     Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers,

@@ -7,7 +7,7 @@ use super::{
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
-use crate::model::settings::{Hooks, WriteSettings};
+use crate::model::write_settings::{Hooks, WriteSettings};
 use crate::plan::{
     Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers,
     Unowned,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::{ApplyOptions, TakeOver};
 use crate::cli::{Diff, DifferenceMode, GlobalFlags};
 use crate::error::Error;
-use crate::model::settings::{Conflicts, DryRun, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::report::{DifferenceKind, ExternalDiff};
 

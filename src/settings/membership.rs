@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_label;
-use crate::model::settings::WriteSettings;
+use crate::model::write_settings::WriteSettings;
 use crate::plan::Confirmation;
 
 /// Options that `disband`, `adopt` and `move` have in common.

@@ -46,8 +46,8 @@ use crate::compare::ownership::{
 use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
-pub use crate::model::settings::SetReference;
-use crate::model::settings::{DryRun, Hooks};
+pub use crate::model::write_settings::SetReference;
+use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::Confirmation;
 
 impl SetReference {

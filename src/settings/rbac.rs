@@ -6,7 +6,7 @@ use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 use crate::plan::permissions::Subject;
 
 /// Options of `rbac`, except the shared ones.

@@ -7,7 +7,7 @@ use super::{RecreateChoice, SetReference, TakeOver, WaitOptions, appliers, dry_r
 use crate::cli::{Apply, GlobalFlags, UndoSecretsMode};
 use crate::error::Error;
 use crate::manifest::Recursion;
-use crate::model::settings::{DryRun, Hooks, WriteSettings};
+use crate::model::write_settings::{DryRun, Hooks, WriteSettings};
 use crate::plan::undo::{RecordedRun, Values};
 use crate::plan::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 use crate::settings::ApplyOptions;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::duration::duration;
 use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags};
 use crate::error::Error;
-use crate::model::settings::{WEBHOOK_PATIENCE, WebhookPatience};
+use crate::model::write_settings::{WEBHOOK_PATIENCE, WebhookPatience};
 use crate::wait::Patience;
 
 /// The time limits of a command.

@@ -15,7 +15,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::set::Set;
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
 use crate::session::membership::SetRead;

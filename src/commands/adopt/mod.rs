@@ -18,7 +18,7 @@ use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::live::Tracking;
 use crate::model::set::Set;
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
 use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_sets};

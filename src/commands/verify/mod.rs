@@ -14,7 +14,7 @@ use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
-use crate::model::settings::{DryRun, WebhookPatience, WriteSettings};
+use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::{Cluster, Wanted};
 use crate::report::{self, ContextAndServer, Cost, Question, Style, VerifyDocument, WrittenBefore};

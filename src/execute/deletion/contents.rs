@@ -11,7 +11,7 @@ use crate::execute::deletion::object::Deleting;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::{SkipReason, is_container};
 use crate::read::{self, ContentsError, KindWait};
 

@@ -20,8 +20,8 @@ use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
-use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::listed;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Dependent, Detachment, Judge};
 use crate::read::METADATA;
 

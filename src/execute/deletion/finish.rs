@@ -15,8 +15,8 @@ use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
-use crate::model::settings::DryRun;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 use crate::plan::{ParentDisposition, Remains, Skip, SkipReason};
 
 impl SetDeletion<'_> {

@@ -18,7 +18,7 @@ use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
-use crate::model::settings::{DryRun, WriteSettings};
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_marks};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 

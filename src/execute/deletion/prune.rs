@@ -17,8 +17,8 @@ use crate::execute::{Applied, EndOfWait, Execution, ParentWriteError, Progress, 
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::prune_order::PruneOrder;
-use crate::model::settings::DryRun;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 use crate::plan::{Dependents, Detachment, Judge, Plan, PruneWhen};
 
 /// Outcome of the objects that were to be pruned.

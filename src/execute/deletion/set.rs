@@ -27,8 +27,8 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::counted;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{
     Confirmation, Dependents, Judge, ParentPolicy, Plan, Policy, Skip, SkipReason, holds_parent_of,
 };

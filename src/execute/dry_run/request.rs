@@ -10,7 +10,7 @@ use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::model::settings::{Conflicts, WriteSettings};
+use crate::model::write_settings::{Conflicts, WriteSettings};
 use crate::plan::MemberStatus;
 use crate::read::{self, WHOLE_OBJECTS};
 

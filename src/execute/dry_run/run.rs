@@ -12,7 +12,7 @@ use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::{MemberStatus, is_not_yet_served};
 use crate::read::METADATA;
 

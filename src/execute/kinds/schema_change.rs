@@ -25,7 +25,7 @@ use crate::execute::kinds::establish::{PATIENCE, pause};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 

@@ -18,7 +18,7 @@ use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::object::Object;
-use crate::model::settings::{Conflicts, DryRun, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 

@@ -32,8 +32,8 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
-use crate::model::settings::{DryRun, WriteSettings};
 use crate::model::text::{listed, short};
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Dependents, Judge, MemberStatus, Plan, RecreationObstacle, Unowned};
 use crate::read::{self, WHOLE_OBJECTS};
 

@@ -4,7 +4,7 @@ use crate::event::{Action, Event};
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::webhooks::{Round, Sending, SetAside};
 use crate::execute::{Applied, Execution, Progress, Sink};
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::Apply;
 
 impl Execution<'_> {

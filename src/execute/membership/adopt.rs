@@ -10,7 +10,7 @@ use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWri
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::{MembershipChange, MembershipPlan};
 
 /// Everything that adopting objects needs.

@@ -14,7 +14,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::{MembershipPlan, judge_release};
 use crate::read::{ListError, ListTargets};
 

@@ -20,8 +20,8 @@ use crate::model::applyset::parent::{Reading, annotations};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::settings::DryRun;
 use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
 use crate::read::{self, ListTargets};
 
 /// Everything that moving members needs.

@@ -21,7 +21,7 @@ use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
 use crate::model::object::apply_body;
-use crate::model::settings::{DryRun, WriteSettings};
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{FieldOwnership, MembershipChange, MembershipKeepReason};
 use crate::read::METADATA;
 

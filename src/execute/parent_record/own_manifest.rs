@@ -11,7 +11,7 @@ use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, apply_with_live_fields, is_outdated,
 };
 use crate::manifest::desired::DesiredObject;
-use crate::model::settings::Conflicts;
+use crate::model::write_settings::Conflicts;
 use crate::plan::Preconditions;
 use crate::read::{self, WHOLE_OBJECTS};
 

@@ -15,10 +15,10 @@ use crate::execute::deletion::object::deletion;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, Record};
-use crate::model::history::HISTORY_ANNOTATION;
+use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::live::{Live, Presence};
 use crate::model::parent_object::ParentObject;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::read::METADATA;
 
 /// Ways to remove a record.

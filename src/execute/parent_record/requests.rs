@@ -25,7 +25,7 @@ use crate::model::object::apply_body;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::settings::WriteSettings;
+use crate::model::write_settings::WriteSettings;
 use crate::plan::{ParentPolicy, Refusal, is_not_yet_served};
 use crate::read::{self, ListError, METADATA};
 

@@ -24,7 +24,7 @@ use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position}
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
-use crate::model::history::HISTORY_ANNOTATION;
+use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::pointer::Pointer;

@@ -13,7 +13,7 @@ use crate::model::contents::Held;
 use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 

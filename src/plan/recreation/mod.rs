@@ -15,9 +15,9 @@ use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::keep_annotations::protection;
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
-use crate::model::protection::protection;
 use crate::model::recreation_mark::recreation_mark;
 use crate::model::text::listed;
 

@@ -8,7 +8,7 @@ use super::Refusal;
 use crate::manifest::HookKind;
 use crate::manifest::desired::Desired;
 use crate::model::set::Set;
-use crate::model::settings::Hooks;
+use crate::model::write_settings::Hooks;
 
 /// Finds the reasons for which the plan may not be carried out.
 pub(in super::super) fn of_plan(

@@ -31,7 +31,7 @@ use crate::model::applyset::{ApplySetId, Record, Tooling};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
-use crate::model::settings::{Conflicts, Validation};
+use crate::model::write_settings::{Conflicts, Validation};
 use crate::plan::{Confirmation, Plan, Policy, ReplicasHandover};
 
 /// Everything that a later run needs to apply exactly this plan.

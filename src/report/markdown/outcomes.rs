@@ -6,7 +6,7 @@ use super::{End, headline, line, taken_in, warnings};
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome};
 use crate::model::message::Message;
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::loses_data;
 use crate::report::document::Collected;
 use crate::report::plan_screen::loss;

@@ -7,7 +7,7 @@ use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, ObjectOutcome, Operation, Resume, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
-use crate::model::settings::DryRun;
+use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
 use crate::report::diff::{Comparison, Differences};
 use crate::report::document::Collected;

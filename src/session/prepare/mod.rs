@@ -19,7 +19,7 @@ use crate::event::Resume;
 use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
-use crate::model::settings::WriteSettings;
+use crate::model::write_settings::WriteSettings;
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};

@@ -21,7 +21,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
-use crate::model::settings::{DryRun, WriteSettings};
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
 use crate::plan::{Confirmation, ParentPolicy};
 use crate::read::{ListTargets, METADATA, METADATA_LIST, whole_parent};

@@ -1,4 +1,4 @@
-//! Settings of writes, as values; `settings` chooses them.
+//! The settings of a run's writes; `settings` makes them from the flags.
 
 use std::time::Duration;
 
