@@ -23,9 +23,9 @@ const ARGO_CD: &str = "argocd.argoproj.io/hook";
 
 /// Helm's hooks that only `helm test` creates. Helm 2 wrote the last two.
 const TESTS: [&str; 3] = ["test", "test-success", "test-failure"];
-/// Helm 2's mark of CRDs, which it created before the other objects of a chart.
+/// Helm 2's annotation of CRDs, which it created before the other objects of a chart.
 const DEFINITION: &str = "crd-install";
-/// Argo CD's mark of objects that it does not create.
+/// Argo CD's annotation of objects that it does not create.
 const SKIP: &str = "Skip";
 
 /// A hook, by its annotation.
@@ -34,7 +34,7 @@ pub struct Hook {
     /// What kind of hook it is.
     pub kind: HookKind,
     /// The annotation, as `key: value`.
-    pub mark: String,
+    pub annotation: String,
 }
 
 /// The kinds of hooks. An object with annotations of both tools counts as the later kind.
@@ -82,7 +82,7 @@ impl Hook {
             let value = text(annotations, key)?;
             Some(Self {
                 kind: kind(value)?,
-                mark: format!("{key}: {value}"),
+                annotation: format!("{key}: {value}"),
             })
         };
         read(HELM, of_helm).max(read(ARGO_CD, |value| Some(of_argo_cd(value))))
@@ -152,7 +152,7 @@ pub fn notes_on_hooks_left_out(left_out: &[HookManifest], hooks: Hooks) -> Vec<S
 impl std::fmt::Display for HookManifest {
     /// The object with its annotation.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.key, self.hook.mark)
+        write!(f, "{} ({})", self.key, self.hook.annotation)
     }
 }
 
@@ -253,8 +253,8 @@ mod tests {
             let hook = Hook::of(&object(&annotations));
             assert_eq!(hook.map(|hook| hook.kind), expected, "{annotations}");
         }
-        let mark = Hook::of(&object(&both("test", "PostSync"))).map(|hook| hook.mark);
-        assert_eq!(mark.as_deref(), Some("argocd.argoproj.io/hook: PostSync"));
+        let annotation = Hook::of(&object(&both("test", "PostSync"))).map(|hook| hook.annotation);
+        assert_eq!(annotation.as_deref(), Some("argocd.argoproj.io/hook: PostSync"));
         // An annotation that another one quotes is not an annotation.
         assert_eq!(Hook::of(&object(&json!({"note": "helm.sh/hook: test"}))), None);
     }

@@ -22,7 +22,7 @@ pub struct Held {
     /// The UIDs of its owners.
     pub owners: Vec<String>,
     /// The annotation or label that keeps it from being deleted, as `key: value`.
-    pub mark: Option<String>,
+    pub keep_annotation: Option<String>,
 }
 
 impl Contents {

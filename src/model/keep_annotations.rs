@@ -51,7 +51,7 @@ const KEEPING: [(&str, MetadataPart, &[&str]); 8] = [
 ];
 
 /// The label or annotation that keeps an object with these labels and annotations, as `key: value`.
-pub fn protection(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
+pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
     KEEPING.iter().find_map(|(key, place, values)| {
         let label = (*place == MetadataPart::AnnotationOrLabel)
             .then(|| labels.get(key))
@@ -92,7 +92,7 @@ mod tests {
             ("kluctl.io/skip-delete", "false", false),
         ];
         for (key, value, keeps) in table {
-            let found = protection(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            let found = keep_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
             assert_eq!(found.is_some(), keeps, "{key}: {value}");
         }
     }
@@ -103,7 +103,7 @@ mod tests {
             ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
             ("helm.sh/resource-policy", "keep", false),
         ] {
-            let found = protection(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            let found = keep_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
             assert_eq!(found.is_some(), keeps, "{key}");
         }
     }
@@ -112,6 +112,6 @@ mod tests {
     fn a_long_list_is_read_to_its_end() {
         let value = format!("{},Prune=false", "Validate=false,".repeat(1000));
         let annotations = BTreeMap::from([("argocd.argoproj.io/sync-options", value.as_str())]);
-        assert!(protection(&BTreeMap::new(), &annotations).is_some());
+        assert!(keep_annotation(&BTreeMap::new(), &annotations).is_some());
     }
 }

@@ -41,7 +41,7 @@ pub struct Live {
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,
     /// The label or annotation that keeps it from being deleted, as `key: value`.
-    pub protection: Option<String>,
+    pub keep_annotation: Option<String>,
     /// Its place among the objects that a run prunes.
     pub prune_order: PruneOrder,
     /// The objects that it depends on by its annotation.

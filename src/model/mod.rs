@@ -21,7 +21,7 @@ pub mod permission;
 pub mod pointer;
 pub mod prune_order;
 pub mod recreatable_kind;
-pub mod recreation_mark;
+pub mod recreate_annotation;
 pub mod resource;
 pub mod set;
 pub mod text;

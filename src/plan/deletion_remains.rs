@@ -11,7 +11,7 @@ use crate::model::set::Set;
 /// `going` or `undeleted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remains {
-    /// Objects that a mark or another owner keeps, and their containers.
+    /// Objects that a keep annotation or another owner keeps, and their containers.
     pub kept: Vec<Live>,
     /// Objects that are being deleted, and those that are deleted with their owner.
     pub going: Vec<Live>,
@@ -87,8 +87,8 @@ mod tests {
         live
     }
 
-    fn marked(mut live: Live) -> Live {
-        live.protection = Some("helm.sh/resource-policy: keep".to_owned());
+    fn annotated(mut live: Live) -> Live {
+        live.keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
         live
     }
 
@@ -103,7 +103,7 @@ mod tests {
 
     fn counts(left: &[Live], parent: &ParentDisposition) -> [usize; 3] {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
-        let containers_of_kept = BTreeSet::from([live("Namespace", None, "holds-marked").uid]);
+        let containers_of_kept = BTreeSet::from([live("Namespace", None, "holds-annotated").uid]);
         let appliers = &policy().appliers;
         let remains = Remains::sort(
             left.to_vec(),
@@ -124,18 +124,18 @@ mod tests {
         let away = live("Namespace", None, "away");
         let namespace = live("Namespace", None, "shop");
         let table = [
-            (vec![marked(map("away"))], [1, 0, 0]),
-            (vec![marked(map("away")), away.clone()], [2, 0, 0]),
-            (vec![marked(map("away")), namespace.clone()], [2, 0, 0]),
+            (vec![annotated(map("away"))], [1, 0, 0]),
+            (vec![annotated(map("away")), away.clone()], [2, 0, 0]),
+            (vec![annotated(map("away")), namespace.clone()], [2, 0, 0]),
             (vec![owned_by("operator", map("away"))], [1, 0, 0]),
             (vec![owned_by("deleted", map("away"))], [0, 1, 0]),
-            (vec![terminating(marked(map("away")))], [0, 1, 0]),
+            (vec![terminating(annotated(map("away")))], [0, 1, 0]),
             (vec![terminating(away.clone())], [0, 1, 0]),
             (vec![map("away")], [0, 0, 1]),
             (vec![unowned_copy], [0, 0, 1]),
             (vec![away], [0, 0, 1]),
             (
-                vec![live("Namespace", None, "holds-marked"), namespace.clone()],
+                vec![live("Namespace", None, "holds-annotated"), namespace.clone()],
                 [2, 0, 0],
             ),
             (vec![namespace], [0, 0, 1]),

@@ -91,7 +91,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         defines: None,
         client_side_apply: false,
         owners: Vec::new(),
-        protection: None,
+        keep_annotation: None,
         prune_order: PruneOrder::Regular,
         dependencies: Dependencies::default(),
     }

@@ -68,7 +68,7 @@ pub use prune_rules::{Judgement, copied, is_owned_copy};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, loses_data};
-pub use refusal::{Refusal, of_hooks, with_marks};
+pub use refusal::{Refusal, of_hooks, with_keep_annotations};
 pub use replicas_handover::{
     HandoverCause, ReplicasHandover, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over,
     target_of,

@@ -28,7 +28,7 @@ pub enum ParentKeptReason {
     /// An annotation or label of its own keeps it.
     Protected {
         /// The annotation or label, as `key: value`.
-        mark: String,
+        keep_annotation: String,
     },
     /// Other field managers wrote data into it.
     HasContents {
@@ -44,7 +44,7 @@ impl fmt::Display for ParentKeptReason {
         match self {
             Self::MemberOf(id) => write!(f, "it is a member of the set {id}"),
             Self::Owned(owner) => write!(f, "it is owned by {} {}", owner.kind, owner.name),
-            Self::Protected { mark } => write!(f, "kept by {mark}"),
+            Self::Protected { keep_annotation } => write!(f, "kept by {keep_annotation}"),
             Self::HasContents { writers } => {
                 write!(f, "{} wrote other content to it", writers.join(" and "))
             }
@@ -71,8 +71,10 @@ pub fn parent_disposition(
     if let Some(owner) = parent.owners.first() {
         return ParentDisposition::Stays(ParentKeptReason::Owned(owner.clone()));
     }
-    if let Some(mark) = &parent.protection {
-        return ParentDisposition::Stays(ParentKeptReason::Protected { mark: mark.clone() });
+    if let Some(keep_annotation) = &parent.keep_annotation {
+        return ParentDisposition::Stays(ParentKeptReason::Protected {
+            keep_annotation: keep_annotation.clone(),
+        });
     }
     let is_plain = parent.key.group_kind.group.is_empty();
     if is_plain && parent.tracking == Tracking::Off {
@@ -117,7 +119,7 @@ mod tests {
             name: "web".to_owned(),
             uid: "x".to_owned(),
         };
-        let mark = || "helm.sh/resource-policy: keep".to_owned();
+        let keep_annotation = || "helm.sh/resource-policy: keep".to_owned();
         let other = "applyset-other-v1".to_owned();
         let table = [
             (
@@ -129,8 +131,10 @@ mod tests {
                 ParentKeptReason::Owned(owner.clone()),
             ),
             (
-                disposition(|live| live.protection = Some(mark()), &[]),
-                ParentKeptReason::Protected { mark: mark() },
+                disposition(|live| live.keep_annotation = Some(keep_annotation()), &[]),
+                ParentKeptReason::Protected {
+                    keep_annotation: keep_annotation(),
+                },
             ),
             (
                 disposition(|_| {}, &["ours", "kubectl-create"]),
@@ -168,7 +172,7 @@ mod tests {
         };
         let planned = |kept: bool| {
             let mut member = live("ConfigMap", Some("elsewhere"), "a");
-            member.protection = kept.then(|| "helm.sh/resource-policy: keep".to_owned());
+            member.keep_annotation = kept.then(|| "helm.sh/resource-policy: keep".to_owned());
             let observed = Observed {
                 members: vec![live("Namespace", None, "shop"), member],
                 ..Observed::default()

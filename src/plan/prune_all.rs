@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn members_that_are_kept_count_and_those_that_go_do_not() {
         let kept = |name: &str| Live {
-            protection: Some("helm.sh/resource-policy: keep".to_owned()),
+            keep_annotation: Some("helm.sh/resource-policy: keep".to_owned()),
             ..member(name)
         };
         let leaving = |name: &str| Live {

@@ -1,4 +1,4 @@
-//! Rules for pruning one object by itself: its owners, its marks, and the writers of its label.
+//! Rules for pruning one object by itself: its owners, its keep annotation, and the writers of its label.
 //!
 //! If a rule cannot decide, the object is kept, with the reason. `judge` adds the rules that depend on
 //! other objects.
@@ -57,7 +57,8 @@ fn concerns(policy: &Policy, live: &Live) -> bool {
 }
 
 /// Returns the reason of its own to keep an object with the set's part-of label, whatever the run does:
-/// it is already being deleted, another object owns it, it is marked, or its label is a copy.
+/// it is already being deleted, another object owns it, it has a keep annotation, or its label is
+/// a copy.
 pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> Option<SkipReason> {
     if live.presence == Presence::Terminating {
         return Some(SkipReason::Terminating {
@@ -70,12 +71,14 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
             Some(_) => SkipReason::OwnedCopy(owner.clone()),
             None => SkipReason::Owned {
                 owner: owner.clone(),
-                mark: live.protection.clone(),
+                keep_annotation: live.keep_annotation.clone(),
             },
         });
     }
-    let mark = live.protection.clone();
-    mark.map(|mark| SkipReason::Protected { mark }).or(copied)
+    let keep_annotation = live.keep_annotation.clone();
+    keep_annotation
+        .map(|keep_annotation| SkipReason::Protected { keep_annotation })
+        .or(copied)
 }
 
 /// Returns whether the object has a copied label and is owned by another object. It is not a member, and
@@ -89,7 +92,7 @@ pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> boo
 pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
     let owned = live.foreign_owner(parent_uid).map(|owner| SkipReason::Owned {
         owner: owner.clone(),
-        mark: None,
+        keep_annotation: None,
     });
     owned.or_else(|| copied_label(live, appliers))
 }
@@ -162,7 +165,7 @@ mod tests {
             reason(judged(|live| live.owners.push(service.clone()))),
             SkipReason::Owned {
                 owner: service,
-                mark: None
+                keep_annotation: None
             }
         );
     }
@@ -195,7 +198,7 @@ mod tests {
             reason(judged(|live| live.owners.push(namesake.clone()))),
             SkipReason::Owned {
                 owner: namesake,
-                mark: None
+                keep_annotation: None
             }
         );
     }
@@ -213,10 +216,10 @@ mod tests {
     }
 
     #[test]
-    fn marked_objects_are_kept() {
-        let mark = "helm.sh/resource-policy: keep".to_owned();
-        let judgement = judged(|live| live.protection = Some(mark.clone()));
-        assert_eq!(reason(judgement), SkipReason::Protected { mark });
+    fn objects_with_a_keep_annotation_are_kept() {
+        let keep_annotation = "helm.sh/resource-policy: keep".to_owned();
+        let judgement = judged(|live| live.keep_annotation = Some(keep_annotation.clone()));
+        assert_eq!(reason(judgement), SkipReason::Protected { keep_annotation });
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum SkipReason {
         /// The owner.
         owner: OwnerReference,
         /// The annotation or label of its own that keeps it as well, as `key: value`.
-        mark: Option<String>,
+        keep_annotation: Option<String>,
     },
     /// Another object owns it, and no applier wrote its part-of label: a controller made it and copied
     /// the labels of its owner. It is not a member, and keeps nothing.
@@ -32,7 +32,7 @@ pub enum SkipReason {
     /// An annotation or label of its own keeps it.
     Protected {
         /// The annotation or label, as `key: value`.
-        mark: String,
+        keep_annotation: String,
     },
     /// It is the namespace of the set's parent, or the CRD of its kind.
     HoldsParent,
@@ -42,11 +42,11 @@ pub enum SkipReason {
         kept: ObjectKey,
     },
     /// It holds an object outside of the set that an annotation or label keeps.
-    HoldsMarked {
-        /// The marked object.
-        marked: ObjectKey,
+    HoldsAnnotated {
+        /// The object with the annotation or label.
+        annotated: ObjectKey,
         /// The annotation or label, as `key: value`.
-        mark: String,
+        keep_annotation: String,
     },
     /// It has gained objects since its deletion was planned, or may have.
     FilledSincePlan {
@@ -58,7 +58,7 @@ pub enum SkipReason {
     /// The manifests hold it as a hook, and hooks are not applied.
     Hook {
         /// The annotation of its manifest, as `key: value`.
-        mark: String,
+        hook_annotation: String,
     },
     /// An object depends on it that is kept, or that the manifests hold.
     Needed {
@@ -81,20 +81,28 @@ impl fmt::Display for SkipReason {
             Self::Terminating { waits_for } => {
                 write!(f, "already being deleted, waiting: {}", waits_for.join("; "))
             }
-            Self::Protected { mark } => write!(f, "kept by {mark}"),
+            Self::Protected { keep_annotation } => write!(f, "kept by {keep_annotation}"),
             Self::HoldsKept { kept } => write!(f, "it contains {kept}, which is kept"),
-            Self::HoldsMarked { marked, mark } => {
-                write!(f, "it contains {marked}, which is kept by {mark}")
+            Self::HoldsAnnotated {
+                annotated,
+                keep_annotation,
+            } => {
+                write!(f, "it contains {annotated}, which is kept by {keep_annotation}")
             }
-            Self::Hook { mark } => write!(f, "a hook, left as it is ({mark})"),
+            Self::Hook { hook_annotation } => write!(f, "a hook, left as it is ({hook_annotation})"),
             Self::Needed { dependent } => write!(f, "{dependent} depends on it"),
             Self::HoldsParent => f.write_str("it contains the set's parent"),
             Self::FilledSincePlan { lost, unknown } => {
                 write!(f, "deleting it would now also delete {}", losses(lost, unknown))
             }
-            Self::Owned { owner, mark } => {
+            Self::Owned {
+                owner,
+                keep_annotation,
+            } => {
                 write!(f, "owned by {} {}", owner.kind, owner.name)?;
-                mark.iter().try_for_each(|mark| write!(f, ", and kept by {mark}"))
+                keep_annotation
+                    .iter()
+                    .try_for_each(|keep_annotation| write!(f, ", and kept by {keep_annotation}"))
             }
             Self::OwnedCopy(owner) => write!(f, "owned by {} {}", owner.kind, owner.name),
             Self::CopiedLabel { writers } => {

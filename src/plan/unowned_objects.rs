@@ -169,10 +169,10 @@ mod tests {
             reason("Namespace", "shop", |_| {}),
             format!("{kept}it contains the set's parent")
         );
-        let marked = reason("ConfigMap", "a", |live| {
-            live.protection = Some("helm.sh/resource-policy: keep".to_owned());
+        let annotated = reason("ConfigMap", "a", |live| {
+            live.keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
         });
-        assert_eq!(marked, format!("{kept}kept by helm.sh/resource-policy: keep"));
+        assert_eq!(annotated, format!("{kept}kept by helm.sh/resource-policy: keep"));
         let owned = reason("ConfigMap", "a", |live| {
             live.owners.push(OwnerReference {
                 api_version: "v1".to_owned(),

@@ -218,7 +218,7 @@ impl Held {
         let live = Live::of(item, resource)?;
         (live.presence == Presence::Present).then(|| Self {
             owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
-            mark: live.protection,
+            keep_annotation: live.keep_annotation,
             key: live.key,
             uid: live.uid,
         })

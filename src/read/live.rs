@@ -13,7 +13,7 @@ use crate::compare::ownership;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::keep_annotations::protection;
+use crate::model::keep_annotations::keep_annotation;
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
 use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
@@ -45,7 +45,7 @@ impl Live {
             defines: defines(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners(metadata).ok()?,
-            protection: protection(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
+            keep_annotation: keep_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
             prune_order: PruneOrder::of(&pairs(metadata, "annotations")),
             dependencies: Dependencies::of(&pairs(metadata, "annotations")),
         })
@@ -166,7 +166,10 @@ mod tests {
         assert_eq!(live.parent_of.as_deref(), Some("own"));
         assert_eq!(live.part_of_writers, ["writer"]);
         assert_eq!(live.owners[0].name, "s");
-        assert_eq!(live.protection.as_deref(), Some("helm.sh/resource-policy: keep"));
+        assert_eq!(
+            live.keep_annotation.as_deref(),
+            Some("helm.sh/resource-policy: keep")
+        );
     }
 
     #[test]

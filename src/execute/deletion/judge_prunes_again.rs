@@ -77,7 +77,7 @@ impl Execution<'_> {
             skip.reason,
             SkipReason::Needed { .. }
                 | SkipReason::HoldsKept { .. }
-                | SkipReason::HoldsMarked { .. }
+                | SkipReason::HoldsAnnotated { .. }
                 | SkipReason::HoldsParent
         );
         let outcome = if self.plan.preconditions.require_unchanged_objects() && !is_by_others {

@@ -19,7 +19,7 @@ use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_marks};
+use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_keep_annotations};
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// Attempts to judge an object that keeps changing.
@@ -61,8 +61,8 @@ pub(crate) struct Deleting<'a> {
     pub(crate) webhooks: &'a StartingWebhooks<'a>,
 }
 
-/// Objects that were to be deleted and are kept: since they were read, they joined another set or were
-/// marked to be kept, or the user may not delete them.
+/// Objects that were to be deleted and are kept: since they were read, they joined another set or got
+/// a keep annotation, or the user may not delete them.
 #[derive(Debug, Default)]
 pub struct KeptInsteadOfDeleted(KeptObjects);
 
@@ -224,12 +224,14 @@ impl Deleting<'_> {
             )),
             // This owner reference should have been removed, and was not.
             Judgement::Refuse(Refusal::OwnsDependents {
-                dependents, marks, ..
+                dependents,
+                keep_annotations,
+                ..
             }) => Some(ObjectOutcome::failed(
                 subject,
                 format!(
                     "not deleted: the garbage collector would then delete {}",
-                    with_marks(&dependents, &marks)
+                    with_keep_annotations(&dependents, &keep_annotations)
                 ),
             )),
             Judgement::Refuse(refusal) => Some(ObjectOutcome::failed(

@@ -239,7 +239,7 @@ impl SetDeletion<'_> {
     /// The UIDs of containers that are kept because an object in them has a keep annotation.
     pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
         let skips = self.plan.skips.iter();
-        let skips = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsMarked { .. }));
+        let skips = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
         skips.map(|skip| skip.live.uid.clone()).collect()
     }
 

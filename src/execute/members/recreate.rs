@@ -106,7 +106,7 @@ impl Execution<'_> {
         namespace.is_some_and(|state| state.presence == Presence::Terminating)
     }
 
-    /// Returns whether the flag or a mark chooses the object, and a saved plan does.
+    /// Returns whether the flag or an annotation chooses the object, and a saved plan does.
     pub(crate) fn chooses_to_recreate(&self, object: &DesiredObject) -> bool {
         self.policy.recreate.allows(object, &self.plan.preconditions)
     }

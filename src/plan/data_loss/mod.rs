@@ -54,9 +54,12 @@ pub(super) fn filled(
     (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledSincePlan { lost, unknown })
 }
 
-/// Returns the objects with a mark that keeps them.
-pub(super) fn marked(contents: &Contents) -> impl Iterator<Item = &Held> {
-    contents.objects.iter().filter(|held| held.mark.is_some())
+/// Returns the objects with a keep annotation.
+pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &Held> {
+    contents
+        .objects
+        .iter()
+        .filter(|held| held.keep_annotation.is_some())
 }
 
 /// Returns the objects that would be lost, without those that are `going` in any case, or were `seen`

@@ -45,7 +45,7 @@ fn holding(objects: Vec<Live>) -> Contents {
     let held = |live: Live| Held {
         key: live.key,
         uid: live.uid,
-        mark: live.protection,
+        keep_annotation: live.keep_annotation,
         owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
     };
     Contents {
@@ -113,7 +113,7 @@ fn what_could_not_be_listed_counts_as_loss() {
 fn a_namespace_in_which_something_is_kept_is_kept_whatever_is_allowed() {
     let namespace = live("Namespace", None, "old");
     let mut kept = live("ConfigMap", Some("old"), "kept");
-    kept.protection = Some("helm.sh/resource-policy: keep".to_owned());
+    kept.keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
     let observed = Observed {
         members: vec![namespace.clone(), kept.clone()],
         ..Observed::default()
@@ -138,12 +138,12 @@ fn a_namespace_in_which_something_is_kept_is_kept_whatever_is_allowed() {
 }
 
 #[test]
-fn a_container_with_a_marked_object_of_others_is_kept_whatever_is_allowed() {
+fn a_container_with_an_annotated_object_of_others_is_kept_whatever_is_allowed() {
     let namespace = live("Namespace", None, "old");
     let member = live("Deployment.apps", Some("old"), "web");
-    let mark = || Some("helm.sh/resource-policy: keep".to_owned());
-    let marked = |owners: &[&Live]| Live {
-        protection: mark(),
+    let keep_annotation = || Some("helm.sh/resource-policy: keep".to_owned());
+    let annotated = |owners: &[&Live]| Live {
+        keep_annotation: keep_annotation(),
         ..stranger("ConfigMap", "precious", owners)
     };
     let owner = stranger("Deployment.apps", "theirs", &[]);
@@ -156,16 +156,16 @@ fn a_container_with_a_marked_object_of_others_is_kept_whatever_is_allowed() {
         }],
         ..Desired::default()
     };
-    // The objects in the namespace, whether the manifests ask for the marked one, and how many
+    // The objects in the namespace, whether the manifests ask for the annotated one, and how many
     // objects are deleted, skipped and refused.
     let table = [
-        (vec![marked(&[])], false, (1, 1, 0)),
-        (vec![other(), marked(&[])], false, (1, 1, 0)),
-        (vec![owner.clone(), marked(&[&owner])], false, (1, 1, 0)),
-        (vec![marked(&[&namespace])], false, (1, 1, 0)),
-        (vec![marked(&[&member])], false, (2, 0, 0)),
+        (vec![annotated(&[])], false, (1, 1, 0)),
+        (vec![other(), annotated(&[])], false, (1, 1, 0)),
+        (vec![owner.clone(), annotated(&[&owner])], false, (1, 1, 0)),
+        (vec![annotated(&[&namespace])], false, (1, 1, 0)),
+        (vec![annotated(&[&member])], false, (2, 0, 0)),
         (vec![other()], false, (2, 0, 0)),
-        (vec![marked(&[])], true, (2, 0, 1)),
+        (vec![annotated(&[])], true, (2, 0, 1)),
     ];
     for (objects, inside, expected) in table {
         let now = holding(objects);
@@ -178,10 +178,10 @@ fn a_container_with_a_marked_object_of_others_is_kept_whatever_is_allowed() {
         let plan = plan(&set, &manifests, &observed, &careless());
         let counts = (plan.deletions(), plan.skips.len(), plan.refusals.len());
         assert_eq!(counts, expected, "{now:?}");
-        let is_marked = |skip: &super::super::Skip| {
-            skip.live == namespace && matches!(skip.reason, SkipReason::HoldsMarked { .. })
+        let is_annotated = |skip: &super::super::Skip| {
+            skip.live == namespace && matches!(skip.reason, SkipReason::HoldsAnnotated { .. })
         };
-        assert!(plan.skips.iter().all(is_marked), "{:?}", plan.skips);
+        assert!(plan.skips.iter().all(is_annotated), "{:?}", plan.skips);
     }
 }
 

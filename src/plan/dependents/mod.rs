@@ -38,7 +38,7 @@ pub struct Dependent {
     /// The UIDs of all its owner references, in their order.
     pub owners: Vec<String>,
     /// The annotation or label of its own that keeps it, as `key: value`.
-    pub protection: Option<String>,
+    pub keep_annotation: Option<String>,
 }
 
 /// The owner references that have to be removed from one object before its owners are deleted.
@@ -73,7 +73,7 @@ impl Dependent {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
             owners: uids(&live.owners),
-            protection: live.protection.clone(),
+            keep_annotation: live.keep_annotation.clone(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Dependent {
             resource_version: parent.resource_version.clone(),
             owners: uids(&parent.owners),
             // The parent of a set that is kept is not deleted, whatever its annotations say.
-            protection: None,
+            keep_annotation: None,
         }
     }
 }
@@ -221,7 +221,8 @@ impl Dependents {
 /// Returns whether an object is kept for its own sake. One that is kept only because of its owner is
 /// deleted with it.
 fn is_kept_from_owners(skip: &Skip) -> bool {
-    let is_left_to_owner = matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.protection.is_none();
+    let is_left_to_owner =
+        matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.keep_annotation.is_none();
     skip.is_kept() && !is_left_to_owner
 }
 

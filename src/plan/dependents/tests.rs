@@ -31,7 +31,7 @@ fn config_map(name: &str, owners: &[&str]) -> Live {
 fn left_to(owner: &OwnerReference) -> SkipReason {
     SkipReason::Owned {
         owner: owner.clone(),
-        mark: None,
+        keep_annotation: None,
     }
 }
 
@@ -92,16 +92,16 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
     let members = [pruned.clone(), other.clone()];
     let left = kept(&other, left_to(&owner));
     assert_eq!(found(&members, &[left], Observed::default()), nothing());
-    let marked = Live {
-        protection: Some("a: b".to_owned()),
+    let annotated = Live {
+        keep_annotation: Some("a: b".to_owned()),
         ..other.clone()
     };
     let at_risk = expected("other", &["pruned"], &["pruned"]);
     for reason in [left_to(&owner), SkipReason::HoldsParent] {
-        let skips = [kept(&marked, reason)];
+        let skips = [kept(&annotated, reason)];
         assert_eq!(found(&members, &skips, Observed::default()), at_risk);
     }
-    let going = kept(&marked, SkipReason::Terminating { waits_for: vec![] });
+    let going = kept(&annotated, SkipReason::Terminating { waits_for: vec![] });
     assert_eq!(found(&members, &[going], Observed::default()), nothing());
 
     let parent = Observed {
@@ -142,7 +142,7 @@ fn what_a_container_holds_is_deleted_with_it() {
         key: live("Widget.example.com", Some("shop"), uid).key,
         uid: uid.to_owned(),
         owners: owners.iter().map(|&uid| uid.to_owned()).collect(),
-        mark: None,
+        keep_annotation: None,
     };
     let contents = Contents {
         objects: vec![widget("widget", &[])],
@@ -192,7 +192,7 @@ fn containers_of_kept_objects_are_bound_to_their_owner() {
     assert!(bound(&observed(inside, Owners::Forbidden), inside, &[]).is_empty());
     // It is detached.
     let namespace = Live {
-        protection: Some("a: b".to_owned()),
+        keep_annotation: Some("a: b".to_owned()),
         ..owned("Namespace", None, "shop", &["pruned"])
     };
     let skips = [kept(&namespace, left_to(&namespace.owners[0]))];
@@ -207,14 +207,14 @@ fn containers_are_found_if_a_cluster_scoped_object_is_deleted() {
         members: vec![desired("ConfigMap", Some("desired"), "a")],
         ..Desired::default()
     };
-    let mark = || SkipReason::HoldsParent;
+    let reason = || SkipReason::HoldsParent;
     let skips = [
-        kept(&owned("Widget.example.com", Some("kept"), "b", &[]), mark()),
+        kept(&owned("Widget.example.com", Some("kept"), "b", &[]), reason()),
         kept(
             &config_map("going", &[]),
             SkipReason::Terminating { waits_for: vec![] },
         ),
-        kept(&owned("ConfigMap", Some("pruned"), "c", &[]), mark()),
+        kept(&owned("ConfigMap", Some("pruned"), "c", &[]), reason()),
     ];
     let found = |prunes: &[Live]| {
         let skips = &skips;
@@ -240,15 +240,15 @@ fn owner_references_that_appear_after_the_plan_count() {
         members: vec![self::desired("ConfigMap", Some("shop"), "desired")],
         ..Desired::default()
     };
-    let marked = Live {
-        protection: Some("a: b".to_owned()),
+    let annotated = Live {
+        keep_annotation: Some("a: b".to_owned()),
         ..kept_one
     };
     let observed = |members: &[Live]| Observed {
         members: members.to_vec(),
         ..Observed::default()
     };
-    let planned = observed(&[pruned.clone(), desired.clone(), marked.clone()]);
+    let planned = observed(&[pruned.clone(), desired.clone(), annotated.clone()]);
     let plan = plan(&set(), &manifests, &planned, &policy());
     assert_eq!((plan.deletions(), plan.dependents.detachments.len()), (1, 0));
     let found_again = |members: &[Live]| -> Vec<String> {
@@ -261,12 +261,12 @@ fn owner_references_that_appear_after_the_plan_count() {
         ..live.clone()
     };
     assert_eq!(
-        found_again(&[desired.clone(), marked.clone()]),
+        found_again(&[desired.clone(), annotated.clone()]),
         Vec::<String>::new()
     );
-    assert_eq!(found_again(&[owned(&desired), marked.clone()]), ["desired"]);
+    assert_eq!(found_again(&[owned(&desired), annotated.clone()]), ["desired"]);
     assert_eq!(
-        found_again(&[owned(&desired), owned(&marked)]),
+        found_again(&[owned(&desired), owned(&annotated)]),
         ["desired", "kept"]
     );
     // Of no member that the plan knows, and not desired.

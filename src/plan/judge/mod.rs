@@ -35,8 +35,8 @@ pub struct Judge<'a> {
     hooks: &'a [HookManifest],
     /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// The objects in them that a mark keeps, by container.
-    marked: HashMap<&'a ObjectKey, Vec<&'a Held>>,
+    /// The objects in them that a keep annotation keeps, by container.
+    annotated: HashMap<&'a ObjectKey, Vec<&'a Held>>,
     kept: KeptObjects,
     /// Key: an object that a kept object depends on. Value: one such kept object.
     needed: HashMap<ObjectKey, ObjectKey>,
@@ -74,9 +74,9 @@ impl<'a> Judge<'a> {
             desired_index: ContainerIndex::of(members().chain(parent)),
             hooks: &desired.hooks,
             contents,
-            marked: contents
+            annotated: contents
                 .iter()
-                .map(|(container, held)| (container, data_loss::marked(held).collect()))
+                .map(|(container, held)| (container, data_loss::annotated(held).collect()))
                 .collect(),
             kept: KeptObjects::default(),
             needed: HashMap::new(),
@@ -194,7 +194,7 @@ impl<'a> Judge<'a> {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
             let dependent = &detachment.dependent;
-            attached.insert(dependent.key.clone(), dependent.protection.clone());
+            attached.insert(dependent.key.clone(), dependent.keep_annotation.clone());
         }
     }
 
@@ -246,8 +246,8 @@ impl<'a> Judge<'a> {
     /// Returns the reason to keep a member that the manifests still hold as a hook.
     fn kept_hook(&self, live: &Live) -> Option<SkipReason> {
         let hook = self.hooks.iter().find(|hook| hook.is_of(&live.key))?;
-        let mark = hook.hook.mark.clone();
-        Some(SkipReason::Hook { mark })
+        let hook_annotation = hook.hook.annotation.clone();
+        Some(SkipReason::Hook { hook_annotation })
     }
 
     /// Returns the reason to keep an object because of other objects that are kept.
@@ -261,31 +261,31 @@ impl<'a> Judge<'a> {
                 dependent: dependent.clone(),
             });
         }
-        let marked = self.marked.get(&live.key).into_iter().flatten().copied();
-        if let Some(reason) = self.holds_marked(live, marked) {
+        let annotated = self.annotated.get(&live.key).into_iter().flatten().copied();
+        if let Some(reason) = self.holds_annotated(live, annotated) {
             return Some(reason);
         }
         // The parent is kept with its members, and its namespace and CRD with the parent.
         (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(SkipReason::HoldsParent)
     }
 
-    /// Returns the reason to keep a container that holds `marked` objects. An object that is owned by a
+    /// Returns the reason to keep a container that holds `annotated` objects. An object that is owned by a
     /// deleted one is deleted after it, whether the container is kept or not.
-    fn holds_marked<'h>(
+    fn holds_annotated<'h>(
         &self,
         container: &Live,
-        marked: impl Iterator<Item = &'h Held>,
+        annotated: impl Iterator<Item = &'h Held>,
     ) -> Option<SkipReason> {
         let is_going = |uid: &String| *uid != container.uid && self.going.contains(uid);
         let is_kept = |held: &&Held| {
             let is_deleted = is_going(&held.uid) || held.owners.iter().any(is_going);
             !is_deleted && !self.has_desired(&held.key, &held.uid)
         };
-        let mut kept = marked.filter(is_kept);
+        let mut kept = annotated.filter(is_kept);
         kept.find_map(|held| {
-            Some(SkipReason::HoldsMarked {
-                marked: held.key.clone(),
-                mark: held.mark.clone()?,
+            Some(SkipReason::HoldsAnnotated {
+                annotated: held.key.clone(),
+                keep_annotation: held.keep_annotation.clone()?,
             })
         })
     }
@@ -324,9 +324,9 @@ impl<'a> Judge<'a> {
         (!attached.is_empty()).then(|| Refusal::OwnsDependents {
             object: live.key.clone(),
             dependents: attached.keys().cloned().collect(),
-            marks: attached
+            keep_annotations: attached
                 .iter()
-                .filter_map(|(key, mark)| Some((key.clone(), mark.clone()?)))
+                .filter_map(|(key, keep_annotation)| Some((key.clone(), keep_annotation.clone()?)))
                 .collect(),
             operation: self.operation(),
         })
@@ -357,7 +357,7 @@ impl<'a> Judge<'a> {
             self.is_accepted(&Refusal::OwnsDependents {
                 object: pruned.clone(),
                 dependents: vec![detachment.dependent.key.clone()],
-                marks: BTreeMap::new(),
+                keep_annotations: BTreeMap::new(),
                 operation: self.operation(),
             })
         };
@@ -373,8 +373,8 @@ impl<'a> Judge<'a> {
     /// Returns the reason to keep a namespace or CRD that was to be deleted and holds `now` right before
     /// that: objects that it has gained since would be deleted with it.
     pub fn filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
-        let marked = data_loss::marked(now);
-        self.holds_marked(container, marked)
+        let annotated = data_loss::annotated(now);
+        self.holds_annotated(container, annotated)
             .or_else(|| match self.policy.data_loss {
                 DataLoss::Allowed => None,
                 DataLoss::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),

@@ -41,8 +41,10 @@ impl Judge<'_> {
             Refusal::HoldsDesired { desired, .. } => RecreationObstacle::Holds(desired),
             Refusal::OwnsBound { dependents, .. } => RecreationObstacle::Owns(dependents, [].into()),
             Refusal::OwnsDependents {
-                dependents, marks, ..
-            } => RecreationObstacle::Owns(dependents, marks),
+                dependents,
+                keep_annotations,
+                ..
+            } => RecreationObstacle::Owns(dependents, keep_annotations),
             Refusal::PrunesParent { .. } => RecreationObstacle::ParentOfAnotherSet,
             _ => RecreationObstacle::LosesData,
         })

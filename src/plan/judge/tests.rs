@@ -32,14 +32,14 @@ fn hook(live: &Live, kind: HookKind) -> HookManifest {
         naming: Naming::Given,
         hook: Hook {
             kind,
-            mark: "helm.sh/hook: x".to_owned(),
+            annotation: "helm.sh/hook: x".to_owned(),
         },
         position: desired("ConfigMap", None, "a").position,
     }
 }
 
 fn kept(mut live: Live) -> Live {
-    live.protection = Some("helm.sh/resource-policy: keep".to_owned());
+    live.keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
     live
 }
 
@@ -101,7 +101,7 @@ fn cases_by_itself() -> Vec<Case> {
                 .push(owned_by(&self::live("Service", Some("shop"), "web")));
         }),
         alone("protected", |live| {
-            live.protection = kept(live.clone()).protection;
+            live.keep_annotation = kept(live.clone()).keep_annotation;
         }),
         alone("copied", |live| live.part_of_writers.clear()),
         alone("parent", |live| live.parent_of = Some("other".to_owned())),
@@ -156,7 +156,7 @@ fn cases_of_surroundings() -> Vec<Case> {
                     key: live("ConfigMap", Some("old"), "stranger").key,
                     uid: "stranger".to_owned(),
                     owners: Vec::new(),
-                    mark: None,
+                    keep_annotation: None,
                 }],
                 unknown: Vec::new(),
             }),
@@ -398,7 +398,7 @@ fn what_came_into_a_container_keeps_it() {
             key: live("ConfigMap", Some("old"), "new").key,
             uid: "new".to_owned(),
             owners: Vec::new(),
-            mark: None,
+            keep_annotation: None,
         }],
         unknown: Vec::new(),
     };
@@ -409,11 +409,11 @@ fn what_came_into_a_container_keeps_it() {
     };
     let judge = Judge::of_plan(&set, &allowed, &manifests, &contents, &plan, BTreeSet::new());
     assert_eq!(judge.filled(&namespace, &now), None);
-    let mut marked = now;
-    marked.objects[0].mark = Some("helm.sh/resource-policy: keep".to_owned());
-    let reason = judge.filled(&namespace, &marked);
+    let mut annotated = now;
+    annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
+    let reason = judge.filled(&namespace, &annotated);
     assert!(
-        matches!(reason, Some(SkipReason::HoldsMarked { .. })),
+        matches!(reason, Some(SkipReason::HoldsAnnotated { .. })),
         "{reason:?}"
     );
 }
@@ -437,7 +437,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
                     key: inside.key.clone(),
                     uid: inside.uid.clone(),
                     owners: Vec::new(),
-                    mark: None,
+                    keep_annotation: None,
                 }],
                 unknown: Vec::new(),
             },

@@ -21,9 +21,9 @@ fn after(live: Live, dependencies: &[&Live]) -> Live {
     }
 }
 
-fn marked(live: Live) -> Live {
+fn annotated(live: Live) -> Live {
     Live {
-        protection: Some("helm.sh/resource-policy: keep".to_owned()),
+        keep_annotation: Some("helm.sh/resource-policy: keep".to_owned()),
         resource_version: "2".to_owned(),
         ..live
     }
@@ -41,7 +41,7 @@ fn planned() -> Plan {
     let observed = Observed {
         members: vec![
             map("web"),
-            marked(map("kept")),
+            annotated(map("kept")),
             map("one"),
             map("two"),
             map("three"),
@@ -83,14 +83,17 @@ fn what_members_have_come_to_need_is_kept() {
         // By an object of the manifests, one that is kept, or one that another run has added.
         (vec![after(map("web"), &[&one])], &["one"], &["three", "two"]),
         (
-            vec![after(marked(map("kept")), &[&one])],
+            vec![after(annotated(map("kept")), &[&one])],
             &["one"],
             &["three", "two"],
         ),
         (vec![after(map("new"), &[&one])], &["one"], &["three", "two"]),
-        // By one that is to be pruned and is marked now, and so on.
+        // By one that is to be pruned and has a keep annotation now, and so on.
         (
-            vec![after(marked(one.clone()), &[&two]), after(two.clone(), &[&three])],
+            vec![
+                after(annotated(one.clone()), &[&two]),
+                after(two.clone(), &[&three]),
+            ],
             &["one", "three", "two"],
             &[],
         ),
@@ -124,7 +127,7 @@ fn what_members_have_come_to_need_is_kept() {
         let plan = planned();
         let mut members = vec![
             map("web"),
-            marked(map("kept")),
+            annotated(map("kept")),
             one.clone(),
             two.clone(),
             three.clone(),

@@ -10,15 +10,15 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, with_marks};
+use super::{DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, with_keep_annotations};
 use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::keep_annotations::protection;
+use crate::model::keep_annotations::keep_annotation;
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
-use crate::model::recreation_mark::recreation_mark;
+use crate::model::recreate_annotation::recreate_annotation;
 use crate::model::text::listed;
 
 /// The members that are recreated if the server refuses to update them.
@@ -67,7 +67,7 @@ impl Policy {
 }
 
 fn is_marked(metadata: &Map<String, Value>) -> bool {
-    recreation_mark(&pairs(metadata, "labels"), &pairs(metadata, "annotations")).is_some()
+    recreate_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")).is_some()
 }
 
 fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
@@ -107,8 +107,8 @@ impl RecreationObstacle {
     /// Returns the reason of the manifest alone.
     pub fn of_manifest(object: &DesiredObject) -> Option<Self> {
         let metadata = object.object.metadata();
-        let mark = protection(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;
-        Some(Self::Kept(SkipReason::Protected { mark }))
+        let keep_annotation = keep_annotation(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;
+        Some(Self::Kept(SkipReason::Protected { keep_annotation }))
     }
 
     /// Returns the reason not to recreate an object whose update the server refused for these fields:
@@ -164,10 +164,10 @@ impl fmt::Display for RecreationObstacle {
             }
             Self::LosesData => f.write_str("its data would be lost"),
             Self::Holds(desired) => write!(f, "it contains objects of the manifests: {}", listed(desired)),
-            Self::Owns(dependents, marks) => write!(
+            Self::Owns(dependents, keep_annotations) => write!(
                 f,
                 "the garbage collector would then delete {}",
-                with_marks(dependents, marks)
+                with_keep_annotations(dependents, keep_annotations)
             ),
             Self::FaultsOfOthers(fields) => {
                 let fields = fields.iter();

@@ -174,7 +174,7 @@ fn a_member_is_recreated_unless_a_prune_would_keep_it() {
         always("owned by CronJob nightly")
     );
     assert_eq!(
-        changed(&|live| live.protection = Some("helm.sh/resource-policy: keep".to_owned())),
+        changed(&|live| live.keep_annotation = Some("helm.sh/resource-policy: keep".to_owned())),
         always("kept by helm.sh/resource-policy: keep")
     );
     let [copied, _] = changed(&|live| live.part_of_writers.clear());

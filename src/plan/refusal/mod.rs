@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use of_plan::of_hooks;
 pub(super) use of_plan::of_plan;
 pub(super) use text::losses;
-pub use text::with_marks;
+pub use text::with_keep_annotations;
 use text::{after_colon, other_set, outside, this_is, with_objects};
 
 use super::OtherParent;
@@ -143,7 +143,7 @@ pub enum Refusal {
     /// Desired or kept objects have owner references to an object that would be pruned.
     #[error(
         "{object}: not deleted: the garbage collector would then delete {}",
-        with_marks(.dependents, .marks)
+        with_keep_annotations(.dependents, .keep_annotations)
     )]
     OwnsDependents {
         /// The object that would be deleted.
@@ -151,7 +151,7 @@ pub enum Refusal {
         /// The objects that would be lost with it.
         dependents: Vec<ObjectKey>,
         /// The annotations or labels, as `key: value`, that keep some of them.
-        marks: BTreeMap<ObjectKey, String>,
+        keep_annotations: BTreeMap<ObjectKey, String>,
         /// The command: `delete` has no manifests to put the object back into.
         operation: Operation,
     },

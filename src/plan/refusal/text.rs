@@ -32,9 +32,12 @@ pub(super) fn outside(namespace: Option<&str>, objects: &[ObjectKey]) -> String 
 }
 
 /// Lists objects, each with the annotation or label that keeps it.
-pub fn with_marks(objects: &[ObjectKey], marks: &BTreeMap<ObjectKey, String>) -> String {
-    listed(objects.iter().map(|key| match marks.get(key) {
-        Some(mark) => format!("{key} (kept by {mark})"),
+pub fn with_keep_annotations(
+    objects: &[ObjectKey],
+    keep_annotations: &BTreeMap<ObjectKey, String>,
+) -> String {
+    listed(objects.iter().map(|key| match keep_annotations.get(key) {
+        Some(keep_annotation) => format!("{key} (kept by {keep_annotation})"),
         None => key.to_string(),
     }))
 }

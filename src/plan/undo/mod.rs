@@ -211,7 +211,7 @@ impl UndoItem {
         self.was.as_ref()?["metadata"]["labels"][PART_OF_LABEL].as_str()
     }
 
-    /// Returns whether the object may be recreated by its kind, or by a mark that it had or that its
+    /// Returns whether the object may be recreated by its kind, or by an annotation that it had or that its
     /// manifest has.
     fn is_chosen_for_recreation(&self, recreate: &Recreate) -> bool {
         let states = [&self.was, &self.manifest].into_iter().flatten();

@@ -1,7 +1,7 @@
 //! Annotations and labels by which manifests of other tools ask to delete and create an object that
 //! cannot be updated.
 //!
-//! Pure. Unlike marks that keep objects, these allow a delete, so nothing that only resembles one counts.
+//! Pure. Unlike keep annotations, these allow a delete, so nothing that only resembles one counts.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,20 @@ const KAPP: (&str, [&str; 2]) = (
 );
 
 /// Returns the label or annotation of a manifest with these labels and annotations, as `key: value`.
-pub fn recreation_mark(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
-    let mark = |key: &str, value: &str| Some(format!("{key}: {value}"));
+pub fn recreate_annotation(
+    labels: &BTreeMap<&str, &str>,
+    annotations: &BTreeMap<&str, &str>,
+) -> Option<String> {
+    let entry = |key: &str, value: &str| Some(format!("{key}: {value}"));
     let both = [annotations, labels];
     let mut of_flux = both.iter().filter_map(|pairs| pairs.get(FLUX.0));
     if let Some(value) = of_flux.find(|value| value.eq_ignore_ascii_case(FLUX.1)) {
-        return mark(FLUX.0, value);
+        return entry(FLUX.0, value);
     }
     if let Some(options) = annotations.get(ARGO_CD.0) {
         let has = |option: &str| options.split(',').any(|entry| entry.trim() == option);
         if ARGO_CD.1.into_iter().all(has) {
-            return mark(ARGO_CD.0, options);
+            return entry(ARGO_CD.0, options);
         }
     }
     let strategy = annotations.get(KAPP.0)?;
@@ -42,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_read_as_their_tools_read_them() {
+    fn annotations_are_read_as_their_tools_read_them() {
         let argo_cd = "argocd.argoproj.io/sync-options";
         let table = [
             ("kustomize.toolkit.fluxcd.io/force", "enabled", true),
@@ -62,10 +65,10 @@ mod tests {
             ("kapp.k14s.io/update-strategy", "", false),
         ];
         for (key, value, expected) in table {
-            let found = recreation_mark(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            let found = recreate_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
             assert_eq!(found.is_some(), expected, "{key}: {value}");
-            if let Some(mark) = found {
-                assert_eq!(mark, format!("{key}: {value}"));
+            if let Some(entry) = found {
+                assert_eq!(entry, format!("{key}: {value}"));
             }
         }
     }
@@ -76,7 +79,7 @@ mod tests {
             ("kustomize.toolkit.fluxcd.io/force", "enabled", true),
             ("kapp.k14s.io/update-strategy", "always-replace", false),
         ] {
-            let found = recreation_mark(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            let found = recreate_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
             assert_eq!(found.is_some(), expected, "{key}");
         }
     }
