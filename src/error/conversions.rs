@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::manifest::desired::DesiredError;
-use crate::plan::ScopeError;
+use crate::plan::MemberScopeUnknown;
 use crate::read::{ContentsError, FailedList, ListError, ListTarget, ParentError, ReadError, UnsettledError};
 
 impl From<DesiredError> for Error {
@@ -17,12 +17,14 @@ impl From<DesiredError> for Error {
     }
 }
 
-impl From<ScopeError> for Error {
-    fn from(error: ScopeError) -> Self {
+impl From<MemberScopeUnknown> for Error {
+    fn from(error: MemberScopeUnknown) -> Self {
         match error {
-            ScopeError::Refused(refusals) => Self::Refused(refusals),
-            unknowable @ ScopeError::KindUnknowable { .. } => Self::KindUnknowable(unknowable.to_string()),
-            unlisted @ ScopeError::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
+            MemberScopeUnknown::Refused(refusals) => Self::Refused(refusals),
+            unknowable @ MemberScopeUnknown::KindUnknowable { .. } => {
+                Self::KindUnknowable(unknowable.to_string())
+            }
+            unlisted @ MemberScopeUnknown::NotListed { .. } => Self::KindNotServed(unlisted.to_string()),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Execution<'_> {
             ObjectOutcome {
                 source: Some(object.position.clone()),
                 ..ObjectOutcome::new(
-                    Subject::new(&object.key, &object.resource, apply::uid(&apply.member_status)),
+                    Subject::new(&object.key, &object.resource, apply::uid(&apply.live_membership)),
                     Action::Skipped,
                 )
             }

@@ -99,13 +99,13 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::MemberStatus;
+    use crate::plan::LiveMembership;
     use crate::plan::fixtures::desired as object;
 
     fn steps_of(members: Vec<DesiredObject>) -> Vec<Vec<String>> {
         let applies = (0..members.len()).map(|index| Apply {
             index,
-            member_status: MemberStatus::NotAMember,
+            live_membership: LiveMembership::NotAMember,
         });
         let desired = Desired {
             members,

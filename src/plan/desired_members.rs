@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Apply, MemberStatus, Observed, Policy, Unchanged, UnchangedMembers, dependencies};
+use super::{Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, dependencies};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind, must_exist_before_parent};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -45,10 +45,10 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
         }
         let apply = Apply {
             index,
-            member_status: match members.get(&object.key) {
-                _ if is_doomed => MemberStatus::Terminating,
-                None if others.contains(&object.key) => MemberStatus::OfAnotherSet,
-                live => member_status(live.copied(), observed.comparisons.get(&index)),
+            live_membership: match members.get(&object.key) {
+                _ if is_doomed => LiveMembership::Terminating,
+                None if others.contains(&object.key) => LiveMembership::OfAnotherSet,
+                live => live_membership(live.copied(), observed.comparisons.get(&index)),
             },
         };
         if must_exist_before_parent(object, &set.parent) {
@@ -88,11 +88,11 @@ fn is_unchanged(live: &Live, verdict: Option<&Verdict>, policy: &Policy) -> bool
         && verdict == Some(&Verdict::Unchanged)
 }
 
-fn member_status(live: Option<&Live>, verdict: Option<&Verdict>) -> MemberStatus {
+fn live_membership(live: Option<&Live>, verdict: Option<&Verdict>) -> LiveMembership {
     match live {
-        None => MemberStatus::NotAMember,
-        Some(live) if live.presence == Presence::Terminating => MemberStatus::Terminating,
-        Some(live) => MemberStatus::Member {
+        None => LiveMembership::NotAMember,
+        Some(live) if live.presence == Presence::Terminating => LiveMembership::Terminating,
+        Some(live) => LiveMembership::Member {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
             reason: match verdict {

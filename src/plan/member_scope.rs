@@ -59,7 +59,7 @@ impl MemberScope {
 
 /// Error if the scope cannot be determined.
 #[derive(Debug, thiserror::Error)]
-pub enum ScopeError {
+pub enum MemberScopeUnknown {
     /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
     #[error("the set's record is invalid")]
     Refused(Vec<Refusal>),
@@ -87,7 +87,7 @@ pub fn member_scope(
     parent_status: &ParentStatus,
     desired: &Desired,
     discovery: &Discovery,
-) -> Result<MemberScope, ScopeError> {
+) -> Result<MemberScope, MemberScopeUnknown> {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = listable_kinds(desired, discovery);
     let mut scope = MemberScope {
         places: ListTargets::default(),
@@ -172,7 +172,7 @@ fn recorded_kinds(
     set: &Set,
     applyset_record: &ApplySetRecord,
     discovery: &Discovery,
-) -> Result<RecordedKinds, ScopeError> {
+) -> Result<RecordedKinds, MemberScopeUnknown> {
     let mut recorded = RecordedKinds::default();
     let mut faults = Vec::new();
     for (name, entry) in entries(&applyset_record.kinds, discovery) {
@@ -195,7 +195,7 @@ fn recorded_kinds(
                 meant: resource.group_kind().to_string(),
             }),
             Entry::Unknowable(failure) => {
-                return Err(ScopeError::KindUnknowable {
+                return Err(MemberScopeUnknown::KindUnknowable {
                     kind: name.to_string(),
                     failure: failure.clone(),
                 });
@@ -209,15 +209,19 @@ fn recorded_kinds(
     }
 }
 
-fn not_listed(kind: &GroupKind, reason: &dyn Display) -> ScopeError {
-    ScopeError::NotListed {
+fn not_listed(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
+    MemberScopeUnknown::NotListed {
         kind: kind.to_string(),
         reason: reason.to_string(),
     }
 }
 
 /// Refuses a record with namespaced kinds and without namespaces.
-fn check_namespaces(set: &Set, kinds: &Kinds, applyset_record: &ApplySetRecord) -> Result<(), ScopeError> {
+fn check_namespaces(
+    set: &Set,
+    kinds: &Kinds,
+    applyset_record: &ApplySetRecord,
+) -> Result<(), MemberScopeUnknown> {
     if set.parent.namespace.is_some() || !applyset_record.additional_namespaces.is_empty() {
         return Ok(());
     }
@@ -233,8 +237,8 @@ fn check_namespaces(set: &Set, kinds: &Kinds, applyset_record: &ApplySetRecord) 
     }
 }
 
-fn refused(set: &Set, faults: Vec<ParentFault>) -> ScopeError {
-    ScopeError::Refused(
+fn refused(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
+    MemberScopeUnknown::Refused(
         faults
             .into_iter()
             .map(|fault| Refusal::FaultyParent {
@@ -317,7 +321,7 @@ mod tests {
         }
     }
 
-    fn scope_of(parent_status: &ParentStatus, desired: &Desired) -> Result<MemberScope, ScopeError> {
+    fn scope_of(parent_status: &ParentStatus, desired: &Desired) -> Result<MemberScope, MemberScopeUnknown> {
         member_scope(&set(), parent_status, desired, &discovery())
     }
 
@@ -386,11 +390,14 @@ mod tests {
         for recorded_kind in ["Late.example.com", "Unheard.example.com"] {
             let parent_status = recorded(&[recorded_kind], &[]);
             let found = scope_of(&parent_status, &Desired::default());
-            assert!(matches!(found, Err(ScopeError::NotListed { .. })), "{found:?}");
+            assert!(
+                matches!(found, Err(MemberScopeUnknown::NotListed { .. })),
+                "{found:?}"
+            );
         }
         let misspelled = scope_of(&recorded(&["configmaps"], &[]), &Desired::default());
         assert!(
-            matches!(misspelled, Err(ScopeError::Refused(_))),
+            matches!(misspelled, Err(MemberScopeUnknown::Refused(_))),
             "{misspelled:?}"
         );
     }

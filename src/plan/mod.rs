@@ -49,7 +49,7 @@ pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, con
 pub use desired_members::is_not_yet_served;
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
-pub use member_scope::{MemberScope, ScopeError, member_scope};
+pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use membership::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
@@ -61,10 +61,10 @@ pub use parent_disposition::{ParentDisposition, ParentKeptReason, parent_disposi
 pub use parent_judgement::{
     Confirmation, ParentPolicy, ParentStatus, annotations_too_large, judge, judge_for_deletion,
 };
-pub use planned_items::{Apply, MemberStatus, Plan, Skip, Unchanged};
+pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
-pub use prune_rules::{Judgement, copied, is_owned_copy};
+pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, loses_data};

@@ -1,7 +1,7 @@
 //! Members that may be parents of other sets. They are read before they are applied: the apply could
 //! remove their record.
 
-use super::MemberStatus;
+use super::LiveMembership;
 use crate::compare::changes;
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::manifest::desired::DesiredObject;
@@ -10,12 +10,16 @@ use crate::model::identity::GroupKind;
 /// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
 /// The default manager owns no record, unless others write one under its name. The labels of an object
 /// that already is a member have been read.
-pub fn may_hold_record(object: &DesiredObject, member_status: &MemberStatus, field_manager: &str) -> bool {
+pub fn may_hold_record(
+    object: &DesiredObject,
+    live_membership: &LiveMembership,
+    field_manager: &str,
+) -> bool {
     let is_default = field_manager == MEMBER_FIELD_MANAGER;
-    match member_status {
-        MemberStatus::Terminating => false,
-        MemberStatus::Member { is_parent: true, .. } => true,
-        MemberStatus::Member { .. } | MemberStatus::NotAMember | MemberStatus::OfAnotherSet => {
+    match live_membership {
+        LiveMembership::Terminating => false,
+        LiveMembership::Member { is_parent: true, .. } => true,
+        LiveMembership::Member { .. } | LiveMembership::NotAMember | LiveMembership::OfAnotherSet => {
             !is_default && may_be_parent(object)
         }
     }
@@ -38,14 +42,14 @@ mod tests {
 
     #[test]
     fn only_what_may_be_a_parent_is_read_first() {
-        let member = |is_parent| MemberStatus::Member {
+        let member = |is_parent| LiveMembership::Member {
             uid: "u".to_owned(),
             resource_version: "1".to_owned(),
             reason: None,
             client_side_apply: false,
             is_parent,
         };
-        let new = MemberStatus::NotAMember;
+        let new = LiveMembership::NotAMember;
         let table = [
             ("Secret", new.clone(), "applyset", false),
             ("Secret", member(false), "applyset", false),
@@ -53,18 +57,18 @@ mod tests {
             ("Secret", new.clone(), "ci", true),
             ("Secret", member(false), "ci", true),
             ("ConfigMap", new.clone(), "ci", true),
-            ("ConfigMap", MemberStatus::OfAnotherSet, "ci", true),
-            ("ConfigMap", MemberStatus::Terminating, "ci", false),
+            ("ConfigMap", LiveMembership::OfAnotherSet, "ci", true),
+            ("ConfigMap", LiveMembership::Terminating, "ci", false),
             ("Service", new.clone(), "ci", false),
             ("Deployment.apps", new.clone(), "ci", false),
             ("Widget.example.com", new, "ci", true),
         ];
-        for (kind, member_status, manager, expected) in table {
+        for (kind, live_membership, manager, expected) in table {
             let object = desired(kind, Some("shop"), "a");
             assert_eq!(
-                may_hold_record(&object, &member_status, manager),
+                may_hold_record(&object, &live_membership, manager),
                 expected,
-                "{kind} {member_status:?} {manager}"
+                "{kind} {live_membership:?} {manager}"
             );
         }
     }

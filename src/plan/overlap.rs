@@ -101,7 +101,7 @@ pub(super) fn refusals(set: &Set, desired: &Desired, observed: &Observed) -> Vec
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{desired, live, policy, set};
-    use super::super::{MemberStatus, Policy, TakeOwnership, plan};
+    use super::super::{LiveMembership, Policy, TakeOwnership, plan};
     use super::*;
 
     fn overlapping() -> (Desired, Observed) {
@@ -168,8 +168,8 @@ mod tests {
         };
         let plan = plan(&set(), &manifests, &observed, &policy);
         assert_eq!(plan.refusals, []);
-        assert_eq!(plan.waves[0][0].member_status, MemberStatus::OfAnotherSet);
-        assert_eq!(plan.waves[0][1].member_status, MemberStatus::NotAMember);
+        assert_eq!(plan.waves[0][0].live_membership, LiveMembership::OfAnotherSet);
+        assert_eq!(plan.waves[0][1].live_membership, LiveMembership::NotAMember);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Apply {
     /// Index in `Desired::members`.
     pub index: usize,
     /// State of the member in the cluster.
-    pub member_status: MemberStatus,
+    pub live_membership: LiveMembership,
 }
 
 /// One member that is as its manifest has it. A set may have many of them, so it holds only what a run
@@ -62,7 +62,7 @@ pub struct Unchanged {
 
 /// State in the cluster of a member that the manifests hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberStatus {
+pub enum LiveMembership {
     /// Not a member. The object may exist or not.
     NotAMember,
     /// A member of another set, which this set takes.
@@ -98,7 +98,7 @@ pub struct Skip {
 impl Skip {
     /// Returns whether it stays: it is not being deleted, not kept only because pruning is disabled, and
     /// not a copy that is deleted with its owner.
-    pub fn is_kept(&self) -> bool {
+    pub fn stays_in_cluster(&self) -> bool {
         !matches!(
             self.reason,
             SkipReason::Terminating { .. } | SkipReason::PruningDisabled | SkipReason::OwnedCopy(_)

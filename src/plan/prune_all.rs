@@ -27,7 +27,8 @@ pub(super) fn refusal(
         return Some(Refusal::EmptyManifests { objects: objects() });
     }
     let leaving = plan.deletions() + plan.skips.len();
-    let is_kept = |skip: &&Skip| skip.is_kept() && !matches!(skip.reason, SkipReason::CopiedLabel { .. });
+    let is_kept =
+        |skip: &&Skip| skip.stays_in_cluster() && !matches!(skip.reason, SkipReason::CopiedLabel { .. });
     let kept = plan.skips.iter().filter(is_kept).count();
     let is_current = observed.members.len() > leaving;
     let lost = not_renamed(plan, desired);

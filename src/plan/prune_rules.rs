@@ -89,7 +89,11 @@ pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> boo
 
 /// Returns the reason for which an object with a part-of label is not a member: another object owns it,
 /// or its label is a copy. `None` for a member.
-pub fn copied(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<SkipReason> {
+pub fn reason_not_a_member(
+    live: &Live,
+    parent_uid: Option<&str>,
+    appliers: &BTreeSet<String>,
+) -> Option<SkipReason> {
     let owned = live.foreign_owner(parent_uid).map(|owner| SkipReason::Owned {
         owner: owner.clone(),
         keep_annotation: None,

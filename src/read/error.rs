@@ -12,7 +12,7 @@ use crate::manifest::Position;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, ParentIdentity};
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
-use crate::plan::{Refusal, ScopeError};
+use crate::plan::{MemberScopeUnknown, Refusal};
 
 /// Why the state of a cluster could not be read, or must not be acted on.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum ReadError {
     Unsettled(#[from] UnsettledError),
     /// The scope of the members is not known.
     #[error(transparent)]
-    Scope(#[from] ScopeError),
+    Scope(#[from] MemberScopeUnknown),
     /// The contents of a namespace or of a defined kind are not known.
     #[error(transparent)]
     Contents(#[from] ContentsError),

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use crate::manifest::Source;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, MemberStatus, Plan, Policy};
+use crate::plan::{Apply, LiveMembership, Plan, Policy};
 use crate::report::{self, PlanOutline, Question};
 
 /// Presence of a user who can be asked.
@@ -41,7 +41,7 @@ pub async fn answer(question: Question) -> bool {
 /// Returns the part of a plan that a prompt shows.
 pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
     let is_new =
-        |status: &MemberStatus| matches!(status, MemberStatus::NotAMember | MemberStatus::OfAnotherSet);
+        |status: &LiveMembership| matches!(status, LiveMembership::NotAMember | LiveMembership::OfAnotherSet);
     let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
         let indexes = applies.into_iter().map(|apply| apply.index);
         indexes.filter_map(|index| desired.members.get(index)).collect()
@@ -49,7 +49,9 @@ pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
     let keys = |objects: &[&DesiredObject]| -> Vec<ObjectKey> {
         objects.iter().map(|object| object.key.clone()).collect()
     };
-    let (created, changed) = plan.all_applies().partition(|apply| is_new(&apply.member_status));
+    let (created, changed) = plan
+        .all_applies()
+        .partition(|apply| is_new(&apply.live_membership));
     let changed = objects(changed);
     let mut recreatable = changed.clone();
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));

@@ -24,7 +24,7 @@ pub struct MembershipOptions {
     pub tooling: Tooling,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
-    /// Field managers whose part-of labels make members.
+    /// Field managers whose part-of labels make an object a member.
     pub appliers: BTreeSet<String>,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,

@@ -141,7 +141,7 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     })
 }
 
-/// Field managers whose part-of labels make members.
+/// Field managers whose part-of labels make an object a member.
 fn appliers(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()

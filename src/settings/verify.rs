@@ -19,7 +19,7 @@ pub struct VerifyOptions {
     pub new_namespaces: NewNamespaces,
     /// The field manager that applied the members.
     pub field_manager: String,
-    /// Field managers whose part-of labels make members.
+    /// Field managers whose part-of labels make an object a member.
     pub appliers: BTreeSet<String>,
 }
 

@@ -7,7 +7,7 @@ use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::applyset::{Record, Tooling};
 use crate::model::live::Live;
-use crate::plan::copied;
+use crate::plan::reason_not_a_member;
 use crate::read::ParentCandidate;
 use crate::read::inspect::FoundSet;
 
@@ -84,7 +84,7 @@ impl Examined {
                 let recorded = recorded.as_ref();
                 recorded.is_some_and(|recorded| is_within(live, recorded, &self.found))
             };
-            copied(live, Some(&self.found.parent_uid), &appliers).is_none() || is_recorded()
+            reason_not_a_member(live, Some(&self.found.parent_uid), &appliers).is_none() || is_recorded()
         });
         listed
     }

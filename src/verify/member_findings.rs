@@ -9,7 +9,7 @@ use super::{Examined, is_within, kubectl_name};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::listed;
-use crate::plan::{SkipReason, copied, label_written_by};
+use crate::plan::{SkipReason, label_written_by, reason_not_a_member};
 use crate::read::inspect::FoundSet;
 
 /// Applies the rules to the members of one set.
@@ -93,7 +93,7 @@ fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
 }
 
 fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
-    let reason = match copied(live, parent_uid, appliers)? {
+    let reason = match reason_not_a_member(live, parent_uid, appliers)? {
         SkipReason::CopiedLabel { writers } => label_written_by(&writers),
         reason => reason.to_string(),
     };

@@ -7,7 +7,7 @@ use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::ApplySetRecord;
 use crate::model::live::{Live, Presence};
-use crate::plan::copied;
+use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::Entry;
 use crate::read::inspect::{FoundSet, entries};
 
@@ -37,7 +37,8 @@ pub(super) fn members<'s>(
     appliers: &'s BTreeSet<String>,
 ) -> impl Iterator<Item = &'s Live> {
     set.members.iter().filter(|live| {
-        live.presence == Presence::Present && copied(live, Some(&set.parent_uid), appliers).is_none()
+        live.presence == Presence::Present
+            && reason_not_a_member(live, Some(&set.parent_uid), appliers).is_none()
     })
 }
 

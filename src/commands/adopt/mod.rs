@@ -190,7 +190,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
     };
     let reported = candidates.iter().filter(is_settled).filter_map(|candidate| {
         let live = &candidate.live;
-        match plan::copied(live, set.parent_uid.as_deref(), appliers)? {
+        match plan::reason_not_a_member(live, set.parent_uid.as_deref(), appliers)? {
             SkipReason::CopiedLabel { writers } => Some(format!(
                 "{}: in the set, but never pruned: {}; remove the label {PART_OF_LABEL}, then adopt it again",
                 live.key,

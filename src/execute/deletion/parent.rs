@@ -25,7 +25,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::plan::recorded_kinds;
 use crate::plan::{
-    Confirmation, ParentDisposition, ParentPolicy, ParentStatus, Remains, ScopeError, SkipReason,
+    Confirmation, MemberScopeUnknown, ParentDisposition, ParentPolicy, ParentStatus, Remains, SkipReason,
     judge_for_deletion, member_scope, parent_disposition,
 };
 use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
@@ -85,7 +85,7 @@ pub(crate) enum ReleaseError {
     #[error("the set's parent is kept: another run changed its record: {0}")]
     Unsettled(#[from] UnsettledError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
-    MemberScope(#[from] ScopeError),
+    MemberScope(#[from] MemberScopeUnknown),
 }
 
 impl Releasing<'_> {

@@ -46,7 +46,7 @@ pub(crate) struct Remaining<'a> {
     pub(crate) set: &'a Set,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) concurrency: usize,
-    /// Field managers whose part-of labels make members.
+    /// Field managers whose part-of labels make an object a member.
     pub(crate) appliers: &'a BTreeSet<String>,
     /// The scope of members.
     pub(crate) places: ListTargets,
@@ -155,7 +155,7 @@ impl Remaining<'_> {
     }
 
     fn is_copy(&self, live: &Live) -> bool {
-        plan::copied(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
+        plan::reason_not_a_member(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
     /// Returns whether it is deleted by itself, but not immediately.
@@ -202,7 +202,7 @@ pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
         let named = remains.undeleted.iter().map(|live| {
-            match plan::copied(live, set.parent_uid.as_deref(), appliers) {
+            match plan::reason_not_a_member(live, set.parent_uid.as_deref(), appliers) {
                 Some(reason) => format!("{} ({reason})", live.key),
                 None => live.key.to_string(),
             }

@@ -29,7 +29,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{Apply, DataLoss, Dependent, Detachment, MemberStatus, defined_kind, is_not_yet_served};
+use crate::plan::{Apply, DataLoss, Dependent, Detachment, LiveMembership, defined_kind, is_not_yet_served};
 use crate::read::{self};
 
 /// Prediction for one object.
@@ -142,21 +142,21 @@ impl Execution<'_> {
 
     async fn predict_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, uid(&apply.member_status));
-        let mut prediction = match apply.member_status {
-            MemberStatus::Terminating if self.awaits_deletion(object) => {
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.live_membership));
+        let mut prediction = match apply.live_membership {
+            LiveMembership::Terminating if self.awaits_deletion(object) => {
                 self.predict_created_again(object, subject).await
             }
-            MemberStatus::Terminating => failed(subject, self.terminating(object)),
+            LiveMembership::Terminating => failed(subject, self.terminating(object)),
             _ => {
-                self.predict_on_server(object, subject, &apply.member_status)
+                self.predict_on_server(object, subject, &apply.live_membership)
                     .await
             }
         };
         prediction.outcome.source = Some(object.position.clone());
-        if let MemberStatus::Member {
+        if let LiveMembership::Member {
             reason: Some(reason), ..
-        } = &apply.member_status
+        } = &apply.live_membership
             && prediction.outcome.action != Action::Recreated
         {
             prediction.outcome.reason = reason.to_string();
@@ -171,30 +171,33 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> Prediction {
         if self.is_out_of_reach(object) {
-            return self.predict_on_client(object, subject, member_status).await;
+            return self.predict_on_client(object, subject, live_membership).await;
         }
         // Most objects that are not members do not exist yet.
-        let mut live = match member_status {
-            MemberStatus::NotAMember => None,
+        let mut live = match live_membership {
+            LiveMembership::NotAMember => None,
             _ => match read::object(self.server, &object.resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unpredicted(subject, &error),
             },
         };
-        let dry_run = async || self.send_dry_run(object, member_status).await;
+        let dry_run = async || self.send_dry_run(object, live_membership).await;
         let mut migrated = None;
         let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The server types the dry run by the old schema.
             Err(error) if is_invalid(&error) && self.is_redefined(object) => {
-                return self.predict_on_client(object, subject, member_status).await;
+                return self.predict_on_client(object, subject, live_membership).await;
             }
             Err(error) => {
-                let Some(reply) = self.after_refusal(object, member_status, &mut live, &error).await else {
-                    return self.refused(object, subject, member_status, live, &error).await;
+                let Some(reply) = self
+                    .after_refusal(object, live_membership, &mut live, &error)
+                    .await
+                else {
+                    return self.refused(object, subject, live_membership, live, &error).await;
                 };
                 migrated = content(&reply);
                 reply
@@ -203,7 +206,7 @@ impl Execution<'_> {
         let mut predicted = content(&reply);
         let moved = match (migrated, &live, &predicted) {
             (None, Some(live), Some(applied)) => {
-                self.without_stale_fields(object, member_status, live, applied)
+                self.without_stale_fields(object, live_membership, live, applied)
                     .await
             }
             (migrated, ..) => migrated,
@@ -221,7 +224,7 @@ impl Execution<'_> {
         subject.uid = of_reply("/metadata/uid").map(str::to_owned);
         let mut outcome = ObjectOutcome::new(subject, action);
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
-            self.mark_if_taken_in(object, member_status, live, predicted, &mut outcome);
+            self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
         Prediction {
             warnings: reply
@@ -240,12 +243,12 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         live: Option<Value>,
         error: &ApiError,
     ) -> Prediction {
         let mut refused = explained(self.server, object, error).await;
-        if self.may_recreate(object, member_status, error) {
+        if self.may_recreate(object, live_membership, error) {
             let subject = subject.clone();
             match Box::pin(self.predict_recreation(object, subject, error, refused)).await {
                 Ok(prediction) => return prediction,
@@ -274,7 +277,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> Prediction {
         let mut live = None;
         let readable = self.readable_through(object);
@@ -301,7 +304,7 @@ impl Execution<'_> {
         };
         let mut outcome = ObjectOutcome::new(subject, action);
         if let Some(live) = &live {
-            self.mark_if_taken_in(object, member_status, live, &predicted, &mut outcome);
+            self.mark_if_taken_in(object, live_membership, live, &predicted, &mut outcome);
         }
         Prediction {
             warnings: vec![format!("{} not validated by the server: {reason}", object.key)],

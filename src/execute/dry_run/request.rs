@@ -11,7 +11,7 @@ use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 use crate::model::write_settings::{Conflicts, WriteSettings};
-use crate::plan::MemberStatus;
+use crate::plan::LiveMembership;
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// Attempts for an object that other clients write at the same time.
@@ -54,18 +54,18 @@ impl Execution<'_> {
     pub(super) async fn send_dry_run(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> Result<Reply, ApiError> {
-        let with_live = self.apply_with_live_fields(object, member_status).await?;
+        let with_live = self.apply_with_live_fields(object, live_membership).await?;
         let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
         let scaled = self.with_live_replicas(object).await?;
         let object = scaled.as_ref().unwrap_or(object);
         match self
             .server
-            .send(self.member_request(object, member_status, None))
+            .send(self.member_request(object, live_membership, None))
             .await
         {
-            Err(error) if self.is_conflict_with_former_owner(&error, member_status) => {
+            Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
                 let forced = WriteSettings {
                     conflicts: Conflicts::Forced,
                     ..self.writing.clone()
@@ -75,7 +75,7 @@ impl Execution<'_> {
                     ..*self
                 };
                 self.server
-                    .send(execution.member_request(object, member_status, None))
+                    .send(execution.member_request(object, live_membership, None))
                     .await
             }
             answer => answer,
@@ -88,11 +88,11 @@ impl Execution<'_> {
     pub(super) async fn without_stale_fields(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         live: &Value,
         applied: &Value,
     ) -> Option<Value> {
-        let former = self.former(member_status);
+        let former = self.former(live_membership);
         let secret = object.is_secret().then_some(live);
         let left = ownership::without_stale_fields(applied, secret, &former)?;
         let filled = self.dry_run_patch(object, live, &left).await.ok();
@@ -104,7 +104,7 @@ impl Execution<'_> {
     pub(crate) async fn after_refusal(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         live: &mut Option<Value>,
         error: &ApiError,
     ) -> Option<Reply> {
@@ -116,7 +116,8 @@ impl Execution<'_> {
                 .await
                 .ok()?;
         }
-        self.after_migration(object, member_status, live.as_ref()?).await
+        self.after_migration(object, live_membership, live.as_ref()?)
+            .await
     }
 
     /// Returns what the object becomes when fields are taken from their former owner before it is
@@ -127,10 +128,10 @@ impl Execution<'_> {
     async fn after_migration(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         live: &Value,
     ) -> Option<Reply> {
-        let former = self.former(member_status);
+        let former = self.former(live_membership);
         ownership::migrated(&live["metadata"], &former)?;
         let manifest = ignore::body_of(object, live, former.manager, Purpose::Send).value();
         let mut applied = laid_over(live, &manifest);
@@ -145,12 +146,14 @@ impl Execution<'_> {
         self.dry_run_patch(object, live, &left).await.ok()
     }
 
-    fn former(&self, member_status: &MemberStatus) -> Former<'_> {
+    fn former(&self, live_membership: &LiveMembership) -> Former<'_> {
         Former {
             manager: &self.writing.field_manager,
-            tool: match member_status {
-                MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
-                MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
+            tool: match live_membership {
+                LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
+                LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => {
+                    None
+                }
             },
             writers: &[],
             last_applied: LastApplied::in_set_of(&self.set.tooling),

@@ -13,7 +13,7 @@ use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
 use crate::model::write_settings::DryRun;
-use crate::plan::{MemberStatus, is_not_yet_served};
+use crate::plan::{LiveMembership, is_not_yet_served};
 use crate::read::METADATA;
 
 impl Execution<'_> {
@@ -62,9 +62,9 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> MemberReply {
-        let prediction = self.predict_on_server(object, subject, member_status).await;
+        let prediction = self.predict_on_server(object, subject, live_membership).await;
         MemberReply {
             warnings: prediction.warnings,
             handover: self.plan.handovers.get(&object.key).cloned(),
@@ -78,9 +78,9 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         mut subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> MemberReply {
-        if matches!(member_status, MemberStatus::Member { .. }) {
+        if matches!(live_membership, LiveMembership::Member { .. }) {
             let outcome = ObjectOutcome::new(subject, Action::Configured);
             return MemberReply {
                 handover: self.plan.handovers.get(&object.key).cloned(),
@@ -96,7 +96,7 @@ impl Execution<'_> {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
                 let found = serde_json::from_slice(&reply.body).unwrap_or_default();
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
-                self.mark_if_taken_in(object, member_status, &found, &found, &mut outcome);
+                self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
                 reply_of(outcome)
             }
             Err(error) if error.is(StatusCode::NOT_FOUND) => {

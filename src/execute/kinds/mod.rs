@@ -23,7 +23,7 @@ use crate::execute::{Execution, Progress, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
-use crate::plan::{Apply, MemberStatus, defined_kind, is_not_yet_served};
+use crate::plan::{Apply, LiveMembership, defined_kind, is_not_yet_served};
 
 /// The kinds of a run that are not served yet or change.
 #[derive(Debug, Default)]
@@ -162,14 +162,16 @@ impl Execution<'_> {
     pub(crate) async fn apply_in_time(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         mut precondition: Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
         let redefined = kinds.redefined.get(&object.key.group_kind);
         let mut is_made = false;
         loop {
-            let mut answer = self.apply_and_migrate(object, member_status, precondition).await;
+            let mut answer = self
+                .apply_and_migrate(object, live_membership, precondition)
+                .await;
             if let Ok(reply) = &mut answer {
                 // The object exists from now on.
                 precondition = Expected::Any;

@@ -165,7 +165,7 @@ impl Execution<'_> {
     /// Sends dry runs of one object until the server types it by the new schema.
     async fn await_schema(&self, apply: &Apply, object: &DesiredObject, redefined: &Redefined) {
         while !self.interrupt.is_requested() && redefined.since.elapsed() < PATIENCE {
-            let mut request = self.member_request(object, &apply.member_status, None);
+            let mut request = self.member_request(object, &apply.live_membership, None);
             // With force, since a conflict would hide how the object is typed.
             request.path.push_str("&dryRun=All&force=true");
             let answer = tokio::select! {

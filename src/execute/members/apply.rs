@@ -19,7 +19,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::object::Object;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
-use crate::plan::{Apply, MemberStatus, Precondition, Refusal, Seen};
+use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 pub(crate) use crate::execute::members::reply::{FoundLive, MemberReply, Written};
@@ -27,15 +27,15 @@ pub(crate) use crate::execute::members::reply::{FoundLive, MemberReply, Written}
 impl Execution<'_> {
     pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, uid(&apply.member_status));
+        let subject = Subject::new(&object.key, &object.resource, uid(&apply.live_membership));
         let mut reply = match self.writing.dry_run {
-            _ if apply.member_status == MemberStatus::Terminating => {
+            _ if apply.live_membership == LiveMembership::Terminating => {
                 Box::pin(self.apply_terminating(object, subject, kinds)).await
             }
-            DryRun::Client => self.predict(object, subject, &apply.member_status).await,
-            DryRun::Server => self.dry_run_member(object, subject, &apply.member_status).await,
+            DryRun::Client => self.predict(object, subject, &apply.live_membership).await,
+            DryRun::Server => self.dry_run_member(object, subject, &apply.live_membership).await,
             DryRun::None => {
-                self.send_member(object, subject, &apply.member_status, kinds)
+                self.send_member(object, subject, &apply.live_membership, kinds)
                     .await
             }
         };
@@ -45,9 +45,9 @@ impl Execution<'_> {
         for warning in &mut reply.warnings {
             *warning = format!("{}: {warning}", object.position);
         }
-        if let MemberStatus::Member {
+        if let LiveMembership::Member {
             reason: Some(reason), ..
-        } = &apply.member_status
+        } = &apply.live_membership
             && reply.outcome.action != Action::Recreated
         {
             reply.outcome.reason = match self.recreation_note(object) {
@@ -87,7 +87,7 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         kinds: &Kinds,
     ) -> MemberReply {
         if self.undo.is_some_and(|undo| !undo.begin(&object.key)) {
@@ -100,12 +100,12 @@ impl Execution<'_> {
         if let Some(reason) = self.interrupted_handover(object) {
             return failed(subject, reason);
         }
-        match self.apply_if_allowed(object, member_status, kinds).await {
+        match self.apply_if_allowed(object, live_membership, kinds).await {
             Ok(reply) => MemberReply {
                 handover,
-                ..self.applied(object, subject, member_status, &reply, kinds)
+                ..self.applied(object, subject, live_membership, &reply, kinds)
             },
-            Err(Unapplied::Failed(error)) if self.may_recreate(object, member_status, &error) => {
+            Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
             Err(unapplied) => self.not_applied(object, subject, unapplied).await,
@@ -117,13 +117,13 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         reply: &Reply,
         kinds: &Kinds,
     ) -> MemberReply {
         let precondition = self.plan.preconditions.of(&object.key);
-        let is_surprise = precondition == Precondition::Absent && !self.has_made(reply, member_status);
-        let mut reply_of = self.judge_reply(reply, subject, member_status);
+        let is_surprise = precondition == Precondition::Absent && !self.has_made(reply, live_membership);
+        let mut reply_of = self.judge_reply(reply, subject, live_membership);
         if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
             && redefined.was_served_by_former(object, reply, &self.writing.field_manager)
             && reply_of.outcome.error.is_none()
@@ -133,7 +133,7 @@ impl Execution<'_> {
         }
         // The metadata do not show which run of a field manager created an object within the last
         // second.
-        if *member_status == MemberStatus::NotAMember
+        if *live_membership == LiveMembership::NotAMember
             && reply.status != StatusCode::CREATED
             && reply_of.outcome.error.is_none()
         {
@@ -185,40 +185,40 @@ impl Execution<'_> {
     pub(crate) async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         precondition: Expected,
     ) -> Result<Reply, ApiError> {
         if precondition == Expected::Absent {
             // No other manager owns fields of an object that this creates.
-            let request = self.member_request(&as_new(object), member_status, None);
+            let request = self.member_request(&as_new(object), live_membership, None);
             return self.noted(object, self.server.send(request).await);
         }
-        let is_known_to_need_it = match member_status {
-            MemberStatus::Member {
+        let is_known_to_need_it = match live_membership {
+            LiveMembership::Member {
                 client_side_apply, ..
             } => *client_side_apply || self.writing.former_manager.is_some(),
-            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => false,
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => false,
         };
         if is_known_to_need_it {
             self.migrate(object).await?;
         }
         let lock = self.plan.preconditions.of(&object.key).lock();
-        let reply = match self.send_settled(object, member_status, lock).await {
-            Err(error) if self.is_conflict_with_former_owner(&error, member_status) => {
+        let reply = match self.send_settled(object, live_membership, lock).await {
+            Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
                 self.migrate(object).await?;
-                return self.send_settled(object, member_status, lock).await;
+                return self.send_settled(object, live_membership, lock).await;
             }
             // The object may be invalid together with the fields of its former owner. They are migrated
             // only if it is valid without them.
             Err(error)
                 if !is_known_to_need_it
                     && self
-                        .after_refusal(object, member_status, &mut None, &error)
+                        .after_refusal(object, live_membership, &mut None, &error)
                         .await
                         .is_some() =>
             {
                 self.migrate(object).await?;
-                return self.send_settled(object, member_status, lock).await;
+                return self.send_settled(object, live_membership, lock).await;
             }
             reply => reply?,
         };
@@ -227,7 +227,7 @@ impl Execution<'_> {
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object).await?;
             let lock = self.plan.preconditions.written(&written);
-            self.send_settled(object, member_status, lock.as_ref()).await?;
+            self.send_settled(object, live_membership, lock.as_ref()).await?;
         }
         Ok(reply)
     }
@@ -246,7 +246,7 @@ impl Execution<'_> {
     async fn send_settled(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
         let mut lock = lock.cloned();
@@ -254,13 +254,15 @@ impl Execution<'_> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let sent = self.sent(object, member_status, lock.as_ref(), attempts).await?;
+            let sent = self
+                .sent(object, live_membership, lock.as_ref(), attempts)
+                .await?;
             let request = match &sent {
-                Sent::Manifest => self.member_request(object, member_status, lock.as_ref()),
-                Sent::New(object) => self.member_request(object, member_status, None),
+                Sent::Manifest => self.member_request(object, live_membership, lock.as_ref()),
+                Sent::New(object) => self.member_request(object, live_membership, None),
                 Sent::Over(with_live) => {
                     let lock = lock.as_ref().unwrap_or(&with_live.seen);
-                    self.member_request(&with_live.object, member_status, Some(lock))
+                    self.member_request(&with_live.object, live_membership, Some(lock))
                 }
             };
             let error = match self.server.send(request).await {
@@ -295,7 +297,7 @@ impl Execution<'_> {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.unchanged_since(seen, now.as_ref());
                 if next_lock.is_none() && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
-                    next_lock = self.own_write(object, member_status, seen, now.as_ref()).await;
+                    next_lock = self.own_write(object, live_membership, seen, now.as_ref()).await;
                 }
                 if next_lock.is_none() {
                     return Err(error);
@@ -310,7 +312,7 @@ impl Execution<'_> {
     async fn own_write(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         seen: &Seen,
         now: Option<&Value>,
     ) -> Option<Seen> {
@@ -324,7 +326,7 @@ impl Execution<'_> {
             writing: &dry,
             ..*self
         };
-        let request = execution.member_request(object, member_status, Some(&now));
+        let request = execution.member_request(object, live_membership, Some(&now));
         let answer = self.server.send(request).await.ok()?;
         let would = preconditions.written(&serde_json::from_slice(&answer.body).ok()?)?;
         (would.digest == now.digest).then_some(now)
@@ -334,7 +336,7 @@ impl Execution<'_> {
     pub(crate) fn member_request(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> ApiRequest {
         let mut parameters = vec![
@@ -343,7 +345,7 @@ impl Execution<'_> {
         ];
         // Taking an object from another set takes its fields, too: the part-of
         // label is one of them.
-        if self.writing.conflicts == Conflicts::Forced || *member_status == MemberStatus::OfAnotherSet {
+        if self.writing.conflicts == Conflicts::Forced || *live_membership == LiveMembership::OfAnotherSet {
             parameters.push(("force", "true"));
         }
         parameters.extend(self.writing.dry_run.parameter());
@@ -362,8 +364,8 @@ impl Execution<'_> {
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
     /// that to a later one does not show it, but the owner of the fields does.
-    fn has_made(&self, reply: &Reply, member_status: &MemberStatus) -> bool {
-        let was_absent = matches!(member_status, MemberStatus::NotAMember);
+    fn has_made(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
+        let was_absent = matches!(live_membership, LiveMembership::NotAMember);
         let is_ours = || {
             let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
             ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
@@ -372,7 +374,12 @@ impl Execution<'_> {
             || (was_absent && reply.earlier_attempts == EarlierAttempts::MayHaveSucceeded && is_ours())
     }
 
-    fn judge_reply(&self, reply: &Reply, mut subject: Subject, member_status: &MemberStatus) -> MemberReply {
+    fn judge_reply(
+        &self,
+        reply: &Reply,
+        mut subject: Subject,
+        live_membership: &LiveMembership,
+    ) -> MemberReply {
         let written = match written(reply) {
             Ok(written) => written.metadata,
             Err(error) => return failed(subject, error.to_string()),
@@ -380,11 +387,11 @@ impl Execution<'_> {
         if written.name != subject.name || written.namespace != subject.namespace {
             return failed(subject, OF_ANOTHER.to_owned());
         }
-        let known_version = match member_status {
-            MemberStatus::Member { resource_version, .. } => Some(resource_version),
-            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
+        let known_version = match live_membership {
+            LiveMembership::Member { resource_version, .. } => Some(resource_version),
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
         };
-        let action = if self.has_made(reply, member_status) {
+        let action = if self.has_made(reply, live_membership) {
             Action::Created
         } else if known_version == Some(&written.resource_version) {
             Action::Unchanged
@@ -439,10 +446,10 @@ const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomR
 
 const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";
 
-pub(crate) fn uid(member_status: &MemberStatus) -> Option<&str> {
-    match member_status {
-        MemberStatus::Member { uid, .. } => Some(uid),
-        MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
+pub(crate) fn uid(live_membership: &LiveMembership) -> Option<&str> {
+    match live_membership {
+        LiveMembership::Member { uid, .. } => Some(uid),
+        LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::compare::ownership;
 use crate::execute::Execution;
 use crate::execute::members::creation::as_new;
 use crate::manifest::desired::DesiredObject;
-use crate::plan::{MemberStatus, Seen, may_hold_record};
+use crate::plan::{LiveMembership, Seen, may_hold_record};
 use crate::read::{self, WithLiveFields};
 
 /// An apply with fields of the live object.
@@ -94,10 +94,10 @@ impl Execution<'_> {
     pub(crate) async fn apply_with_live_fields(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> Result<Option<ApplyWithLiveFields>, ApiError> {
         let manager = &self.writing.field_manager;
-        if may_hold_record(object, member_status, manager) || !object.ignored.is_empty() {
+        if may_hold_record(object, live_membership, manager) || !object.ignored.is_empty() {
             apply_with_live_fields(self.server, object, manager).await
         } else {
             Ok(None)
@@ -111,12 +111,12 @@ impl Execution<'_> {
     pub(crate) async fn sent(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         lock: Option<&Seen>,
         attempts: u32,
     ) -> Result<Sent, ApiError> {
         if object.ignored.is_empty() {
-            let with_live = self.apply_with_live_fields(object, member_status).await?;
+            let with_live = self.apply_with_live_fields(object, live_membership).await?;
             return Ok(with_live.map_or(Sent::Manifest, Sent::Over));
         }
         let is_locked = |listed: &&WithLiveFields| {
@@ -132,11 +132,11 @@ impl Execution<'_> {
                     seen: listed.seen.clone(),
                 }));
             }
-            if *member_status == MemberStatus::NotAMember && lock.is_none() {
+            if *live_membership == LiveMembership::NotAMember && lock.is_none() {
                 return Ok(Sent::New(as_new(object)));
             }
         }
-        let with_live = self.apply_with_live_fields(object, member_status).await?;
+        let with_live = self.apply_with_live_fields(object, live_membership).await?;
         Ok(match with_live {
             Some(with_live) => Sent::Over(with_live),
             None if lock.is_none() => Sent::New(as_new(object)),

@@ -15,7 +15,7 @@ use crate::execute::members::contested;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{self, MemberStatus, Unowned};
+use crate::plan::{self, LiveMembership, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -42,11 +42,11 @@ pub(crate) enum Unapplied {
 
 impl Execution<'_> {
     /// Returns the precondition of applying the object. The plan was made while it did not exist, if
-    /// `member_status` says that it is not a member and only new objects are allowed.
-    fn precondition(&self, object: &DesiredObject, member_status: &MemberStatus) -> Expected {
+    /// `live_membership` says that it is not a member and only new objects are allowed.
+    fn precondition(&self, object: &DesiredObject, live_membership: &LiveMembership) -> Expected {
         let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
         let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
-        if *member_status == MemberStatus::NotAMember && has_to_be_new {
+        if *live_membership == LiveMembership::NotAMember && has_to_be_new {
             Expected::Absent
         } else {
             Expected::Any
@@ -57,11 +57,11 @@ impl Execution<'_> {
     pub(crate) async fn apply_if_allowed(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         kinds: &Kinds,
     ) -> Result<Reply, Unapplied> {
-        let precondition = self.precondition(object, member_status);
-        self.apply_expecting(object, member_status, precondition, kinds)
+        let precondition = self.precondition(object, live_membership);
+        self.apply_expecting(object, live_membership, precondition, kinds)
             .await
     }
 
@@ -73,7 +73,7 @@ impl Execution<'_> {
     pub(crate) async fn apply_expecting(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         precondition: Expected,
         kinds: &Kinds,
     ) -> Result<Reply, Unapplied> {
@@ -81,7 +81,7 @@ impl Execution<'_> {
         loop {
             attempts += 1;
             let answer = self
-                .apply_in_time(object, member_status, precondition, kinds)
+                .apply_in_time(object, live_membership, precondition, kinds)
                 .await;
             let error = match answer {
                 Err(error) if precondition == Expected::Absent && error.is(StatusCode::CONFLICT) => error,
@@ -90,23 +90,23 @@ impl Execution<'_> {
             let found = read::metadata(self.server, &object.resource, &object.key).await;
             let found = found.map_err(Unapplied::Failed)?;
             let found = found.and_then(|found| Live::of(&found, &object.resource));
-            let member_status = match &found {
+            let live_membership = match &found {
                 // The conflict had another cause, or the object is gone again.
                 None if attempts < ATTEMPTS => continue,
                 None => return Err(Unapplied::Failed(error)),
                 Some(live) => {
-                    let member_status = self.status_of_found(live)?;
+                    let live_membership = self.membership_of_found(live)?;
                     // Another run has created it since a saved plan was made.
                     if self.plan.preconditions.require_unchanged_objects()
                         && error.earlier_attempts == EarlierAttempts::NoEffect
                     {
                         return Err(Unapplied::Exists);
                     }
-                    member_status
+                    live_membership
                 }
             };
             let answer = self
-                .apply_in_time(object, &member_status, Expected::Any, kinds)
+                .apply_in_time(object, &live_membership, Expected::Any, kinds)
                 .await;
             return answer.map_err(Unapplied::Failed).map(|reply| Reply {
                 earlier_attempts: match error.earlier_attempts {
@@ -118,10 +118,10 @@ impl Execution<'_> {
         }
     }
 
-    fn status_of_found(&self, live: &Live) -> Result<MemberStatus, Unapplied> {
+    fn membership_of_found(&self, live: &Live) -> Result<LiveMembership, Unapplied> {
         match &live.part_of {
             None => Err(Unapplied::Exists),
-            Some(id) if id == self.set.id.as_str() => Ok(MemberStatus::Member {
+            Some(id) if id == self.set.id.as_str() => Ok(LiveMembership::Member {
                 uid: live.uid.clone(),
                 resource_version: live.resource_version.clone(),
                 reason: None,

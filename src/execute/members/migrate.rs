@@ -9,7 +9,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::plan::MemberStatus;
+use crate::plan::LiveMembership;
 use crate::read::METADATA;
 
 /// Attempts to write an object that other clients write at the same time.
@@ -55,11 +55,11 @@ impl Execution<'_> {
     pub(crate) fn is_conflict_with_former_owner(
         &self,
         error: &ApiError,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
     ) -> bool {
-        let former = match member_status {
-            MemberStatus::Member { .. } => self.writing.former_manager.as_deref(),
-            MemberStatus::NotAMember | MemberStatus::OfAnotherSet | MemberStatus::Terminating => None,
+        let former = match live_membership {
+            LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
         };
         let owners = [Some(CLIENT_SIDE_APPLY), Some(HANDOVER_FIELD_MANAGER), former];
         let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));

@@ -34,7 +34,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::text::{listed, short};
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Dependents, Judge, MemberStatus, Plan, RecreationObstacle, Unowned};
+use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned};
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The pause before the second look at an object that is being deleted; doubled each time.
@@ -69,12 +69,12 @@ impl Execution<'_> {
     pub(crate) fn may_recreate(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         error: &ApiError,
     ) -> bool {
         error.is(StatusCode::UNPROCESSABLE_ENTITY)
             && error.status().is_some_and(|status| status.reason == "Invalid")
-            && *member_status != MemberStatus::OfAnotherSet
+            && *live_membership != LiveMembership::OfAnotherSet
             && self.chooses_to_recreate(object)
     }
 
@@ -268,7 +268,7 @@ impl Execution<'_> {
         } else {
             Expected::Any
         };
-        let status = MemberStatus::NotAMember;
+        let status = LiveMembership::NotAMember;
         let mut reply = match self.apply_expecting(object, &status, expected, kinds).await {
             Ok(reply) => self.applied(object, subject, &status, &reply, kinds),
             Err(unapplied) => self.not_applied(object, subject, unapplied).await,
@@ -355,7 +355,7 @@ impl Execution<'_> {
         let changed = self
             .plan
             .all_applies()
-            .filter(|apply| matches!(apply.member_status, MemberStatus::Member { .. }))
+            .filter(|apply| matches!(apply.live_membership, LiveMembership::Member { .. }))
             .map(|apply| &self.desired.members[apply.index])
             .filter(|object| self.recreation_note(object).is_some());
         let keys: Vec<&ObjectKey> = changed.map(|object| &object.key).collect();

@@ -10,7 +10,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{MemberStatus, Refusal, Unowned, unowned_reason};
+use crate::plan::{LiveMembership, Refusal, Unowned, unowned_reason};
 
 impl Execution<'_> {
     /// Returns the reported reason of an object that was not in a set; `body` is the object as the
@@ -37,13 +37,13 @@ impl Execution<'_> {
     pub(crate) fn mark_if_taken_in(
         &self,
         object: &DesiredObject,
-        member_status: &MemberStatus,
+        live_membership: &LiveMembership,
         found: &Value,
         becomes: &Value,
         outcome: &mut ObjectOutcome,
     ) {
         let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
-        if *member_status == MemberStatus::NotAMember && !is_in_a_set {
+        if *live_membership == LiveMembership::NotAMember && !is_in_a_set {
             match self.policy.unowned {
                 Unowned::TakenIn => self.mark(object, becomes, outcome),
                 Unowned::Refused => {

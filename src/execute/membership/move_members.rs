@@ -40,7 +40,7 @@ pub struct Moving<'a> {
     pub new_targets: &'a ListTargets,
     /// The set that they join.
     pub into: Adopting<'a>,
-    /// Managers whose part-of labels make members.
+    /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The disposition of the parent that they leave.
     pub farewell: OldParent,

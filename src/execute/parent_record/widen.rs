@@ -21,9 +21,9 @@ impl ParentWriting<'_> {
     ) -> Result<Known, ParentWriteError> {
         let mut overtaken = false;
         for _ in 0..ATTEMPTS {
-            let member_status =
+            let live_membership =
                 plan::judge(self.set, current.as_ref(), self.policy).map_err(ParentWriteError::Refused)?;
-            let target = annotations(&self.set.tooling, &recorded(&member_status).union(needed));
+            let target = annotations(&self.set.tooling, &recorded(&live_membership).union(needed));
             let attempt = match &current {
                 Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
                     resource_version: parent.resource_version.clone(),
@@ -80,8 +80,8 @@ impl ParentWriting<'_> {
 }
 
 /// Returns the record that another run has written since the plan.
-fn recorded(member_status: &ParentStatus) -> Record {
-    match member_status {
+fn recorded(live_membership: &ParentStatus) -> Record {
+    match live_membership {
         ParentStatus::Recorded(ApplySetRecord {
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces,

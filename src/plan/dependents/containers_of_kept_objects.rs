@@ -39,7 +39,7 @@ pub(in super::super) fn containers_of_kept_objects<'p>(
     }
     let desired = desired.members.iter();
     let desired = desired.map(|object| (object.key.namespace.as_ref(), &object.resource));
-    let kept = skips.iter().filter(|skip| skip.is_kept());
+    let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
     let kept = kept.map(|skip| (skip.live.key.namespace.as_ref(), &skip.live.resource));
     let parent = parent.map(|resource| (set.parent.namespace.as_ref(), resource));
     // A container that is pruned itself is refused or kept for that already.

@@ -24,7 +24,7 @@ use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 
-/// A live object that has owners, as far as its owner references can be removed from it.
+/// A live object with owner references, with the fields needed to remove them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependent {
     /// Kind, namespace and name.
@@ -59,8 +59,9 @@ pub struct Dependents {
     pub going: BTreeMap<String, ObjectKey>,
     /// Owner references to remove before the deletes, in the order of keys.
     pub detachments: Vec<Detachment>,
-    /// Objects that this run cannot keep, by pruned objects: their manifests name a deleted object as
-    /// their owner, or they are namespaces and CRDs of kept objects that it owns or may own.
+    /// Key: a pruned object. Value: objects that this run cannot keep: their manifests name a deleted
+    /// object as their owner, or they are the namespace or CRD of a kept object, and the pruned object
+    /// owns or may own them.
     pub bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
@@ -223,7 +224,7 @@ impl Dependents {
 fn is_kept_from_owners(skip: &Skip) -> bool {
     let is_left_to_owner =
         matches!(skip.reason, SkipReason::Owned { .. }) && skip.live.keep_annotation.is_none();
-    skip.is_kept() && !is_left_to_owner
+    skip.stays_in_cluster() && !is_left_to_owner
 }
 
 /// Returns the UIDs that a manifest names as owners.

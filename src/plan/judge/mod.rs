@@ -160,7 +160,7 @@ impl<'a> Judge<'a> {
     }
 
     fn keep_all(&mut self, skips: &[Skip]) {
-        let kept = skips.iter().filter(|skip| skip.is_kept());
+        let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
         let needed = named_by(kept.map(|skip| &skip.live));
         self.needed = needed

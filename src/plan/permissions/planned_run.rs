@@ -10,7 +10,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::plan::{Apply, Detachment, MemberStatus, Plan, is_not_yet_served, may_hold_record};
+use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
 
 /// Returns the permissions for everything that carrying out `plan` writes. `parent` is the parent as it
 /// was read, and `field_manager` applies members.
@@ -33,7 +33,7 @@ pub fn needed_for_plan(
         // the manifests define.
         if !(grants_permissions && is_not_yet_served(object)) {
             needed.apply(apply, object);
-            let is_read = may_hold_record(object, &apply.member_status, field_manager)
+            let is_read = may_hold_record(object, &apply.live_membership, field_manager)
                 || plan.handovers.contains_key(&object.key);
             if is_read || !object.ignored.is_empty() {
                 needed.read(&object.key, &object.resource);
@@ -121,7 +121,7 @@ impl NeededPermissions {
     /// Notes a namespace that the run creates: permissions in it cannot be checked before.
     fn expect_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
         let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");
-        if is_namespace && apply.member_status == MemberStatus::NotAMember {
+        if is_namespace && apply.live_membership == LiveMembership::NotAMember {
             self.brought_namespaces.insert(object.key.name.clone());
         }
     }
@@ -134,12 +134,12 @@ impl NeededPermissions {
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;
         let right = |verb| Permission::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);
-        match apply.member_status {
-            MemberStatus::Terminating => {}
-            MemberStatus::OfAnotherSet => {
+        match apply.live_membership {
+            LiveMembership::Terminating => {}
+            LiveMembership::OfAnotherSet => {
                 self.rights.insert(right(Verb::Patch));
             }
-            MemberStatus::Member {
+            LiveMembership::Member {
                 client_side_apply, ..
             } => {
                 self.rights.insert(right(Verb::Patch));
@@ -147,7 +147,7 @@ impl NeededPermissions {
                     self.rights.insert(right(Verb::Get));
                 }
             }
-            MemberStatus::NotAMember => {
+            LiveMembership::NotAMember => {
                 self.rights.insert(right(Verb::Patch));
                 self.rights.insert(right(Verb::Create));
                 if !is_not_yet_served(object) {

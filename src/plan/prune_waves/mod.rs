@@ -140,7 +140,8 @@ impl<'l> Leaving<'l> {
         }
     }
 
-    /// Returns a warning of a cycle, with the dependencies that other cycles through it consist of.
+    /// Returns a warning about one cycle, which also names dependencies dropped from other cycles that share
+    /// objects with it.
     fn cycle_text(&self, cycle: &[usize], forgotten: &[(usize, usize)]) -> String {
         let name = |place: usize| self.objects[place].key.to_string();
         let path: Vec<String> = cycle

@@ -40,7 +40,7 @@ impl Recreate {
         self.chooses_one(&object.key.group_kind, &object.object.metadata())
     }
 
-    /// Returns the same of an object of this kind with these metadata.
+    /// Returns the same as [`Self::chooses`], from kind and metadata alone.
     pub fn chooses_one(&self, kind: &GroupKind, metadata: &Map<String, Value>) -> bool {
         match self {
             Self::Never => false,
@@ -104,7 +104,7 @@ pub enum RecreationObstacle {
 }
 
 impl RecreationObstacle {
-    /// Returns the reason of the manifest alone.
+    /// Returns the obstacle that the manifest's own keep annotation is.
     pub fn of_manifest(object: &DesiredObject) -> Option<Self> {
         let metadata = object.object.metadata();
         let keep_annotation = keep_annotation(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;

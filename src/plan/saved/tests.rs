@@ -7,7 +7,7 @@ use super::*;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
-use crate::plan::{Dependent, Dependents, Detachment, MemberStatus, SkipReason, Unchanged};
+use crate::plan::{Dependent, Dependents, Detachment, LiveMembership, SkipReason, Unchanged};
 use crate::plan::{Refusal, fixtures};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
@@ -297,7 +297,7 @@ fn scene() -> Scene {
     let [kept, pruned] = ["kept", "pruned"].map(|name| fixtures::live("ConfigMap", Some("shop"), name));
     let apply = |index| crate::plan::Apply {
         index,
-        member_status: MemberStatus::NotAMember,
+        live_membership: LiveMembership::NotAMember,
     };
     let plan = Plan {
         record_during: Record::default(),
@@ -484,7 +484,7 @@ fn what_moved_is_reported_of_each_object_once() {
     now.plan.unchanged.clear();
     now.plan.waves[0].push(crate::plan::Apply {
         index: 1,
-        member_status: MemberStatus::NotAMember,
+        live_membership: LiveMembership::NotAMember,
     });
     let kept = now.key("kept");
     let uid = fixtures::live("ConfigMap", Some("shop"), "kept").uid;

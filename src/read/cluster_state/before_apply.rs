@@ -21,7 +21,7 @@ pub(super) async fn read(
     rules: Rules<'_>,
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
-    let former = scope::former_tooling(named, &scoped.judged.member_status);
+    let former = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former.as_ref().map(member_field_manager);
     let others_of =
         async |members: &[Live]| other_sets::others(server, named, desired, members, rules.concurrency).await;

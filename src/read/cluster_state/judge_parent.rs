@@ -19,7 +19,7 @@ use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
 pub(super) struct Judged {
     pub(super) parent: Option<WholeParent>,
     pub(super) policy: ParentPolicy,
-    pub(super) member_status: ParentStatus,
+    pub(super) parent_status: ParentStatus,
     pub(super) namespaces: BTreeMap<String, NamespaceState>,
     /// An object without a record has the parent's name.
     pub(super) is_bare: bool,
@@ -139,23 +139,23 @@ pub(super) async fn judge(
         }
     };
     let object = parent.as_ref().map(|parent| &parent.object);
-    let member_status = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
+    let parent_status = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
     if goal.makes_set() {
         namespaces_of_run::check(named, desired, &namespaces)?;
         namespaces_of_run::check_custom_parent(named, object, desired)?;
     }
-    if let (Goal::Delete(..), ParentStatus::Recorded(applyset_record)) = (goal, &member_status) {
+    if let (Goal::Delete(..), ParentStatus::Recorded(applyset_record)) = (goal, &parent_status) {
         // A deletion does not change the tool that manages the set.
         named.set.tooling = applyset_record.tooling.clone();
     }
-    if !goal.makes_set() && member_status == ParentStatus::New {
+    if !goal.makes_set() && parent_status == ParentStatus::New {
         // A first run may have ended after it created the namespace of the parent.
         namespaces = namespaces_of_run::read(server, named, desired).await?;
     }
     Ok(Judged {
         parent,
         policy,
-        member_status,
+        parent_status,
         namespaces,
         is_bare,
     })

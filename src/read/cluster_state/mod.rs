@@ -58,7 +58,7 @@ pub enum Goal<'a> {
 pub struct Rules<'a> {
     /// The take-over that the user has confirmed.
     pub taking_over: TakingOver,
-    /// Field managers whose part-of labels make members.
+    /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The field manager of members.
     pub field_manager: &'a str,

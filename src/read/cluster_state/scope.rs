@@ -36,7 +36,7 @@ impl Scoped {
         let Judged {
             parent,
             policy,
-            member_status,
+            parent_status,
             namespaces,
             ..
         } = &self.judged;
@@ -52,7 +52,7 @@ impl Scoped {
                 ..Observed::default()
             },
             pruning: Pruning::Enabled,
-            former_tooling: former_tooling(named, member_status),
+            former_tooling: former_tooling(named, parent_status),
             likely_members_left: 0,
             with_live_fields: BTreeMap::new(),
             warnings: Vec::new(),
@@ -61,8 +61,8 @@ impl Scoped {
 }
 
 /// Returns the tool that managed the set until now, if this run takes it over.
-pub(super) fn former_tooling(named: &NamedSet, member_status: &ParentStatus) -> Option<Tooling> {
-    match member_status {
+pub(super) fn former_tooling(named: &NamedSet, parent_status: &ParentStatus) -> Option<Tooling> {
+    match parent_status {
         ParentStatus::Recorded(applyset_record)
             if !applyset_record.tooling.is_same_program(&named.set.tooling) =>
         {
@@ -85,20 +85,20 @@ pub(super) async fn scope(
     mut judged: Judged,
     search: Search<'_>,
 ) -> Result<Scoped, ReadError> {
-    let searches = searches_everywhere(goal, &judged.member_status, judged.presence());
-    if judged.member_status == ParentStatus::New {
+    let searches = searches_everywhere(goal, &judged.parent_status, judged.presence());
+    if judged.parent_status == ParentStatus::New {
         let left_behind = left_behind(named, &judged.namespaces);
         if !left_behind.is_empty() {
-            judged.member_status = ParentStatus::resumed(&named.set, left_behind);
+            judged.parent_status = ParentStatus::resumed(&named.set, left_behind);
         }
     }
-    if let ParentStatus::Recorded(applyset_record) = &judged.member_status {
+    if let ParentStatus::Recorded(applyset_record) = &judged.parent_status {
         cluster.settle(&[&applyset_record.kinds]).await?;
     }
     let nothing = Desired::default();
     let desired = goal.desired().unwrap_or(&nothing);
     let mut member_scope =
-        plan::member_scope(&named.set, &judged.member_status, desired, &cluster.discovery)?;
+        plan::member_scope(&named.set, &judged.parent_status, desired, &cluster.discovery)?;
     let orphans = if searches {
         Some(orphans::find(cluster, named, &mut member_scope, search).await?)
     } else {
@@ -115,8 +115,8 @@ pub(super) async fn scope(
 ///
 /// An apply without a parent does not search: nearly every one is the first run of its set. A parent
 /// that exists may have had a record before. After all other commands, no later run searches elsewhere.
-fn searches_everywhere(goal: &Goal<'_>, member_status: &ParentStatus, parent: Parent) -> bool {
-    match (member_status, goal, parent) {
+fn searches_everywhere(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Parent) -> bool {
+    match (parent_status, goal, parent) {
         (ParentStatus::Recorded(_), _, _) | (ParentStatus::New, Goal::Apply(..), Parent::Gone) => false,
         (ParentStatus::New, _, _) => true,
     }
@@ -158,7 +158,7 @@ mod tests {
             (Goal::Leave(Operation::Disband), true),
         ];
         for (goal, without_parent) in goals {
-            let searches = |member_status, parent| searches_everywhere(&goal, member_status, parent);
+            let searches = |parent_status, parent| searches_everywhere(&goal, parent_status, parent);
             assert_eq!(searches(&ParentStatus::New, Parent::Gone), without_parent);
             assert!(searches(&ParentStatus::New, Parent::There));
             assert!(!searches(&recorded, Parent::There));

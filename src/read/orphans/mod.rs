@@ -38,7 +38,7 @@ pub(super) struct Orphans {
 /// The rules of a search for members.
 #[derive(Clone, Copy)]
 pub(super) struct Search<'a> {
-    /// Field managers whose part-of labels make members.
+    /// Field managers whose part-of labels make an object a member.
     pub(super) appliers: &'a BTreeSet<String>,
     /// The concurrency limit.
     pub(super) concurrency: usize,

@@ -147,7 +147,7 @@ pub async fn to_show(
     if let Err(refusals) = plan::judge(&resolved.named.set, state.parent_object(), asked) {
         plan.refusals.splice(..0, refusals);
     }
-    // A set that may be shown is not writable because of that.
+    // The wider consent was only for showing the diff: a later write needs the flags.
     state.parent_policy = asked;
     Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }

@@ -22,7 +22,7 @@ use crate::model::resource::{Origin, Resource};
 use crate::model::text::os_cause;
 use crate::plan::saved::{Salt, SavedSet, Seen};
 use crate::plan::undo::{self, RecordedRun, UndoItem};
-use crate::plan::{MemberStatus, Preconditions};
+use crate::plan::{LiveMembership, Preconditions};
 use crate::read;
 use crate::session::command_run::CommandRun;
 use crate::settings::UndoOut;
@@ -138,9 +138,9 @@ fn to_read(prepared: &Prepared) -> Vec<Look> {
     let readable = resources(prepared);
     let applies = prepared.plan.all_applies().filter_map(|apply| {
         let object = &prepared.desired.members[apply.index];
-        let existence = match apply.member_status {
-            MemberStatus::Terminating if awaits(prepared, object) => Existence::Going,
-            MemberStatus::Terminating => return None,
+        let existence = match apply.live_membership {
+            LiveMembership::Terminating if awaits(prepared, object) => Existence::Going,
+            LiveMembership::Terminating => return None,
             _ => Existence::Unknown,
         };
         let resource = readable.get(&object.key).unwrap_or(&object.resource);
