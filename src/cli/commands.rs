@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+use super::adopt_move_disband::{Adopt, Disband, Move};
 use super::apply::{Apply, HooksMode};
 use super::arguments::{DryRunFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags};
 use super::diff::Diff;
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
-use super::membership::{Adopt, Disband, Move};
 
 /// The commands.
 #[derive(Debug, Subcommand)]

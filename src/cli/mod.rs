@@ -3,6 +3,7 @@
 //! `settings` turns the flags into values; nothing is decided here. Doc comments of flags are the
 //! help text, and `help` makes the pages of it.
 
+mod adopt_move_disband;
 mod apply;
 mod arguments;
 mod commands;
@@ -10,10 +11,10 @@ mod diff;
 mod examples;
 mod global;
 mod help;
-mod membership;
 mod spellings;
 mod tips;
 
+pub use adopt_move_disband::{Adopt, Disband, Move};
 pub use apply::{
     Apply, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode,
 };
@@ -25,7 +26,6 @@ pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
 pub use diff::{Diff, DifferenceMode};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;
-pub use membership::{Adopt, Disband, Move};
 
 use std::ffi::OsString;
 

@@ -13,8 +13,8 @@ use crate::plan::permissions;
 use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
 use crate::read::{Cluster, ParentError, TakingOver, Wanted, named_set};
 use crate::report::SetDocument;
+use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::membership::{self, SetRead};
 use crate::settings::{self, DisbandOptions, TakeOver};
 
 /// Runs `disband`.
@@ -25,7 +25,7 @@ pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exi
         SetDocument::named(&options.membership.set.name),
         settings::style(shared),
         options.membership.writing.dry_run,
-        membership::questions(&options.membership, &[]),
+        adopt_move_disband::questions(&options.membership, &[]),
     );
     let outcome = Box::pin(disband(&mut run, shared, &options)).await;
     run.finish(outcome)
@@ -90,9 +90,14 @@ async fn prepare(
         let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;
-        let read =
-            membership::read_existing(&mut cluster, named, taking_over, Operation::Disband, membership)
-                .await?;
+        let read = adopt_move_disband::read_existing(
+            &mut cluster,
+            named,
+            taking_over,
+            Operation::Disband,
+            membership,
+        )
+        .await?;
         let Some(parent) = read.parent().cloned() else {
             return Err(ParentError::NoSuchSet(read.named.set.parent).into());
         };
@@ -113,7 +118,7 @@ async fn prepare(
     run.report_warnings(&read.state.warnings);
     let mut rights = permissions::to_relabel(&plan.changes);
     rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
-    membership::check_permissions(&cluster, rights, membership).await?;
+    adopt_move_disband::check_permissions(&cluster, rights, membership).await?;
     Ok(Prepared {
         cluster,
         read,

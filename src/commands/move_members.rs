@@ -22,9 +22,9 @@ use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
 use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, Wanted, named_set};
 use crate::report::SetDocument;
+use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
-use crate::session::membership::{self, SetRead};
 use crate::settings::{self, MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members join.
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         SetDocument::named(&options.new.name),
         settings::style(shared),
         options.membership.writing.dry_run,
-        membership::questions(&options.membership, sources),
+        adopt_move_disband::questions(&options.membership, sources),
     );
     let outcome = Box::pin(move_members(&mut run, shared, &options)).await;
     run.finish(outcome)
@@ -147,11 +147,13 @@ async fn prepare(
         });
     }
     let never = TakingOver::PlainObject(Confirmation::Missing);
-    let from = membership::read_existing(&mut cluster, old, never, Operation::Move, membership).await?;
+    let from =
+        adopt_move_disband::read_existing(&mut cluster, old, never, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
         return Err(ParentError::NoSetToMove(from.named.set.parent).into());
     };
-    let into = membership::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
+    let into =
+        adopt_move_disband::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
@@ -181,7 +183,7 @@ async fn prepare(
     };
     let farewell = farewell(obstacles, &options.selection);
     let rights = rights(&from, &into, &plan, &record, &farewell);
-    membership::check_permissions(&cluster, rights, membership).await?;
+    adopt_move_disband::check_permissions(&cluster, rights, membership).await?;
     Ok(Prepared {
         cluster,
         from,

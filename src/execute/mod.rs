@@ -4,6 +4,7 @@
 //! All writes of the program are made here. `plan` decides them; outcomes are
 //! reported as events.
 
+mod adopt_move_disband;
 mod concurrency_limit;
 mod concurrent_writes;
 mod deletion;
@@ -14,7 +15,6 @@ mod interrupt;
 mod kinds;
 pub(crate) mod labelled_objects;
 mod members;
-mod membership;
 mod objects_not_written;
 mod parent_record;
 mod reread;
@@ -26,6 +26,7 @@ mod waits_between_writes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 use concurrency_limit::ConcurrencyLimit;
 pub use concurrent_writes::{WaitNotes, WriteEvent};
 pub use deletion::object::KeptInsteadOfDeleted;
@@ -38,7 +39,6 @@ use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 use members::webhooks::Webhooks;
-pub use membership::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};

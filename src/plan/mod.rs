@@ -3,6 +3,7 @@
 //! `plan` is pure: no client, no clock, no output. Each rule has a file of its own with a table of
 //! cases. `execute` carries the plan out.
 
+mod adopt_move_disband;
 mod apply_order_of_kinds;
 mod container;
 mod container_index;
@@ -16,7 +17,6 @@ pub(crate) mod fixtures;
 mod judge;
 mod kept_objects;
 mod member_scope;
-mod membership;
 mod nested_parents;
 mod observed;
 mod overlap;
@@ -42,6 +42,10 @@ mod unowned_objects;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+pub use adopt_move_disband::{
+    Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
+    judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
+};
 pub use container::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
@@ -50,10 +54,6 @@ pub use desired_members::is_not_yet_served;
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
-pub use membership::{
-    Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
-    judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
-};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};

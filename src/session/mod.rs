@@ -3,11 +3,11 @@
 //! `prepare` makes the plan of `apply` and `diff`, and `membership` reads the sets of `adopt`,
 //! `disband` and `move`. What two commands need is here or in a stage.
 
+pub mod adopt_move_disband;
 pub mod agreed_losses;
 pub mod command_run;
 pub mod connect;
 pub mod existing_set;
-pub mod membership;
 pub mod permissions;
 pub mod prepare;
 pub mod prompt;

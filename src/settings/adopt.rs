@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::membership::{Flags, MembershipOptions, label_selector, manifests};
+use super::adopt_move_disband::{Flags, MembershipOptions, label_selector, manifests};
 use super::{SetReference, confirmation_of_yes};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;

@@ -3,13 +3,13 @@
 //! Invalid values are refused here, before anything is read.
 
 mod adopt;
+mod adopt_move_disband;
 mod apply;
 mod connection;
 mod delete;
 mod diff;
 mod duration;
 mod ignore;
-mod membership;
 mod prune_when;
 mod rbac;
 mod recreate;
@@ -24,12 +24,12 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
 pub use adopt::{AdoptOptions, Choice, FormerFields, InventoryReference, Namespaces};
+pub use adopt_move_disband::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::connection;
 pub use delete::{DeleteOptions, MissingSet};
 pub use diff::{DiffOptions, Layout};
 pub use ignore::Ignore;
-pub use membership::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use rbac::RbacOptions;
 pub use recreate::RecreateChoice;
 pub use status::status_rules;

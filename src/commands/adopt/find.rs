@@ -18,7 +18,7 @@ use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
-use crate::session::membership::SetRead;
+use crate::session::adopt_move_disband::SetRead;
 use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
 
 /// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,

@@ -23,9 +23,9 @@ use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
 use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_sets};
 use crate::report::SetDocument;
+use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
-use crate::session::membership::{self, SetRead};
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
 /// The note that a search by labels lists only some kinds.
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
         SetDocument::named(&options.membership.set.name),
         settings::style(shared),
         options.membership.writing.dry_run,
-        membership::questions(&options.membership, sources),
+        adopt_move_disband::questions(&options.membership, sources),
     );
     let outcome = Box::pin(adopt(&mut run, shared, &options)).await;
     run.finish(outcome)
@@ -115,7 +115,8 @@ async fn prepare(
     let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&named.set);
     let read =
-        membership::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt).await?;
+        adopt_move_disband::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt)
+            .await?;
     let found = find::find(&cluster, &read, manifests, options).await?;
     run.report_warnings(&read.state.warnings);
     run.report_warnings(&found.warnings);
@@ -160,7 +161,7 @@ async fn prepare(
             &record,
         ));
     }
-    membership::check_permissions(&cluster, rights, membership).await?;
+    adopt_move_disband::check_permissions(&cluster, rights, membership).await?;
     let is_left = plan.left.iter().any(|left| left.uid.is_some()) || !found.warnings.is_empty();
     let advice = found.advice.map(|advice| {
         if is_left {
