@@ -19,8 +19,8 @@ use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{
-    self, Cause, Comparison, Cost, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict,
-    Format, RecordChange, RecordDocument, RunEnd, SetDocument,
+    self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
+    RecordChange, RecordDocument, RequestsAndSeconds, RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -128,12 +128,12 @@ fn finish(
     let seconds = run.reporter.seconds();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let error = outcome.as_ref().err();
-    if run.reporter.prints_end(error) {
+    if run.reporter.is_end_printed(error) {
         let completeness = match outcome {
             Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
             Ok(_) | Err(_) => RunEnd::Complete,
         };
-        let cost = Cost { requests, seconds };
+        let cost = RequestsAndSeconds { requests, seconds };
         run.reporter
             .finish_diff((run.set, &run.place), found, error, completeness, cost, summary);
     }

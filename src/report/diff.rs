@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::conflicts::FieldConflicts;
 use super::context_header::{header, title};
 use super::difference_kinds::Cause;
-use super::document::{Cost, ErrorDocument, SetDocument};
+use super::document::{ErrorDocument, RequestsAndSeconds, SetDocument};
 use super::hints::{Hints, shared_hints_last};
 use super::markdown::{self, End};
 use super::output::{print_document, print_line};
@@ -279,7 +279,7 @@ impl Reporter {
         found: &Differences,
         error: Option<&Error>,
         completeness: RunEnd,
-        cost: Cost,
+        cost: RequestsAndSeconds,
         summary: DiffSummary,
     ) {
         self.bars.clear();
@@ -310,7 +310,7 @@ impl Reporter {
         set: SetDocument,
         found: &'a Differences,
         error: Option<&Error>,
-        cost: Cost,
+        cost: RequestsAndSeconds,
     ) -> DiffDocument<'a> {
         let summary = found.summary();
         DiffDocument {

@@ -55,7 +55,7 @@ impl From<&Set> for SetDocument {
 
 /// The cost of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Cost {
+pub struct RequestsAndSeconds {
     /// HTTP requests sent, repeated ones included.
     pub requests: u64,
     /// Time since the start.
@@ -150,7 +150,7 @@ impl<'a> Report<'a> {
         collected: &'a Collected,
         error: Option<&Error>,
         completeness: RunEnd,
-        cost: Cost,
+        cost: RequestsAndSeconds,
     ) -> Self {
         let Collected {
             operation,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::paint::{Color, Line};
 use super::reporter::ParentLine;
-use super::{Colors, Cost, RunEnd};
+use super::{Colors, RequestsAndSeconds, RunEnd};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -158,7 +158,7 @@ pub(super) fn counts(
 }
 
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
-pub(super) fn summary(counts: &str, dry_run: DryRun, cost: Cost) -> String {
+pub(super) fn summary(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -> String {
     let requests = usize::try_from(cost.requests).unwrap_or(usize::MAX);
     format!(
         "{counts}{} ({}, {:.1} s)",

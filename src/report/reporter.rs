@@ -8,15 +8,15 @@ use super::context_header::{header, title};
 use super::document::Collected;
 use super::hints::Hints;
 use super::markdown::{self, End};
+use super::objects_without_result::ObjectsWithoutResult;
 use super::output::{print, print_document, print_line, print_message, say};
 use super::paint::Line;
-use super::pending::Pending;
 use super::progress::Bars;
 use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
 use super::{
-    ContextAndServer, Cost, Format, Loudness, Report, RunEnd, SetDocument, Style, UnchangedLines, document,
-    human,
+    ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
+    UnchangedLines, document, human,
 };
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
@@ -31,7 +31,7 @@ pub struct Reporter {
     pub(super) parent: ParentLine,
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
-    pending: Pending,
+    without_result: ObjectsWithoutResult,
     /// Hints and messages that were printed: many objects may fail for one reason.
     hints: Hints,
     /// Fields that other managers own, of all objects.
@@ -65,7 +65,7 @@ impl Reporter {
                 warnings: Vec::new(),
                 failures: Vec::new(),
             },
-            pending: Pending::default(),
+            without_result: ObjectsWithoutResult::default(),
             hints: Hints::default(),
             conflicts: FieldConflicts::default(),
             taken_in: TakenIn::default(),
@@ -117,9 +117,9 @@ impl Reporter {
             Event::Hint(text) => super::hint(&text, self.style),
             Event::Object(outcome) => self.object(outcome),
             Event::Revised { before, now } => self.recount(before, now),
-            Event::Planned(outcomes) => self.pending.plan(outcomes),
+            Event::Planned(outcomes) => self.without_result.plan(outcomes),
             Event::NotDone(not_done) => {
-                for outcome in self.pending.take(&not_done) {
+                for outcome in self.without_result.take(&not_done) {
                     self.not_processed(outcome);
                 }
             }
@@ -146,7 +146,7 @@ impl Reporter {
     }
 
     fn object(&mut self, outcome: ObjectOutcome) {
-        let planned = self.pending.note(&outcome);
+        let planned = self.without_result.note(&outcome);
         self.taken_in.note(&outcome);
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
@@ -255,7 +255,7 @@ impl Reporter {
     }
 
     /// Returns whether the end of the run is printed. With exit code 2, only people read it.
-    pub fn prints_end(&self, error: Option<&Error>) -> bool {
+    pub fn is_end_printed(&self, error: Option<&Error>) -> bool {
         self.style.format == Format::Markdown || error.is_none_or(|error| error.exit() != Exit::Usage)
     }
 
@@ -267,7 +267,7 @@ impl Reporter {
         (set, place): (SetDocument, &ContextAndServer),
         error: Option<&Error>,
         completeness: RunEnd,
-        cost: Cost,
+        cost: RequestsAndSeconds,
     ) {
         self.bars.clear();
         self.hints.print_rest(self.style.colors);
@@ -297,7 +297,7 @@ impl Reporter {
         document(&report, place, self.style);
     }
 
-    fn print_summary(&self, completeness: RunEnd, cost: Cost) {
+    fn print_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
         let dry_run = self.collected.dry_run;
         let is_brief = self.style.messages.is_terminal() && self.style.loudness == Loudness::Normal;
         if is_brief {

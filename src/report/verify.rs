@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::document::{Cost, ErrorDocument};
+use super::document::{ErrorDocument, RequestsAndSeconds};
 use super::{SetListing, Style, hint, human};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
@@ -62,7 +62,7 @@ impl VerifyDocument {
         unread: BTreeSet<String>,
         warnings: Vec<String>,
         error: Option<&Error>,
-        cost: Cost,
+        cost: RequestsAndSeconds,
     ) -> Self {
         let count = |severity| {
             let is_left =
@@ -147,7 +147,7 @@ impl VerifyDocument {
             counts.join(", ")
         };
         let counts = format!("{counts} in {}", counted(self.sets.len(), "set"));
-        let cost = Cost {
+        let cost = RequestsAndSeconds {
             requests: self.requests,
             seconds: self.seconds,
         };

@@ -15,7 +15,8 @@ use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
 use crate::read::{Cluster, KindWaits, Wanted};
 use crate::report::{
-    self, ContextAndServer, Cost, PlanOutline, Question, Reporter, RunEnd, SetDocument, Style, WrittenBefore,
+    self, ContextAndServer, PlanOutline, Question, Reporter, RequestsAndSeconds, RunEnd, SetDocument, Style,
+    WrittenBefore,
 };
 
 /// The time to wait for requests in flight when the time of a run is over.
@@ -142,8 +143,8 @@ impl CommandRun {
             Ok(Ending::Interrupted) => RunEnd::Interrupted(self.resume),
             Ok(Ending::Done | Ending::Incomplete) | Err(_) => RunEnd::Complete,
         };
-        if self.reporter.prints_end(error) {
-            let cost = Cost { requests, seconds };
+        if self.reporter.is_end_printed(error) {
+            let cost = RequestsAndSeconds { requests, seconds };
             self.reporter
                 .finish((self.set, &self.place), error, completeness, cost);
         }

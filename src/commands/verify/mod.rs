@@ -17,7 +17,9 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Confirmation, ParentPolicy, Refusal};
 use crate::read::{Cluster, Wanted};
-use crate::report::{self, ContextAndServer, Cost, Question, Style, VerifyDocument, WrittenBefore};
+use crate::report::{
+    self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument, WrittenBefore,
+};
 use crate::session::connect;
 use crate::session::prompt::answer;
 use crate::session::signals::{listen, unless_stopped};
@@ -210,7 +212,7 @@ impl Verifying<'_> {
             looked.unread,
             warnings,
             error,
-            Cost {
+            RequestsAndSeconds {
                 requests: server.map_or(0, crate::cluster::apiserver::ApiServer::requests),
                 seconds: self
                     .started

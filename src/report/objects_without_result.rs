@@ -1,4 +1,4 @@
-//! Tracks the planned objects that were not reported yet.
+//! Tracks the planned objects without a reported result.
 //!
 //! Pure. No planned object may be missing from the results of a run that ends early.
 
@@ -10,7 +10,7 @@ use crate::model::identity::ObjectKey;
 
 /// Planned objects, each with its outcome if the run ends before it.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct ObjectsWithoutResult {
     /// `None` for those that were reported.
     outcomes: Vec<Option<ObjectOutcome>>,
     /// The number of those that were not reported.
@@ -22,7 +22,7 @@ pub(super) struct Pending {
     indexes: Option<HashMap<ObjectKey, usize>>,
 }
 
-impl Pending {
+impl ObjectsWithoutResult {
     /// Adds planned objects, in the order in which they are reported if the run ends early.
     pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
         self.indexes = None;
@@ -116,11 +116,11 @@ mod tests {
         ObjectOutcome::with_reason(subject, action, reason)
     }
 
-    fn taken(pending: &mut Pending, event: Event) -> Vec<String> {
+    fn taken(without_result: &mut ObjectsWithoutResult, event: Event) -> Vec<String> {
         let Event::NotDone(not_done) = event else {
             panic!("another event");
         };
-        let taken = pending.take(&not_done).into_iter();
+        let taken = without_result.take(&not_done).into_iter();
         taken
             .map(|outcome| format!("{} {}: {}", outcome.subject.name, outcome.action, outcome.reason))
             .collect()
@@ -130,14 +130,14 @@ mod tests {
     fn each_object_has_its_planned_outcome_in_and_out_of_turn() {
         let names = ["a", "b", "c", "d", "e"];
         for order in [[0, 1, 2, 3, 4], [0, 2, 1, 4, 3], [4, 3, 2, 1, 0]] {
-            let mut pending = Pending::default();
-            pending.plan(
+            let mut without_result = ObjectsWithoutResult::default();
+            without_result.plan(
                 names[..3]
                     .iter()
                     .map(|name| outcome("A", name, Action::Skipped, name))
                     .collect(),
             );
-            pending.plan(
+            without_result.plan(
                 names[3..]
                     .iter()
                     .map(|name| outcome("A", name, Action::Skipped, name))
@@ -145,35 +145,38 @@ mod tests {
             );
             for index in order {
                 let reported = outcome("A", names[index], Action::Created, "");
-                let planned = pending.note(&reported).map(|planned| planned.reason);
+                let planned = without_result.note(&reported).map(|planned| planned.reason);
                 assert_eq!(planned.as_deref(), Some(names[index]), "{order:?}");
-                assert_eq!(pending.note(&reported), None, "{order:?}");
+                assert_eq!(without_result.note(&reported), None, "{order:?}");
             }
-            assert!(pending.outcomes.is_empty(), "{order:?}");
+            assert!(without_result.outcomes.is_empty(), "{order:?}");
         }
     }
 
     #[test]
     fn unreported_objects_are_in_the_order_of_the_plan() {
-        let mut pending = Pending::default();
-        pending.plan(vec![
+        let mut without_result = ObjectsWithoutResult::default();
+        without_result.plan(vec![
             outcome("B", "b", Action::Skipped, ""),
             outcome("A", "a", Action::Skipped, ""),
             outcome("A", "kept", Action::Skipped, "marked"),
             outcome("A", "done", Action::Skipped, ""),
             outcome("A", "same", Action::Unchanged, ""),
         ]);
-        pending.note(&outcome("A", "done", Action::Created, ""));
-        pending.note(&outcome("A", "unplanned", Action::Created, ""));
+        without_result.note(&outcome("A", "done", Action::Created, ""));
+        without_result.note(&outcome("A", "unplanned", Action::Created, ""));
         let of_b = NotDone::some(
             vec![outcome("B", "b", Action::Skipped, "").subject.key()],
             "no kind",
         );
-        assert_eq!(taken(&mut pending, of_b), ["b skipped: no kind"]);
+        assert_eq!(taken(&mut without_result, of_b), ["b skipped: no kind"]);
         assert_eq!(
-            taken(&mut pending, NotDone::all("stopped")),
+            taken(&mut without_result, NotDone::all("stopped")),
             ["a skipped: stopped", "kept skipped: marked", "same unchanged: "]
         );
-        assert_eq!(taken(&mut pending, NotDone::all("again")), Vec::<String>::new());
+        assert_eq!(
+            taken(&mut without_result, NotDone::all("again")),
+            Vec::<String>::new()
+        );
     }
 }
