@@ -1,6 +1,6 @@
 //! A finding of `verify`: rule, severity, object, message and hint.
 
-use super::rule::{Rule, Severity};
+use super::finding_rules::{Rule, Severity};
 use crate::model::identity::ObjectKey;
 
 /// One thing to report.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::finding::Finding;
+use super::finding_rules::Rule;
 use super::recorded_scope::{members, served};
-use super::rule::Rule;
 use super::{Examined, is_within, kubectl_name};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;

@@ -6,13 +6,13 @@
 
 mod examined;
 mod finding;
+mod finding_rules;
 mod lenient_record;
 mod member_findings;
 mod parent_findings;
 mod record_findings;
 mod recorded_scope;
 mod repair;
-mod rule;
 mod set_status;
 
 #[cfg(test)]
@@ -23,8 +23,8 @@ use std::collections::BTreeSet;
 use examined::is_within;
 pub use examined::{Examined, Extent, NewNamespaces, Surroundings};
 pub use finding::{Finding, FixStatus};
+pub use finding_rules::{Rule, Severity};
 pub use repair::{Removal, Repair};
-pub use rule::{Rule, Severity};
 pub use set_status::doubts;
 
 pub use crate::read::ParentKind;

@@ -4,7 +4,7 @@
 //! finding here, so the two cannot disagree.
 
 use super::finding::Finding;
-use super::rule::{Rule, Severity};
+use super::finding_rules::{Rule, Severity};
 use super::{Examined, ParentKind};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs, ParentFault, Reading};
 use crate::model::applyset::record::{InvalidValue, parse_group_kinds, parse_namespaces};

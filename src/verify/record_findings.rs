@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Finding;
+use super::finding_rules::Rule;
 use super::recorded_scope::{accounted, needed, served};
-use super::rule::Rule;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::finding::Finding;
+use super::finding_rules::Rule;
 use super::record_findings::findings;
-use super::rule::Rule;
 use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::Reading;
