@@ -181,7 +181,7 @@ async fn prepare(
     options: &DeleteOptions,
 ) -> Result<Option<Prepared>, Error> {
     let mut cluster = run.discover(shared, Wanted::Parent(&options.set)).await?;
-    let mut named = named_set(&mut cluster, &options.set, Tooling::ours(), &[]).await?;
+    let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
     run.set = SetDocument::from(&named.set);
     let mut take_over = options.take_over.confirmation();
     let mut confirmed = Confirmed::new(options);

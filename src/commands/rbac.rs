@@ -40,7 +40,13 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         None,
     )
     .await?;
-    let named = named_set(&mut cluster, &options.set, Tooling::ours(), &manifests.applied).await?;
+    let named = named_set(
+        &mut cluster,
+        &options.set,
+        Tooling::of_this_program(),
+        &manifests.applied,
+    )
+    .await?;
     let desired = desired::resolve(manifests, named.target(&cluster))?;
     if let Some(refusal) = plan::of_hooks(&desired, options.hooks) {
         return Err(Error::Refused(vec![refusal]));

@@ -31,7 +31,7 @@ pub(crate) fn set() -> Set {
         id: ApplySetId::of(&parent),
         parent,
         parent_uid: Some("uid-of-parent".to_owned()),
-        tooling: Tooling::ours(),
+        tooling: Tooling::of_this_program(),
     }
 }
 

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn our_own_unfinished_parent_is_resumed() {
-        let parent = found(Reading::Unfinished(Tooling::ours()));
+        let parent = found(Reading::Unfinished(Tooling::of_this_program()));
         assert_eq!(judged(&parent, Confirmation::Missing), Ok(ParentStatus::New));
     }
 

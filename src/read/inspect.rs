@@ -268,7 +268,7 @@ mod tests {
             identity,
             parent_uid: "uid-of-parent".to_owned(),
             reading: Reading::Parent(ApplySetRecord {
-                tooling: Tooling::ours(),
+                tooling: Tooling::of_this_program(),
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
                 additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
             }),
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn a_first_run_that_recorded_nothing_is_unfinished() {
         let mut begun = set(&[], &[]);
-        begun.reading = Reading::Unfinished(Tooling::ours());
+        begun.reading = Reading::Unfinished(Tooling::of_this_program());
         assert_eq!(begun.status(&discovery()), Status::Unfinished);
     }
 

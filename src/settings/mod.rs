@@ -133,7 +133,7 @@ fn is_interactive() -> bool {
 
 fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
-        return Ok(Tooling::ours());
+        return Ok(Tooling::of_this_program());
     };
     Tooling::parse(value).map_err(|error| Error::Usage {
         message: format!("--tooling {error}"),

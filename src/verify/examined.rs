@@ -94,7 +94,8 @@ impl Examined {
         let bookkeeping = self.found.bookkeeping();
         bookkeeping.is_some_and(|bookkeeping| {
             let recorded = recorded_scope::served(bookkeeping, discovery);
-            bookkeeping.tooling.is_same_program(&Tooling::ours()) && is_within(live, &recorded, &self.found)
+            bookkeeping.tooling.is_same_program(&Tooling::of_this_program())
+                && is_within(live, &recorded, &self.found)
         })
     }
 }

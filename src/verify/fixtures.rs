@@ -65,7 +65,7 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
         additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
     };
     let mut object = parent_object();
-    object["metadata"]["annotations"] = annotations(&Tooling::ours(), &record);
+    object["metadata"]["annotations"] = annotations(&Tooling::of_this_program(), &record);
     let parent = ParentCandidate::of(&object, &resource("Secret", Scope::Namespaced));
     Examined::new(parent.expect("a whole object"), ParentKind::Permitted)
 }

@@ -49,7 +49,7 @@ pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
     let additional_namespaces = recorded_namespaces(parent, &mut extent);
     Some(Understood {
         bookkeeping: ApplySetRecord {
-            tooling: tooling(annotations).unwrap_or_else(Tooling::ours),
+            tooling: tooling(annotations).unwrap_or_else(Tooling::of_this_program),
             kinds,
             additional_namespaces,
         },

@@ -178,7 +178,7 @@ fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> 
         return appliers;
     };
     let name = &bookkeeping.tooling.name;
-    if appliers.contains(name) || bookkeeping.tooling.is_same_program(&Tooling::ours()) {
+    if appliers.contains(name) || bookkeeping.tooling.is_same_program(&Tooling::of_this_program()) {
         return appliers;
     }
     let recorded = recorded_scope::served(bookkeeping, surroundings.discovery);

@@ -110,13 +110,13 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
         group_kinds: group_kinds.clone(),
         ..Record::default()
     };
-    let annotations = annotations(&Tooling::ours(), &record);
+    let annotations = annotations(&Tooling::of_this_program(), &record);
     ParentObject {
         uid: "u".to_owned(),
         resource_version: "1".to_owned(),
         presence: Presence::Present,
         reading: Reading::Parent(ApplySetRecord {
-            tooling: Tooling::ours(),
+            tooling: Tooling::of_this_program(),
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces: BTreeSet::new(),
         }),

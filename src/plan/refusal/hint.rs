@@ -93,7 +93,7 @@ fn set_argument(parent: &ParentIdentity) -> String {
 }
 
 fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
-    if found.is_same_program(&Tooling::ours()) {
+    if found.is_same_program(&Tooling::of_this_program()) {
         return format!(
             "omit --tooling, or hand the set over to {} with --take-over-set --yes",
             ours.name
@@ -113,7 +113,7 @@ fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> S
             found.name
         );
     }
-    if found.is_same_program(&Tooling::ours()) {
+    if found.is_same_program(&Tooling::of_this_program()) {
         return format!(
             "omit --tooling, or first run `kubectl applyset apply … --tooling {ours} --take-over-set --yes`"
         );

@@ -8,7 +8,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, listed};
 
 pub(super) fn this_is(tooling: &Tooling) -> String {
-    if tooling.is_same_program(&Tooling::ours()) {
+    if tooling.is_same_program(&Tooling::of_this_program()) {
         format!("{tooling}")
     } else {
         format!("{tooling} of --tooling")
