@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
 use super::source::{STREAM_LIMIT, credentials};
-use crate::model::text::os_cause;
+use crate::model::text::{HIDDEN, os_cause};
 use crate::programs::{self, ProgramError};
 
 /// The programs that render a kustomization, each with its subcommand.
@@ -100,7 +100,7 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
                 let mut said = said.trim().to_owned();
                 // The program quotes its arguments.
                 if let Some(credentials) = credentials(directory) {
-                    said = said.replace(credentials, "***");
+                    said = said.replace(credentials, HIDDEN);
                 }
                 let command = format!("{program} {subcommand}");
                 return Err(KustomizeError::Failed { command, said }.into());

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// The placeholder for a value that is not shown, such as one of a Secret.
+pub const HIDDEN: &str = "***";
+
 /// `1 object`, `2 objects`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };

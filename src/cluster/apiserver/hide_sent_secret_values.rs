@@ -8,10 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::model::text::json_quoted;
+use crate::model::text::{HIDDEN, json_quoted};
 
-/// The placeholder for a value.
-const HIDDEN: &str = "***";
 /// Values of fewer characters occur in ordinary words, and are hidden only in quotation marks.
 const SHORT: usize = 4;
 

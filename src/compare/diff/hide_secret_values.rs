@@ -10,11 +10,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::compare::ownership::LAST_APPLIED;
-use crate::model::text::json_quoted;
+use crate::model::text::{HIDDEN, json_quoted};
 
-/// Replaces a value that is the same in both states, or exists in only one.
-pub const HIDDEN: &str = "***";
-/// Replaces a value that the other state has differently.
+/// Replaces a value that the other state has differently. One that is the same in both states, or exists
+/// in only one, is [`HIDDEN`].
 pub const BEFORE: &str = "*** (before)";
 /// Replaces the same value in the other state.
 pub const AFTER: &str = "*** (after)";

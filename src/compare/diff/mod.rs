@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(crate) use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
 pub(crate) use hide_secret_values::FIELDS as SECRET_FIELDS;
-pub use hide_secret_values::{AFTER, BEFORE, HIDDEN};
+pub use hide_secret_values::{AFTER, BEFORE};
 pub use managers::OwnershipChange;
 pub use parent::parent;
 

@@ -11,8 +11,7 @@ use super::{Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS};
 use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
 use crate::model::identity::GroupVersionKind;
-
-const HIDDEN: &str = "***";
+use crate::model::text::HIDDEN;
 
 /// A Secret of the manifests has changed since the plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

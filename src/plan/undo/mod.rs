@@ -24,6 +24,7 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
+use crate::model::text::HIDDEN;
 
 /// Everything that undoing a run needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -225,13 +226,13 @@ fn omit_values(secret: &mut Value) {
     for field in SECRET_FIELDS {
         if let Some(values) = secret.get_mut(field) {
             match values.as_object_mut() {
-                Some(values) => values.values_mut().for_each(|value| *value = json!("***")),
+                Some(values) => values.values_mut().for_each(|value| *value = json!(HIDDEN)),
                 None => *values = Value::Null,
             }
         }
     }
     if let Some(annotations) = secret["metadata"]["annotations"].as_object_mut() {
-        annotations.values_mut().for_each(|value| *value = json!("***"));
+        annotations.values_mut().for_each(|value| *value = json!(HIDDEN));
     }
 }
 

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::fields::{self, FieldChange, plain};
 use super::text;
-use crate::compare::diff::{AFTER, BEFORE, Difference, HIDDEN};
+use crate::compare::diff::{AFTER, BEFORE, Difference};
 use crate::event::ObjectOutcome;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::GroupVersionKind;
-use crate::model::text::one_line;
+use crate::model::text::{HIDDEN, one_line};
 use crate::plan::loses_data;
 use crate::report::diff::Comparison;
 use crate::report::paint::{Color, Line, fitted, fitted_left};
