@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::{detach, object};
-use crate::execute::members::apply;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
@@ -54,7 +53,7 @@ impl Execution<'_> {
             ObjectOutcome {
                 source: Some(object.position.clone()),
                 ..ObjectOutcome::new(
-                    Subject::new(&object.key, &object.resource, apply::uid(&apply.live_membership)),
+                    Subject::new(&object.key, &object.resource, apply.live_membership.uid()),
                     Action::Skipped,
                 )
             }

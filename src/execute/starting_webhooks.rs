@@ -91,7 +91,7 @@ impl<'a> StartingWebhooks<'a> {
                 Ok(reply) => return Ok(Ok(reply)),
                 Err(error) => error,
             };
-            is_lost |= error.earlier_attempts == EarlierAttempts::MayHaveSucceeded;
+            is_lost |= error.earlier_attempts.may_have_succeeded();
             let Some(time) = self.next_attempt(&error, vain) else {
                 return Ok(Err(ApiError {
                     earlier_attempts: if is_lost {

@@ -86,6 +86,16 @@ pub enum LiveMembership {
     Terminating,
 }
 
+impl LiveMembership {
+    /// Returns the UID of a member that is not being deleted; `None` for all other objects.
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Member { uid, .. } => Some(uid),
+            Self::NotAMember | Self::OfAnotherSet | Self::Terminating => None,
+        }
+    }
+}
+
 /// A member that the manifests no longer hold, and that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skip {

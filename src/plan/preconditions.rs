@@ -235,7 +235,7 @@ impl Preconditions {
     }
 
     /// Returns whether the plan is bound to the objects of the time when it was made: each must be unchanged.
-    pub fn require_unchanged_objects(&self) -> bool {
+    pub fn require_unchanged(&self) -> bool {
         self.0.is_some()
     }
 

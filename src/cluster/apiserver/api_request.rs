@@ -57,6 +57,13 @@ pub enum EarlierAttempts {
     MayHaveSucceeded,
 }
 
+impl EarlierAttempts {
+    /// Returns whether the request may have been carried out already.
+    pub fn may_have_succeeded(self) -> bool {
+        self == Self::MayHaveSucceeded
+    }
+}
+
 impl ApiRequest {
     /// A GET of this path with its query.
     pub(super) fn get(path: &str, accept: &str) -> Self {

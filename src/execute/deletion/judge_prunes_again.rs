@@ -80,7 +80,7 @@ impl Execution<'_> {
                 | SkipReason::HoldsAnnotated { .. }
                 | SkipReason::HoldsParent
         );
-        let outcome = if self.plan.preconditions.require_unchanged_objects() && !is_by_others {
+        let outcome = if self.plan.preconditions.require_unchanged() && !is_by_others {
             pruned.failed += 1;
             ObjectOutcome::failed(untouched.subject, OVERTAKEN.to_owned())
         } else {

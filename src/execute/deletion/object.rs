@@ -168,10 +168,7 @@ impl Deleting<'_> {
             };
             let earlier_attempts = match sent {
                 Ok(reply) if is_of(&reply, &current) => return done(),
-                Err(error)
-                    if error.is_missing_object()
-                        && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded =>
-                {
+                Err(error) if error.is_missing_object() && error.earlier_attempts.may_have_succeeded() => {
                     return done();
                 }
                 Err(error) if error.is_missing_object() => return gone(),
@@ -188,7 +185,7 @@ impl Deleting<'_> {
             }
             // It is being deleted, and finalizers hold it.
             let is_going = current.presence == Presence::Terminating && current.uid == live.uid;
-            if is_going && earlier_attempts == EarlierAttempts::MayHaveSucceeded {
+            if is_going && earlier_attempts.may_have_succeeded() {
                 return done();
             }
             // Its contents may have changed, too.
@@ -247,7 +244,7 @@ impl Deleting<'_> {
 
     async fn reread(&self, live: &Live) -> Result<Option<Again>, ApiError> {
         // The metadata of a definition do not say which kind it defines.
-        let accept = if self.preconditions.require_unchanged_objects() || live.defines.is_some() {
+        let accept = if self.preconditions.require_unchanged() || live.defines.is_some() {
             WHOLE_OBJECTS
         } else {
             METADATA

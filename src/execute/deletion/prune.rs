@@ -318,7 +318,7 @@ impl Execution<'_> {
         let keys: BTreeSet<&ObjectKey> = waves.iter().flatten().map(|live| &live.key).collect();
         let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| keys.contains(key));
         let is_approved = |detachment: &&Detachment| {
-            let is_bound = self.plan.preconditions.require_unchanged_objects();
+            let is_bound = self.plan.preconditions.require_unchanged();
             !is_bound || self.plan.dependents.includes(detachment)
         };
         let detachments = dependents.detachments.iter().filter(is_needed);

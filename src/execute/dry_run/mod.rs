@@ -21,7 +21,6 @@ use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::deletion::detach::{OWNERS_REMOVED, without_owners};
-use crate::execute::members::apply::uid;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::reread::GONE_ALREADY;
@@ -142,7 +141,7 @@ impl Execution<'_> {
 
     async fn predict_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, uid(&apply.live_membership));
+        let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
         let mut prediction = match apply.live_membership {
             LiveMembership::Terminating if self.awaits_deletion(object) => {
                 self.predict_created_again(object, subject).await

@@ -27,7 +27,7 @@ pub(crate) use crate::execute::members::reply::{FoundLive, MemberReply, Written}
 impl Execution<'_> {
     pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
         let object = &self.desired.members[apply.index];
-        let subject = Subject::new(&object.key, &object.resource, uid(&apply.live_membership));
+        let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
         let mut reply = match self.writing.dry_run {
             _ if apply.live_membership == LiveMembership::Terminating => {
                 Box::pin(self.apply_terminating(object, subject, kinds)).await
@@ -160,17 +160,13 @@ impl Execution<'_> {
     ) -> MemberReply {
         let preconditions = &self.plan.preconditions;
         match unapplied {
-            Unapplied::Exists if preconditions.require_unchanged_objects() => {
-                failed(subject, OVERTAKEN.to_owned())
-            }
+            Unapplied::Exists if preconditions.require_unchanged() => failed(subject, OVERTAKEN.to_owned()),
             Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
                 failed(subject, Message::new(creation::EXISTS).with_hint(hint))
             }
             Unapplied::Taken(message) => failed(subject, message),
-            Unapplied::Failed(error)
-                if preconditions.require_unchanged_objects() && is_passing_conflict(&error) =>
-            {
+            Unapplied::Failed(error) if preconditions.require_unchanged() && is_passing_conflict(&error) => {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Unapplied::Failed(error) => MemberReply {
@@ -272,31 +268,20 @@ impl Execution<'_> {
                 {
                     error
                 }
-                Ok(reply)
-                    if matches!(sent, Sent::Over(_))
-                        && earlier_attempts == EarlierAttempts::MayHaveSucceeded =>
-                {
-                    return self.noted(
-                        object,
-                        Ok(Reply {
-                            earlier_attempts,
-                            ..reply
-                        }),
-                    );
+                Ok(mut reply) if matches!(sent, Sent::Over(_)) && earlier_attempts.may_have_succeeded() => {
+                    reply.earlier_attempts = earlier_attempts;
+                    return self.noted(object, Ok(reply));
                 }
                 reply => return self.noted(object, reply),
             };
-            if error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
+            if error.earlier_attempts.may_have_succeeded() {
                 earlier_attempts = EarlierAttempts::MayHaveSucceeded;
             }
             let preconditions = &self.plan.preconditions;
-            if let Some(seen) = lock
-                .as_ref()
-                .filter(|_| preconditions.require_unchanged_objects())
-            {
+            if let Some(seen) = lock.as_ref().filter(|_| preconditions.require_unchanged()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;
                 let mut next_lock = preconditions.unchanged_since(seen, now.as_ref());
-                if next_lock.is_none() && error.earlier_attempts == EarlierAttempts::MayHaveSucceeded {
+                if next_lock.is_none() && error.earlier_attempts.may_have_succeeded() {
                     next_lock = self.own_write(object, live_membership, seen, now.as_ref()).await;
                 }
                 if next_lock.is_none() {
@@ -351,7 +336,7 @@ impl Execution<'_> {
         parameters.extend(self.writing.dry_run.parameter());
         let accept = match self.writing.dry_run {
             // The next write of the object has the result of this one as its precondition.
-            DryRun::None if !self.plan.preconditions.require_unchanged_objects() => METADATA,
+            DryRun::None if !self.plan.preconditions.require_unchanged() => METADATA,
             DryRun::None | DryRun::Client | DryRun::Server => WHOLE_OBJECTS,
         };
         let path = object.resource.path_of(&object.key);
@@ -371,7 +356,7 @@ impl Execution<'_> {
             ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
         };
         reply.status == StatusCode::CREATED
-            || (was_absent && reply.earlier_attempts == EarlierAttempts::MayHaveSucceeded && is_ours())
+            || (was_absent && reply.earlier_attempts.may_have_succeeded() && is_ours())
     }
 
     fn judge_reply(
@@ -445,13 +430,6 @@ pub(crate) const TERMINATING: &str = "it or its namespace is being deleted; run 
 const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
 
 const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";
-
-pub(crate) fn uid(live_membership: &LiveMembership) -> Option<&str> {
-    match live_membership {
-        LiveMembership::Member { uid, .. } => Some(uid),
-        LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
-    }
-}
 
 pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
     serde_json::from_slice(&reply.body)

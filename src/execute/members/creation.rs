@@ -97,8 +97,8 @@ impl Execution<'_> {
                 Some(live) => {
                     let live_membership = self.membership_of_found(live)?;
                     // Another run has created it since a saved plan was made.
-                    if self.plan.preconditions.require_unchanged_objects()
-                        && error.earlier_attempts == EarlierAttempts::NoEffect
+                    if self.plan.preconditions.require_unchanged()
+                        && !error.earlier_attempts.may_have_succeeded()
                     {
                         return Err(Unapplied::Exists);
                     }

@@ -88,7 +88,7 @@ impl Execution<'_> {
     /// Returns the error of an object that is being deleted, and not waited for.
     pub(crate) fn terminating(&self, object: &DesiredObject) -> Message {
         let message = Message::new(TERMINATING);
-        if self.is_namespace_going(object) || self.plan.preconditions.require_unchanged_objects() {
+        if self.is_namespace_going(object) || self.plan.preconditions.require_unchanged() {
             return message;
         }
         match recreatable_kind(object) {
@@ -161,7 +161,7 @@ impl Execution<'_> {
         let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
-        if preconditions.require_unchanged_objects() && !preconditions.admit(&object.key, &found) {
+        if preconditions.require_unchanged() && !preconditions.admit(&object.key, &found) {
             return Err(NotRecreated::Undeleted(OVERTAKEN.to_owned()));
         }
         if let Some(obstacle) = self.faults_of_others(object, &found, error) {
@@ -262,7 +262,7 @@ impl Execution<'_> {
         }
         let subject = Subject { uid: None, ..subject };
         let is_to_be_new =
-            self.plan.preconditions.require_unchanged_objects() || self.policy.unowned == Unowned::Refused;
+            self.plan.preconditions.require_unchanged() || self.policy.unowned == Unowned::Refused;
         let expected = if is_to_be_new {
             Expected::Absent
         } else {

@@ -35,7 +35,7 @@ impl Execution<'_> {
             let live = read::object(self.server, &object.resource, &object.key).await?;
             // An object that changed since a saved plan is left to the apply, which refuses it.
             let is_expected = |live: &Value| {
-                !self.plan.preconditions.require_unchanged_objects()
+                !self.plan.preconditions.require_unchanged()
                     || self.plan.preconditions.admit(&object.key, live)
             };
             let Some(live) = live.filter(is_expected) else {

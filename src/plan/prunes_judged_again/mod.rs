@@ -56,7 +56,7 @@ impl PrunesJudgedAgain<'_> {
         let steps = PruneSteps::of(self.set, prunes, &skips);
         let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
         let as_planned = |mut waves: Vec<Vec<Live>>| {
-            if plan.preconditions.require_unchanged_objects() {
+            if plan.preconditions.require_unchanged() {
                 for live in waves.iter_mut().flatten() {
                     live.clone_from(planned[live.uid.as_str()]);
                 }

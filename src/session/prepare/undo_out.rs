@@ -187,7 +187,7 @@ async fn bind(
     states: &[Option<Value>],
     (ignored, salt): (&BTreeMap<ObjectKey, Vec<Pointer>>, &Salt),
 ) -> Result<(), Error> {
-    if prepared.plan.preconditions.require_unchanged_objects() {
+    if prepared.plan.preconditions.require_unchanged() {
         return Ok(());
     }
     let seen = looks.iter().zip(states).map(|(look, was)| {
