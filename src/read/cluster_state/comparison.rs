@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::autoscalers::Scaled;
-use super::definitions::NeededDefinitions;
+use super::definitions_to_compare::NeededDefinitions;
 use super::{Rules, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};

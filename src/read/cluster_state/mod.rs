@@ -9,7 +9,7 @@ mod before_apply;
 mod before_delete;
 mod comparison;
 mod container_owners;
-mod definitions;
+mod definitions_to_compare;
 mod dependencies;
 mod judge_parent;
 mod namespaces_of_run;
