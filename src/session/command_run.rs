@@ -22,6 +22,9 @@ use crate::report::{
 /// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
+/// The time to wait for capacity of the server before that is said.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// One run.
 pub struct CommandRun {
     /// The set, as far as it is known.
@@ -81,6 +84,14 @@ impl CommandRun {
         tokio::spawn(async move {
             interrupt.requested().await;
             server.wait_no_more_for_capacity();
+        });
+        let (server, style) = (connection.server.clone(), self.style);
+        tokio::spawn(async move {
+            server.waits_for_capacity(SILENCE).await;
+            report::note(
+                "the server has no capacity for this user's requests (429 Too Many Requests); waiting as it asks",
+                style,
+            );
         });
         Ok(connection)
     }

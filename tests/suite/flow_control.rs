@@ -134,3 +134,31 @@ fn a_run_that_is_interrupted_does_not_wait_for_a_seat() {
     set.apply(&objects);
     set.assert_holds(&objects);
 }
+
+/// Has no seat for any request of discovery at first.
+struct FullAtFirst;
+
+impl Watch for FullAtFirst {
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        if sent.number < 20 {
+            Verdict::Break(Fault::TooManyRequestsRetryAfter)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn a_run_says_that_it_waits_for_the_server_before_it_has_written_anything() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let proxy = Proxy::watched(Arc::new(FullAtFirst));
+    let files = Files::new().with("objects.yaml", &objects_file(&[config_map(&home, "one", "1")]));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+
+    let run = set.command(program, &files).run();
+
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let notes = run.stderr.matches("has no capacity").count();
+    assert_eq!(notes, 1, "{}", run.stderr);
+}

@@ -18,7 +18,7 @@ mod status;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
@@ -51,7 +51,7 @@ pub struct ApiServer {
     /// Answers with 429.
     throttled_answers: Arc<AtomicU64>,
     /// Requests that wait to be sent again after such an answer.
-    postponed: Arc<AtomicUsize>,
+    postponed: Sender<usize>,
     /// Whether none is sent again any more.
     waits_no_more: Sender<bool>,
     reachability: Reachability,
@@ -86,7 +86,7 @@ impl ApiServer {
             }),
             requests: Arc::new(AtomicU64::new(0)),
             throttled_answers: Arc::new(AtomicU64::new(0)),
-            postponed: Arc::new(AtomicUsize::new(0)),
+            postponed: Sender::new(0),
             waits_no_more: Sender::new(false),
             reachability: Reachability::default(),
             clock: Clock::default(),
@@ -156,7 +156,20 @@ impl ApiServer {
     /// Returns the number of requests that wait to be sent again, because the server had no capacity for
     /// them.
     pub fn postponed(&self) -> usize {
-        self.postponed.load(Ordering::Relaxed)
+        *self.postponed.borrow()
+    }
+
+    /// Returns once a request has waited for capacity for so long.
+    pub async fn waits_for_capacity(&self, time: Duration) {
+        let mut postponed = self.postponed.subscribe();
+        loop {
+            // The sender is part of this server, so it is never closed.
+            let _ = postponed.wait_for(|postponed| *postponed > 0).await;
+            let none = postponed.wait_for(|postponed| *postponed == 0);
+            if tokio::time::timeout(time, none).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Ends all waits for capacity, for good: a run that is to stop does not wait half a minute to send a
@@ -309,18 +322,18 @@ impl ApiServer {
 }
 
 /// Counts a request as postponed until it is dropped.
-struct Postponed<'a>(&'a AtomicUsize);
+struct Postponed<'a>(&'a Sender<usize>);
 
 impl<'a> Postponed<'a> {
-    fn of(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
+    fn of(count: &'a Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
         Self(count)
     }
 }
 
 impl Drop for Postponed<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.send_modify(|count| *count -= 1);
     }
 }
 

@@ -1,4 +1,5 @@
 use std::convert::Infallible;
+use std::sync::atomic::AtomicUsize;
 
 use futures_util::future::join_all;
 use http::Response;
