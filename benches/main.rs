@@ -26,7 +26,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{Parser as _, ValueEnum as _};
 
 use contenders::Contenders;
 use goals::Verdict;
@@ -88,59 +88,49 @@ async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
         ..Results::default()
     };
     results.machine.kubernetes = Server::start().await?.version().await?;
-    if options.wants(Scenario::Startup) {
-        results.startup = Some(scenarios::startup(scratch)?);
-    }
-    if options.wants(Scenario::Lifecycle) {
-        let measurements = scenarios::lifecycle(options, &contenders, scratch).await?;
-        results.measurements.extend(measurements);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Growth) {
-        let measurements = scenarios::growth(options, scratch).await?;
-        results.measurements.extend(measurements);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Spread) {
-        let measurements = scenarios::spread(options, scratch).await?;
-        results.measurements.extend(measurements);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Link) {
-        results.links = scenarios::link(options, &contenders, scratch).await?;
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Busy) {
-        results.busy = scenarios::busy(options, &contenders, scratch).await?;
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Large) {
-        results
-            .measurements
-            .extend(scenarios::large(options, scratch).await?);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::CustomKinds) {
-        let measurements = scenarios::custom_kinds(options, scratch).await?;
-        results.measurements.extend(measurements);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Wide) {
-        results
-            .measurements
-            .extend(scenarios::wide(options, scratch).await?);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Record) {
-        results
-            .measurements
-            .extend(scenarios::record(options, scratch).await?);
-        save(options, &results)?;
-    }
-    if options.wants(Scenario::Real) {
-        results.real = Some(scenarios::real(scratch).await?);
+    for scenario in Scenario::value_variants() {
+        if options.wants(*scenario) {
+            measure_scenario(*scenario, options, &contenders, scratch, &mut results).await?;
+            save(options, &results)?;
+        }
     }
     Ok(results)
+}
+
+async fn measure_scenario(
+    scenario: Scenario,
+    options: &Options,
+    contenders: &Contenders,
+    scratch: &Path,
+    results: &mut Results,
+) -> Result<()> {
+    let measurements = match scenario {
+        Scenario::Startup => {
+            results.startup = Some(scenarios::startup(scratch)?);
+            Vec::new()
+        }
+        Scenario::Lifecycle => scenarios::lifecycle(options, contenders, scratch).await?,
+        Scenario::Growth => scenarios::growth(options, scratch).await?,
+        Scenario::Spread => scenarios::spread(options, scratch).await?,
+        Scenario::Link => {
+            results.links = scenarios::link(options, contenders, scratch).await?;
+            Vec::new()
+        }
+        Scenario::Busy => {
+            results.busy = scenarios::busy(options, contenders, scratch).await?;
+            Vec::new()
+        }
+        Scenario::Large => scenarios::large(options, scratch).await?,
+        Scenario::CustomKinds => scenarios::custom_kinds(options, scratch).await?,
+        Scenario::Wide => scenarios::wide(options, scratch).await?,
+        Scenario::Record => scenarios::record(options, scratch).await?,
+        Scenario::Real => {
+            results.real = Some(scenarios::real(scratch).await?);
+            Vec::new()
+        }
+    };
+    results.measurements.extend(measurements);
+    Ok(())
 }
 
 /// Writes the document; also after each scenario, so that a bench that is ended early

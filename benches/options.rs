@@ -62,9 +62,11 @@ Examples:
   # A quick look at one scenario
   just bench --only lifecycle --objects 100 --rounds 1";
 
-/// What is measured.
+/// What is measured, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
+    /// The start of the program, and its size
+    Startup,
     /// First apply, again unchanged, one object changed, a tenth dropped
     Lifecycle,
     /// The same set ten times smaller and ten times larger
@@ -85,8 +87,6 @@ pub(crate) enum Scenario {
     Record,
     /// Manifests as people write them
     Real,
-    /// The start of the program, and its size
-    Startup,
 }
 
 /// Tools that are not measured unless they are asked for.
