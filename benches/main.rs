@@ -4,23 +4,25 @@
 //! It is not a test: it takes minutes, wants the machine for itself, and what it finds
 //! depends on the machine. Ratios between contenders depend on it least.
 
-mod connection;
-mod contenders;
-mod goals;
-mod kinds;
-mod link;
-mod manifests;
-mod objects;
-mod options;
-mod plot;
-mod process;
-mod raw;
-mod results;
-mod scenarios;
-mod server;
-mod tables;
-mod tools;
+// For `tests.rs`, where this file is not the root.
+pub(crate) mod connection;
+pub(crate) mod contenders;
+pub(crate) mod goals;
+pub(crate) mod kinds;
+pub(crate) mod link;
+pub(crate) mod manifests;
+pub(crate) mod objects;
+pub(crate) mod options;
+pub(crate) mod plot;
+pub(crate) mod process;
+pub(crate) mod raw;
+pub(crate) mod results;
+pub(crate) mod scenarios;
+pub(crate) mod server;
+pub(crate) mod tables;
+pub(crate) mod tools;
 
+use std::env;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -35,8 +37,8 @@ use results::{Machine, Results};
 use server::Server;
 
 /// What went wrong, for the person who runs the bench: nothing here continues after it.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-type Result<T> = std::result::Result<T, Failure>;
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 const GOAL_MISSED: u8 = 1;
 const NOT_MEASURED: u8 = 2;
@@ -80,14 +82,18 @@ fn run(options: &Options) -> Result<Results> {
 
 async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
     let contenders = Contenders::find(options)?;
+    let server = Server::start().await?;
     let mut results = Results {
         machine: Machine::here(),
         objects: options.objects,
         rounds: options.rounds,
         missing: contenders.missing.clone(),
+        contenders: contenders.entrants(&server)?,
+        commands: vec![command_line()],
         ..Results::default()
     };
-    results.machine.kubernetes = Server::start().await?.version().await?;
+    results.machine.kubernetes = server.version().await?;
+    drop(server);
     for scenario in Scenario::value_variants() {
         if options.wants(*scenario) {
             measure_scenario(*scenario, options, &contenders, scratch, &mut results).await?;
@@ -133,6 +139,13 @@ async fn measure_scenario(
     Ok(())
 }
 
+/// The command that a person types for this run.
+fn command_line() -> String {
+    let arguments = env::args().skip(1).filter(|argument| argument != "--bench");
+    let words = ["cargo bench --locked --bench applyset --".to_owned()];
+    words.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
 /// Writes the document; also after each scenario, so that a bench that is ended early
 /// leaves what it has measured. Goals are judged at the end only.
 fn save(options: &Options, results: &Results) -> Result<()> {
@@ -147,7 +160,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Says what happens, to the person who waits.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     // There is no other place for this error.
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,5 +1,5 @@
 //! The objects as files, a file for each application: as manifests for the tools that
-//! read them, and as a chart for Helm. Written once, before anything is measured.
+//! read them, as a chart for Helm, and as a package for kpt. Written once, before anything is measured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,10 @@ impl State {
         }
     }
 
+    fn package_name(self) -> String {
+        format!("{}-package", self.name())
+    }
+
     fn application(self, number: usize) -> Option<Vec<Value>> {
         match self {
             Self::Changed if number == 0 => Some(changed(application(number))),
@@ -66,6 +70,8 @@ impl Manifests {
             let templates = chart.join("templates");
             fs::create_dir_all(&manifests)?;
             fs::create_dir_all(&templates)?;
+            let package = directory.join(state.package_name());
+            fs::create_dir_all(&package)?;
             fs::write(
                 chart.join("Chart.yaml"),
                 "apiVersion: v2\nname: bench\nversion: 1.0.0\n",
@@ -78,6 +84,7 @@ impl Manifests {
                 let text = documents(&application)?;
                 fs::write(manifests.join(&name), &text)?;
                 fs::write(templates.join(&name), &text)?;
+                fs::write(package.join(&name), &text)?;
             }
         }
         Ok(Self {
@@ -94,6 +101,17 @@ impl Manifests {
     /// The chart of the same manifests.
     pub(crate) fn chart(&self, state: State) -> PathBuf {
         self.directory.join(format!("{}-chart", state.name()))
+    }
+
+    /// The package of the same manifests, whose inventory is from now on in this namespace.
+    pub(crate) fn package(&self, state: State, namespace: &str) -> Result<PathBuf> {
+        let package = self.directory.join(state.package_name());
+        let kptfile = format!(
+            "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: bench\n\
+             inventory:\n  namespace: {namespace}\n  name: bench\n  inventoryID: bench-{namespace}\n"
+        );
+        fs::write(package.join("Kptfile"), kptfile)?;
+        Ok(package)
     }
 }
 

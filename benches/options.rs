@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 /// The number of objects that the goals are stated for.
 pub(crate) const OBJECTS_OF_THE_GOALS: usize = 1000;
 
-/// Measures kubectl-applyset beside kubectl, kapp, Helm and server-side apply without
+/// Measures kubectl-applyset beside kubectl, kapp, Helm, kpt and server-side apply without
 /// any tool, on a throw-away control plane.
 ///
 /// Ends with exit code 1 where a goal is missed, and 2 where a measurement failed.
@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// Measure only this; may be repeated
     #[arg(long, value_name = "SCENARIO")]
     pub(crate) only: Vec<Scenario>,
-    /// Also measure these, building them from Go modules where they are not in PATH
+    /// Also measure these, and build them from Go modules first if necessary
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) with: Vec<Tool>,
     /// Leave all other tools out: the goals compare with raw server-side apply alone
@@ -50,8 +50,8 @@ pub(crate) struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Everything, also kapp and Helm
-  just bench --with kapp,helm --json bench.json --plot bench.svg
+  # Everything, also kapp, Helm and kpt
+  just bench --with kapp,helm,kpt --json bench.json --plot bench.svg
 
   # All goals, and nothing that they do not need
   just bench --alone
@@ -96,6 +96,8 @@ pub(crate) enum Tool {
     Kapp,
     /// helm.sh/helm/v4
     Helm,
+    /// github.com/GoogleContainerTools/kpt
+    Kpt,
 }
 
 impl Options {

@@ -31,10 +31,26 @@ pub(crate) struct Finished {
     pub(crate) output: String,
 }
 
+/// What is asked of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    /// How long it is waited for; it is ended then, which is not a failure.
+    pub(crate) patience: Option<Duration>,
+    /// Whether this output makes an exit code other than 0 a success.
+    pub(crate) accepts: fn(&str) -> bool,
+}
+
+impl Terms {
+    /// It succeeds, however long that takes.
+    pub(crate) const STRICT: Self = Self {
+        patience: None,
+        accepts: |_| false,
+    };
+}
+
 /// Runs the command to its end; its output goes through files in `scratch`, so that
-/// reading it costs no time. A failure is an error with the end of what it said; to be ended
-/// after `patience` is none.
-pub(crate) fn run(command: &mut Command, scratch: &Path, patience: Option<Duration>) -> Result<Finished> {
+/// reading it costs no time. A failure is an error with the end of what it said.
+pub(crate) fn run(command: &mut Command, scratch: &Path, terms: Terms) -> Result<Finished> {
     let (output, messages) = (scratch.join("stdout"), scratch.join("stderr"));
     command
         .stdin(Stdio::null())
@@ -46,7 +62,7 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, patience: Option<Durati
     let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
     let pid = child.id();
     let (status, seconds, watched) = thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(pid, &has_ended, patience));
+        let watcher = scope.spawn(|| watch(pid, &has_ended, terms.patience));
         let status = child.wait();
         let seconds = start.elapsed().as_secs_f64();
         has_ended.store(true, Ordering::Relaxed);
@@ -55,7 +71,8 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, patience: Option<Durati
     let processor = processor_time_of_children()
         .zip(before)
         .map(|(after, before)| after - before);
-    if !status?.success() && !watched.was_ended {
+    let output = fs::read_to_string(output)?;
+    if !status?.success() && !watched.was_ended && !(terms.accepts)(&output) {
         let messages = fs::read_to_string(&messages)?;
         let lines: Vec<&str> = messages.lines().collect();
         let end = lines[lines.len().saturating_sub(10)..].join("\n");
@@ -66,7 +83,7 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, patience: Option<Durati
         was_ended: watched.was_ended,
         processor,
         peak_memory: watched.peak_memory,
-        output: fs::read_to_string(output)?,
+        output,
     })
 }
 

@@ -1,6 +1,7 @@
 //! All that was measured, as values: what the tables, the document and the plot show.
 
 use std::fs;
+use std::process::Command;
 
 use serde::Serialize;
 
@@ -14,7 +15,11 @@ pub(crate) struct Results {
     pub(crate) objects: usize,
     pub(crate) rounds: usize,
     /// Tools that could not be measured because they are not here.
-    pub(crate) missing: Vec<&'static str>,
+    pub(crate) missing: Vec<String>,
+    /// Who was measured.
+    pub(crate) contenders: Vec<Entrant>,
+    /// The command lines that measured this.
+    pub(crate) commands: Vec<String>,
     pub(crate) measurements: Vec<Measurement>,
     pub(crate) links: Vec<LinkRun>,
     pub(crate) busy: Vec<BusyRun>,
@@ -23,16 +28,35 @@ pub(crate) struct Results {
     pub(crate) goals: Vec<Goal>,
 }
 
-/// Where the bench ran.
+/// Where and when the bench ran.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Machine {
     pub(crate) processors: usize,
+    /// Of the processors.
+    pub(crate) model: Option<String>,
+    /// In bytes.
+    pub(crate) memory: Option<u64>,
+    /// The release of the Linux kernel.
+    pub(crate) kernel: Option<String>,
     /// Of the API server.
     pub(crate) kubernetes: String,
+    /// The day on which the bench began, in UTC: `2026-11-23`.
+    pub(crate) date: Option<String>,
     /// Programs that wanted a processor on average over a minute, before the bench began:
     /// others at work make every number doubtful.
     pub(crate) load_before: Option<f64>,
+}
+
+/// One of those that were measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Entrant {
+    pub(crate) name: String,
+    /// `None` for raw.
+    pub(crate) version: Option<String>,
+    /// Its command line, with words for namespace and directory. `None` for raw.
+    pub(crate) command: Option<String>,
 }
 
 /// What is done to a set.
@@ -326,10 +350,24 @@ impl Machine {
     /// This machine, now.
     pub(crate) fn here() -> Self {
         let load = fs::read_to_string("/proc/loadavg").ok();
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+        let date = Command::new("date").args(["-u", "+%F"]).output().ok();
         Self {
             processors: std::thread::available_parallelism().map_or(1, usize::from),
+            model: field("/proc/cpuinfo", "model name"),
+            memory: field("/proc/meminfo", "MemTotal")
+                .and_then(|text| Some(text.strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)),
+            kernel: kernel.map(|text| text.trim().to_owned()),
             kubernetes: String::new(),
+            date: date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()),
             load_before: load.and_then(|text| text.split(' ').next()?.parse().ok()),
         }
     }
+}
+
+/// The value of the first line `NAME: VALUE` in a file of the kernel.
+fn field(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }

@@ -1,4 +1,5 @@
-//! Tools that are not everywhere: found in PATH, or built from Go modules on request.
+//! Tools that are not everywhere, built from Go modules on request. A module for each is in `benches/tools`:
+//! it pins the version of the tool and the checksums of all that it is made of.
 
 use std::env;
 use std::fs;
@@ -9,10 +10,22 @@ use crate::options::{Options, Tool};
 use crate::{Result, say};
 
 impl Tool {
+    /// All tools.
+    pub(crate) const ALL: [Self; 3] = [Self::Kapp, Self::Helm, Self::Kpt];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kapp => "kapp",
             Self::Helm => "helm",
+            Self::Kpt => "kpt",
+        }
+    }
+
+    fn module(self) -> &'static str {
+        match self {
+            Self::Kapp => "carvel.dev/kapp",
+            Self::Helm => "helm.sh/helm/v4",
+            Self::Kpt => "github.com/GoogleContainerTools/kpt",
         }
     }
 
@@ -20,23 +33,58 @@ impl Tool {
         match self {
             Self::Kapp => "carvel.dev/kapp/cmd/kapp",
             Self::Helm => "helm.sh/helm/v4/cmd/helm",
+            Self::Kpt => self.module(),
         }
+    }
+
+    /// The version that its module here requires.
+    pub(crate) fn version(self) -> Result<&'static str> {
+        let requirements = match self {
+            Self::Kapp => include_str!("tools/kapp/go.mod"),
+            Self::Helm => include_str!("tools/helm/go.mod"),
+            Self::Kpt => include_str!("tools/kpt/go.mod"),
+        };
+        required(requirements, self.module()).ok_or_else(|| {
+            format!(
+                "benches/tools/{}/go.mod requires no {}",
+                self.name(),
+                self.module()
+            )
+            .into()
+        })
     }
 }
 
-/// The program, where there is one: in PATH, or built before; or built now where
-/// `--with` asks for it.
-pub(crate) fn find(tool: Tool, options: &Options) -> Result<Option<PathBuf>> {
-    let built = cache()?.join("kubectl-applyset").join("tools");
-    let path = env::var_os("PATH").unwrap_or_default();
-    let found = env::split_paths(&path)
-        .chain([built.clone()])
-        .map(|directory| directory.join(tool.name()))
-        .find(|program| program.is_file());
-    if found.is_some() || !options.with.contains(&tool) {
-        return Ok(found);
+/// The version of a module in the text of a `go.mod`.
+pub(crate) fn required<'a>(requirements: &'a str, module: &str) -> Option<&'a str> {
+    requirements.lines().find_map(|line| {
+        let line = line.trim();
+        let line = line.strip_prefix("require ").unwrap_or(line);
+        line.strip_prefix(module)?.strip_prefix(' ')?.split(' ').next()
+    })
+}
+
+/// The program of a tool, in a directory of its version: another version is never taken for it.
+pub(crate) fn program(tool: Tool) -> Result<PathBuf> {
+    let directory = format!("{}-{}", tool.name(), tool.version()?);
+    Ok(cache()?
+        .join("kubectl-applyset")
+        .join("tools")
+        .join(directory)
+        .join(tool.name()))
+}
+
+/// Whether there is a program of the tool: built before, or built now if `--with` asks for it.
+pub(crate) fn is_ready(tool: Tool, options: &Options) -> Result<bool> {
+    let program = program(tool)?;
+    if program.is_file() {
+        return Ok(true);
     }
-    build(tool, &built).map(Some)
+    if options.with.contains(&tool) {
+        build(tool, &program)?;
+        return Ok(true);
+    }
+    Ok(false)
 }
 
 /// Outside the checkout, as for everything that takes minutes to build.
@@ -49,23 +97,30 @@ fn cache() -> Result<PathBuf> {
         .ok_or_else(|| "there is no home directory to keep tools in".into())
 }
 
-fn build(tool: Tool, into: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(into)?;
+fn build(tool: Tool, program: &Path) -> Result<()> {
     say(&format!(
-        "building {} from Go modules: some minutes, only once",
-        tool.name()
+        "building {} {} from Go modules: some minutes, only once",
+        tool.name(),
+        tool.version()?
     ));
+    if let Some(directory) = program.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let module = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("benches/tools")
+        .join(tool.name());
     let output = Command::new("go")
-        .args(["install", "-trimpath", "-ldflags=-s -w"])
-        .arg(format!("{}@latest", tool.package()))
-        .env("GOBIN", into)
+        .args(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o"])
+        .arg(program)
+        .arg(tool.package())
+        .current_dir(module)
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
         .output()
-        .map_err(|error| format!("go install: {error}"))?;
+        .map_err(|error| format!("go build: {error}"))?;
     if !output.status.success() {
         let messages = String::from_utf8_lossy(&output.stderr);
         return Err(format!("{} cannot be built:\n{}", tool.name(), messages.trim_end()).into());
     }
-    Ok(into.join(tool.name()))
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{REST, patience, warm_server};
+use super::{REST, terms, warm_server};
 use crate::connection::{Address, Connection};
 use crate::contenders::Contenders;
 use crate::manifests::{Manifests, State};
@@ -33,19 +33,25 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
     let manifests = Manifests::write(scratch, OBJECTS)?;
     let mut runs = Vec::new();
     for round in 0..options.rounds {
-        let server = warm_server(scratch).await?;
+        let server = warm_server(&contenders.present, scratch).await?;
         let kubeconfig = limited(&server, scratch).await?;
         for contender in &contenders.present {
             let namespace = server.namespace("busy").await?;
             tokio::time::sleep(CALM).await;
             let neighbour = Neighbour::start(&server).await?;
             let rejected = rejected(&server).await?;
-            let command = contender.command(&server, &namespace, &manifests, State::Full);
+            let command = contender.command(&server, &namespace, &manifests, State::Full)?;
             let seconds = if let Some(mut command) = command {
                 command.env("KUBECONFIG", &kubeconfig);
-                let patience = (!contender.is_judged()).then(|| patience(options));
-                let finished = process::run(&mut command, scratch, patience)?;
-                (!finished.was_ended).then_some(finished.seconds)
+                match process::run(&mut command, scratch, terms(*contender, options)) {
+                    Ok(finished) => (!finished.was_ended).then_some(finished.seconds),
+                    // To be rejected may be more than another tool can cope with.
+                    Err(error) if !contender.is_judged() => {
+                        say(&format!("not measured: {error}"));
+                        None
+                    }
+                    Err(error) => return Err(error),
+                }
             } else {
                 let prepared = Prepared::new(&manifests.objects, &namespace);
                 Some(prepared.send(&server.address.as_user(USER)).await?)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Place, check, measure, patience, warm_server};
+use super::{Place, check, measure, terms, warm_server};
 use crate::Result;
 use crate::contenders::Contender;
 use crate::manifests::{Manifests, State};
@@ -18,7 +18,7 @@ pub(crate) fn sizes(objects: usize) -> [usize; 3] {
 /// same conditions. Only the two that goals compare are applied again in every round; the
 /// other is too slow for that.
 pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let mut sets = Vec::new();
     let mut measurements = Vec::new();
     for size in sizes(options.objects) {
@@ -33,7 +33,7 @@ pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Meas
                 namespace: &namespace,
                 contender: &contender,
                 round: 0,
-                patience: patience(options),
+                terms: terms(contender, options),
             };
             let measurement = measure(&place, &manifests, (Step::GrowthFirst, State::Full), scratch).await?;
             let was_ended = measurement.was_ended;
@@ -56,7 +56,7 @@ pub(crate) async fn growth(options: &Options, scratch: &Path) -> Result<Vec<Meas
                 namespace,
                 contender,
                 round,
-                patience: patience(options),
+                terms: terms(*contender, options),
             };
             measurements.push(measure(&place, &manifests, (Step::GrowthAgain, State::Full), scratch).await?);
         }

@@ -10,6 +10,7 @@ use super::{observe, warm_server};
 use crate::contenders::{Contender, ours};
 use crate::manifests::documents;
 use crate::options::Options;
+use crate::process::Terms;
 use crate::results::{Measurement, Step};
 use crate::server::Server;
 use crate::{Result, say};
@@ -24,7 +25,7 @@ pub(crate) fn large_sizes(objects: usize) -> [usize; 3] {
 
 /// Measures all sizes on one control plane. Only the unchanged set is applied in every round.
 pub(crate) async fn large(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let mut measurements = Vec::new();
     for size in large_sizes(options.objects) {
         let set = LargeSet::write(&server, scratch, size).await?;
@@ -86,8 +87,8 @@ impl<'a> LargeSet<'a> {
         scratch: &Path,
     ) -> Result<Measurement> {
         let mut command = ours(self.server, &self.namespace, directory);
-        let observed = observe(self.server, &mut command, scratch, None).await?;
-        let measurement = observed.measurement(step, &Contender::Ours, self.size, round);
+        let observed = observe(self.server, &mut command, scratch, Terms::STRICT).await?;
+        let measurement = observed.measurement(step, Contender::Ours, self.size, round);
         say(&format!(
             "{:>6} small objects, round {}: {step:?} {:.3} s",
             self.size,

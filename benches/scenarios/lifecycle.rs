@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Place, check, measure, patience, warm_server};
+use super::{Place, check, measure, terms, warm_server};
 use crate::Result;
 use crate::contenders::{Contender, Contenders};
 use crate::manifests::{Manifests, State};
@@ -25,18 +25,18 @@ pub(crate) async fn lifecycle(
     scratch: &Path,
 ) -> Result<Vec<Measurement>> {
     let manifests = Manifests::write(scratch, options.objects)?;
-    let mut contenders = contenders.present.clone();
+    let mut present = contenders.present.clone();
     let mut measurements: Vec<Measurement> = Vec::new();
     for round in 0..options.rounds {
-        let server = warm_server(scratch).await?;
-        for contender in &contenders {
+        let server = warm_server(&present, scratch).await?;
+        for contender in &present {
             let namespace = server.namespace("lifecycle").await?;
             let place = Place {
                 server: &server,
                 namespace: &namespace,
                 contender,
                 round,
-                patience: patience(options),
+                terms: terms(*contender, options),
             };
             measurements.extend(run(&place, &manifests, scratch).await?);
         }
@@ -46,9 +46,9 @@ pub(crate) async fn lifecycle(
                 .iter()
                 .any(|run| run.was_ended && run.contender == name)
         };
-        contenders.retain(|contender| !was_ended(contender));
+        present.retain(|contender| !was_ended(contender));
         // The two that are compared stay neighbours, and take turns at being first.
-        contenders.swap(0, 1);
+        present.swap(0, 1);
     }
     Ok(measurements)
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{REST, patience, report_of, warm_server};
+use super::{REST, report_of, terms, warm_server};
 use crate::contenders::{Contender, Contenders, PROGRAM};
 use crate::link::Link;
 use crate::manifests::{Manifests, State};
 use crate::options::Options;
-use crate::process::{self, Finished};
+use crate::process::{self, Finished, Terms};
 use crate::raw::Prepared;
 use crate::results::{LinkRun, LinkStep};
 use crate::server::Server;
@@ -32,9 +32,9 @@ struct Way<'a> {
 pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &Path) -> Result<Vec<LinkRun>> {
     let manifests = Manifests::write(scratch, OBJECTS)?;
     let mut runs: Vec<LinkRun> = Vec::new();
-    let mut contenders = contenders.present.clone();
+    let mut present = contenders.present.clone();
     for round in 0..options.rounds {
-        let server = warm_server(scratch).await?;
+        let server = warm_server(&present, scratch).await?;
         for milliseconds in &options.latency {
             let link = Link::open(&server, Duration::from_millis(*milliseconds), scratch).await?;
             let way = Way {
@@ -44,11 +44,11 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
                 round,
                 scratch,
             };
-            for contender in &contenders {
+            for contender in &present {
                 runs.extend(way.apply_twice(contender, &manifests, options).await?);
             }
             runs.extend(way.others(&manifests).await?);
-            contenders.retain(|contender| {
+            present.retain(|contender| {
                 let name = contender.to_string();
                 !runs.iter().any(|run| run.was_ended && run.contender == name)
             });
@@ -67,10 +67,10 @@ impl Way<'_> {
         let namespace = self.server.namespace("link").await?;
         let mut runs = Vec::new();
         for step in [LinkStep::First, LinkStep::Again] {
-            let run = match contender.command(self.server, &namespace, manifests, State::Full) {
+            let run = match contender.command(self.server, &namespace, manifests, State::Full)? {
                 Some(mut command) => {
-                    let patience = (!contender.is_judged()).then(|| patience(options));
-                    self.run(&mut command, (step, contender), patience).await?
+                    self.run(&mut command, (step, contender), terms(*contender, options))
+                        .await?
                 }
                 None => self.raw(manifests, &namespace, step).await?,
             };
@@ -102,7 +102,8 @@ impl Way<'_> {
                 _ => _ = command.args(["apply", "cm/bench", "-f"]).arg(&directory),
             }
             command.args(["-o", "json", "-n", &namespace]);
-            runs.push(self.run(&mut command, (step, &Contender::Ours), None).await?);
+            let key = (step, &Contender::Ours);
+            runs.push(self.run(&mut command, key, Terms::STRICT).await?);
         }
         Ok(runs)
     }
@@ -111,12 +112,12 @@ impl Way<'_> {
         &self,
         command: &mut Command,
         (step, contender): (LinkStep, &Contender),
-        patience: Option<Duration>,
+        terms: Terms,
     ) -> Result<LinkRun> {
         command.env("KUBECONFIG", &self.link.kubeconfig);
         tokio::time::sleep(REST).await;
         self.link.reset();
-        let finished = process::run(command, self.scratch, patience)?;
+        let finished = process::run(command, self.scratch, terms)?;
         let requests = report_of(&finished)["requests"].as_u64();
         Ok(self.measured((step, contender), &finished, requests))
     }

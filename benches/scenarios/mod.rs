@@ -26,10 +26,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contenders::Contender;
+use crate::contenders::{self, Contender};
 use crate::manifests::{Manifests, State};
 use crate::options::Options;
-use crate::process::{self, Finished};
+use crate::process::{self, Finished, Terms};
 use crate::raw::Prepared;
 use crate::results::{Measurement, Processor, Requests, Step};
 use crate::server::{Counts, Server, since};
@@ -47,23 +47,21 @@ struct Place<'a> {
     namespace: &'a str,
     contender: &'a Contender,
     round: usize,
-    /// How long another tool is waited for.
-    patience: Duration,
+    terms: Terms,
 }
 
-impl Place<'_> {
-    fn patience(&self) -> Option<Duration> {
-        (!self.contender.is_judged()).then_some(self.patience)
+/// What is asked of a contender; only other tools are ended after a time.
+fn terms(contender: Contender, options: &Options) -> Terms {
+    Terms {
+        patience: (!contender.is_judged()).then_some(Duration::from_secs(options.patience)),
+        accepts: contender.accepts(),
     }
 }
 
-fn patience(options: &Options) -> Duration {
-    Duration::from_secs(options.patience)
-}
-
-/// Starts a control plane, and lets it serve some requests that are not measured.
-async fn warm_server(scratch: &Path) -> Result<Server> {
+/// Starts a control plane for these contenders, and lets it serve some requests that are not measured.
+async fn warm_server(present: &[Contender], scratch: &Path) -> Result<Server> {
     let server = Server::start().await?;
+    contenders::install(present, &server)?;
     let namespace = server.namespace("warm-up").await?;
     let manifests = Manifests::write(scratch, WARM_UP)?;
     Prepared::new(&manifests.objects, &namespace)
@@ -73,7 +71,7 @@ async fn warm_server(scratch: &Path) -> Result<Server> {
     process::run(
         server.control_plane.kubectl_command().arg("api-resources"),
         scratch,
-        None,
+        Terms::STRICT,
     )?;
     Ok(server)
 }
@@ -93,8 +91,8 @@ async fn measure(
         ..
     } = *place;
     let objects = manifests.objects.len();
-    let observed = match contender.command(server, namespace, manifests, state) {
-        Some(mut command) => observe(server, &mut command, scratch, place.patience()).await?,
+    let observed = match contender.command(server, namespace, manifests, state)? {
+        Some(mut command) => observe(server, &mut command, scratch, place.terms).await?,
         None => observe_raw(server, &manifests.objects, namespace).await?,
     };
     say(&format!(
@@ -108,7 +106,7 @@ async fn measure(
             ""
         },
     ));
-    Ok(observed.measurement(step, contender, objects, round))
+    Ok(observed.measurement(step, *contender, objects, round))
 }
 
 /// A run, and what the server had to do for it.
@@ -120,7 +118,7 @@ struct Observed {
 }
 
 impl Observed {
-    fn measurement(&self, step: Step, contender: &Contender, objects: usize, round: usize) -> Measurement {
+    fn measurement(&self, step: Step, contender: Contender, objects: usize, round: usize) -> Measurement {
         Measurement {
             step,
             contender: contender.to_string(),
@@ -170,14 +168,9 @@ impl Before {
 }
 
 /// Runs a command while the server counts.
-async fn observe(
-    server: &Server,
-    command: &mut Command,
-    scratch: &Path,
-    patience: Option<Duration>,
-) -> Result<Observed> {
+async fn observe(server: &Server, command: &mut Command, scratch: &Path, terms: Terms) -> Result<Observed> {
     let before = Before::of(server).await?;
-    let finished = process::run(command, scratch, patience)?;
+    let finished = process::run(command, scratch, terms)?;
     let by_client = report_of(&finished)["requests"].as_u64();
     before.observed(server, finished, by_client).await
 }

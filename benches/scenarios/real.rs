@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Observed, observe, report_of, warm_server};
 use crate::contenders::ours;
+use crate::process::Terms;
 use crate::results::{Real, Remark};
 use crate::{Result, say};
 
@@ -16,16 +17,16 @@ const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/real");
 
 /// Applies them twice, and reports the second time.
 pub(crate) async fn real(scratch: &Path) -> Result<Real> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let namespace = server.namespace("real").await?;
     let mut command = ours(&server, &namespace, Path::new(MANIFESTS));
-    observe(&server, &mut command, scratch, None).await?;
+    observe(&server, &mut command, scratch, Terms::STRICT).await?;
     let Observed {
         finished,
         requests,
         counts,
         ..
-    } = observe(&server, &mut command, scratch, None).await?;
+    } = observe(&server, &mut command, scratch, Terms::STRICT).await?;
     let report = report_of(&finished);
     let results = report["results"].as_array().map_or(&[][..], Vec::as_slice);
     say(&format!("{} real manifests applied again", results.len()));

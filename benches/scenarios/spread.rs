@@ -10,6 +10,7 @@ use crate::contenders::{Contender, ours};
 use crate::kinds::one_of_each;
 use crate::manifests::documents;
 use crate::options::Options;
+use crate::process::Terms;
 use crate::results::{Measurement, Step};
 
 /// Namespaces; each has one object of each of the twenty kinds.
@@ -18,7 +19,7 @@ pub(crate) const NAMESPACES: usize = 50;
 /// Measures ours, and raw beside it: the other tools keep a set to one namespace, or
 /// cannot prune there.
 pub(crate) async fn spread(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let directory = scratch.join("spread");
     fs::create_dir_all(&directory)?;
     let mut namespaces = Vec::new();
@@ -40,10 +41,10 @@ pub(crate) async fn spread(options: &Options, scratch: &Path) -> Result<Vec<Meas
             Some(round) => (Step::SpreadAgain, round),
         };
         let raw = observe_raw(&server, &objects_of_raw, "").await?;
-        measurements.push(raw.measurement(step, &Contender::Raw, objects.len(), round));
+        measurements.push(raw.measurement(step, Contender::Raw, objects.len(), round));
         let mut command = ours(&server, &namespaces[0], &directory);
-        let observed = observe(&server, &mut command, scratch, None).await?;
-        measurements.push(observed.measurement(step, &Contender::Ours, objects.len(), round));
+        let observed = observe(&server, &mut command, scratch, Terms::STRICT).await?;
+        measurements.push(observed.measurement(step, Contender::Ours, objects.len(), round));
     }
     Ok(measurements)
 }

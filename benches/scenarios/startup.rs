@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::Result;
 use crate::contenders::PROGRAM;
+use crate::process::{self, Terms};
 use crate::results::{Startup, median};
-use crate::{Result, process};
 
 /// Commands and flags are completed, and no value of the cluster.
 const COMPLETION: [&str; 3] = ["__complete", "apply", "--"];
@@ -29,7 +30,7 @@ pub(crate) fn startup(scratch: &Path) -> Result<Startup> {
 
 /// The median of the seconds that some runs take.
 fn seconds(command: &mut Command, scratch: &Path) -> Result<f64> {
-    let runs = (0..RUNS).map(|_| Ok(process::run(command, scratch, None)?.seconds));
+    let runs = (0..RUNS).map(|_| Ok(process::run(command, scratch, Terms::STRICT)?.seconds));
     let seconds = runs.collect::<Result<Vec<f64>>>()?;
     Ok(median(seconds).unwrap_or_default())
 }

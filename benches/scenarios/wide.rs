@@ -11,6 +11,7 @@ use crate::contenders::{Contender, ours};
 use crate::kinds::one_of_each;
 use crate::manifests::documents;
 use crate::options::Options;
+use crate::process::Terms;
 use crate::raw::Prepared;
 use crate::results::{Measurement, Step};
 use crate::server::Server;
@@ -32,7 +33,7 @@ const LONGEST_NAME: usize = 63;
 
 /// A set of custom kinds with their definitions.
 pub(crate) async fn custom_kinds(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let namespace = server.namespace("kinds").await?;
     let mut objects: Vec<Value> = (0..CUSTOM_KINDS).map(definition).collect();
     for kind in 0..CUSTOM_KINDS {
@@ -52,7 +53,7 @@ pub(crate) async fn custom_kinds(options: &Options, scratch: &Path) -> Result<Ve
 
 /// A set of very many kinds in very many namespaces.
 pub(crate) async fn wide(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let mut namespaces = Vec::new();
     for _ in 0..WIDE_NAMESPACES {
         namespaces.push(server.namespace("wide").await?);
@@ -83,7 +84,7 @@ pub(crate) async fn wide(options: &Options, scratch: &Path) -> Result<Vec<Measur
 
 /// A set with the largest record that an annotation can hold.
 pub(crate) async fn record(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(scratch).await?;
+    let server = warm_server(&[], scratch).await?;
     let home = server.namespace("record").await?;
     let names: Vec<String> = (0..RECORDED_NAMESPACES)
         .map(|number| format!("{:-<LONGEST_NAME$}", format!("recorded-{number:04}-")))
@@ -135,8 +136,8 @@ async fn twice(
             Some(round) => (again, round),
         };
         let mut command = ours(server, namespace, &directory);
-        let observed = observe(server, &mut command, scratch, None).await?;
-        let measurement = observed.measurement(step, &Contender::Ours, number, round);
+        let observed = observe(server, &mut command, scratch, Terms::STRICT).await?;
+        let measurement = observed.measurement(step, Contender::Ours, number, round);
         say(&format!(
             "{:>6} objects, round {}: {step:?} {:.3} s",
             objects.len(),
