@@ -53,7 +53,11 @@ reproducible:
 
 # Measure against kubectl and others on a throw-away control plane; --help lists the options
 bench *options:
-    cargo bench --bench applyset -- {{ options }}
+    cargo bench --locked --bench applyset -- {{ options }}
+
+# Measure everything, and write it into docs/performance.md, its pictures and README.md; takes more than an hour
+performance *options:
+    cargo bench --locked --bench applyset -- --with kapp,helm,kpt --patience 180 --json target/performance.json --page . {{ options }}
 
 # Write into README.md, docs/ and testdata/help what the commands and their help print
 documentation:

@@ -89,6 +89,17 @@ impl Contenders {
 }
 
 impl Contender {
+    /// All, in the order of tables.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Raw,
+        Self::Ours,
+        Self::KubectlServerSide,
+        Self::KubectlClientSide,
+        Self::Built(Tool::Kapp),
+        Self::Built(Tool::Helm),
+        Self::Built(Tool::Kpt),
+    ];
+
     /// Whether it is one of those that goals compare, and so always measured.
     pub(crate) fn is_judged(self) -> bool {
         matches!(self, Self::Raw | Self::Ours)

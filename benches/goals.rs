@@ -1,6 +1,6 @@
 //! What is to be reached, and whether it was. Pure.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::contenders::Contender;
 use crate::results::{BusyRun, LinkStep, Measurement, Results, Step};
@@ -10,18 +10,18 @@ use crate::scenarios::{
 };
 
 /// One goal and what was measured.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Goal {
     pub(crate) name: String,
     pub(crate) at_most: f64,
     pub(crate) measured: Option<f64>,
-    pub(crate) unit: &'static str,
+    pub(crate) unit: String,
     pub(crate) verdict: Verdict,
 }
 
 /// What a measurement says of a goal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Verdict {
     Reached,
@@ -82,17 +82,17 @@ fn lifecycle(results: &Results, goals: &mut Vec<Goal>) {
     let objects = results.objects;
     let all = count(objects);
     let table = [
-        ("first apply, by raw", Step::First, Step::First, 1.15, all + 20.0),
-        ("again, unchanged, by raw", Step::Again, Step::Again, 0.15, 10.0),
+        ("first apply / raw", Step::First, Step::First, 1.15, all + 20.0),
+        ("unchanged / raw", Step::Again, Step::Again, 0.15, 10.0),
         (
-            "one changed, by raw unchanged",
+            "one changed / raw unchanged",
             Step::Changed,
             Step::Again,
             0.2,
             12.0,
         ),
         (
-            "10% dropped, by raw unchanged",
+            "10% pruned / raw unchanged",
             Step::Dropped,
             Step::Again,
             0.3,
@@ -105,7 +105,7 @@ fn lifecycle(results: &Results, goals: &mut Vec<Goal>) {
         goals.push(goal(name, ratio, measured, RATIO));
         let measured = requests(results, (step, Contender::Ours, objects));
         goals.push(goal(
-            name.split(", by").next().unwrap_or(name),
+            name.split(" / ").next().unwrap_or(name),
             most_requests,
             measured,
             REQUESTS,
@@ -139,7 +139,7 @@ fn links(results: &Results, goals: &mut Vec<Goal>) {
     let (ours, raw) = (Contender::Ours.to_string(), Contender::Raw.to_string());
     for milliseconds in LINKS {
         let first = |contender| (milliseconds, LinkStep::First, contender);
-        let name = format!("first {OBJECTS_OF_LINKS} over {milliseconds} ms, by raw");
+        let name = format!("first {OBJECTS_OF_LINKS} over {milliseconds} ms / raw");
         let measured = results.ratio_over_link(first(&*ours), first(&*raw));
         goals.push(goal(&name, 1.3, measured, RATIO));
     }
@@ -162,10 +162,10 @@ fn busy(results: &Results, goals: &mut Vec<Goal>) {
         let measured = results.median_of_busy(&ours, what)?;
         Some(measured / results.median_of_busy(other, what)?)
     };
-    let name = format!("first {OBJECTS_OF_BUSY} with few seats, by raw");
+    let name = format!("first {OBJECTS_OF_BUSY} with few seats / raw");
     goals.push(goal(&name, 1.0, ratio(&raw, |run| run.seconds), RATIO));
     let measured = ratio(&kubectl, |run| Some(run.neighbour));
-    goals.push(goal("wait of others, by kubectl", 1.0, measured, RATIO));
+    goals.push(goal("wait of others / kubectl", 1.0, measured, RATIO));
 }
 
 /// What of a run is looked at; `None` if it was not measured.
@@ -247,7 +247,7 @@ fn goal(name: &str, at_most: f64, measured: Option<f64>, unit: &'static str) -> 
         name: name.to_owned(),
         at_most,
         measured,
-        unit,
+        unit: unit.to_owned(),
         verdict: match measured {
             None => Verdict::NotMeasured,
             Some(measured) if measured <= at_most => Verdict::Reached,

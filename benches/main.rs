@@ -13,6 +13,7 @@ pub(crate) mod link;
 pub(crate) mod manifests;
 pub(crate) mod objects;
 pub(crate) mod options;
+pub(crate) mod page;
 pub(crate) mod plot;
 pub(crate) mod process;
 pub(crate) mod raw;
@@ -25,7 +26,7 @@ pub(crate) mod tools;
 use std::env;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser as _, ValueEnum as _};
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     }
     match run(&options) {
         Ok(results) => {
-            let is_judged = results.objects == OBJECTS_OF_THE_GOALS;
+            let is_judged = results.objects == OBJECTS_OF_THE_GOALS && options.page.is_none();
             if is_judged && results.goals.iter().any(|goal| goal.verdict == Verdict::Missed) {
                 return ExitCode::from(GOAL_MISSED);
             }
@@ -65,19 +66,41 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<Results> {
+    let mut results = if options.from.is_empty() {
+        measured(options)?
+    } else {
+        read(&options.from)?
+    };
+    results.goals = goals::judge(&results);
+    io::stdout().write_all(tables::text(&results).as_bytes())?;
+    save(options, &results)?;
+    if let Some(checkout) = &options.page {
+        page::write(checkout, &results)?;
+    }
+    Ok(results)
+}
+
+fn measured(options: &Options) -> Result<Results> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     let scratch = tempfile::tempdir()?;
-    let mut results = runtime.block_on(measure(options, scratch.path()))?;
-    results.goals = goals::judge(&results);
-    io::stdout().write_all(tables::text(&results).as_bytes())?;
-    save(options, &results)?;
-    if let Some(path) = &options.plot {
-        write(path, &plot::svg(&results))?;
+    runtime.block_on(measure(options, scratch.path()))
+}
+
+/// What was measured before, of one or several runs.
+fn read(paths: &[PathBuf]) -> Result<Results> {
+    let mut runs = Vec::new();
+    for path in paths {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let run: Results =
+            serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        runs.push(run);
     }
-    Ok(results)
+    let mut runs = runs.into_iter();
+    let first = runs.next().ok_or("there are no results to read")?;
+    first.merge(runs)
 }
 
 async fn measure(options: &Options, scratch: &Path) -> Result<Results> {
@@ -155,7 +178,7 @@ fn save(options: &Options, results: &Results) -> Result<()> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 

@@ -12,7 +12,7 @@ pub(crate) const OBJECTS_OF_THE_GOALS: usize = 1000;
 ///
 /// Ends with exit code 1 where a goal is missed, and 2 where a measurement failed.
 /// Goals are stated for 1,000 objects; with another number they are shown and do not
-/// decide the exit code.
+/// decide the exit code, nor do they if the page is written.
 #[derive(Debug, Parser)]
 #[command(name = "bench", bin_name = "just bench", after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -37,9 +37,12 @@ pub(crate) struct Options {
     /// Write all that was measured to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Draw time and memory over the number of objects into this SVG file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plot: Option<PathBuf>,
+    /// Measure nothing, and take what `--json` wrote; runs of several files are merged
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "with", "alone"])]
+    pub(crate) from: Vec<PathBuf>,
+    /// Write the tables and pictures of docs/performance.md, and the table of README.md, in this checkout
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) page: Option<PathBuf>,
     /// Round trips of the links, in milliseconds; the goals are about the longest
     #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "0,20,80")]
     pub(crate) latency: Vec<u64>,
@@ -50,8 +53,11 @@ pub(crate) struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Everything, also kapp, Helm and kpt
-  just bench --with kapp,helm,kpt --json bench.json --plot bench.svg
+  # Everything, also kapp, Helm and kpt, for the page
+  just bench --with kapp,helm,kpt --patience 180 --json target/performance.json --page .
+
+  # The page from two runs that were measured before
+  just bench --from target/one.json --from target/two.json --page .
 
   # All goals, and nothing that they do not need
   just bench --alone

@@ -3,12 +3,13 @@
 use std::fs;
 use std::process::Command;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::goals::Goal;
 
 /// Everything that one run of the bench found out.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
@@ -29,7 +30,7 @@ pub(crate) struct Results {
 }
 
 /// Where and when the bench ran.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Machine {
     pub(crate) processors: usize,
@@ -49,7 +50,7 @@ pub(crate) struct Machine {
 }
 
 /// One of those that were measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entrant {
     pub(crate) name: String,
@@ -60,7 +61,7 @@ pub(crate) struct Entrant {
 }
 
 /// What is done to a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Step {
     /// Nothing is there yet.
@@ -100,7 +101,7 @@ pub(crate) enum Step {
 }
 
 /// One run of one contender.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Measurement {
     pub(crate) step: Step,
@@ -118,7 +119,7 @@ pub(crate) struct Measurement {
 }
 
 /// What is done over a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum LinkStep {
     /// Nothing is there yet.
@@ -150,7 +151,7 @@ impl LinkStep {
 }
 
 /// One run of one contender over a link.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LinkRun {
     /// The round trip of the link.
@@ -167,7 +168,7 @@ pub(crate) struct LinkRun {
 }
 
 /// One run of one contender that has few seats on the server.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BusyRun {
     pub(crate) contender: String,
@@ -181,7 +182,7 @@ pub(crate) struct BusyRun {
 }
 
 /// Seconds of processors that both ends had; `None` where the system does not say.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Processor {
     /// The contender; for raw the bench itself.
@@ -191,7 +192,7 @@ pub(crate) struct Processor {
 }
 
 /// Requests, counted at both ends.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Requests {
     /// What the client says that it sent; only ours and raw say so.
@@ -208,7 +209,7 @@ impl Requests {
 }
 
 /// Manifests as people write them, applied a second time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Real {
     pub(crate) objects: usize,
@@ -220,7 +221,7 @@ pub(crate) struct Real {
 }
 
 /// What the program says of one object.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Remark {
     pub(crate) object: String,
@@ -229,7 +230,7 @@ pub(crate) struct Remark {
 }
 
 /// The start of the program, and its size.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Startup {
     /// Seconds of `version`.
@@ -334,6 +335,71 @@ impl Results {
     }
 }
 
+impl Results {
+    /// Adds what other runs on the same machine have measured, each as further rounds.
+    pub(crate) fn merge(mut self, others: impl IntoIterator<Item = Self>) -> Result<Self> {
+        for other in others {
+            self.add(other)?;
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, other: Self) -> Result<()> {
+        if self.objects != other.objects || self.machine.place() != other.machine.place() {
+            return Err("runs of different sizes, machines or Kubernetes releases cannot be merged".into());
+        }
+        for entrant in other.contenders {
+            match self.contenders.iter().find(|known| known.name == entrant.name) {
+                None => self.contenders.push(entrant),
+                Some(known) if *known == entrant => {}
+                Some(_) => {
+                    return Err(
+                        format!("runs of different versions of {} cannot be merged", entrant.name).into(),
+                    );
+                }
+            }
+        }
+        let offset = self.next_round();
+        self.measurements
+            .extend(other.measurements.into_iter().map(|run| Measurement {
+                round: run.round + offset,
+                ..run
+            }));
+        self.links.extend(other.links.into_iter().map(|run| LinkRun {
+            round: run.round + offset,
+            ..run
+        }));
+        self.busy.extend(other.busy.into_iter().map(|run| BusyRun {
+            round: run.round + offset,
+            ..run
+        }));
+        self.rounds += other.rounds;
+        self.missing.retain(|name| other.missing.contains(name));
+        self.commands.extend(other.commands);
+        self.machine.date = self.machine.date.take().max(other.machine.date);
+        self.machine.load_before = self
+            .machine
+            .load_before
+            .into_iter()
+            .chain(other.machine.load_before)
+            .reduce(f64::max);
+        self.real = other.real.or(self.real.take());
+        self.startup = other.startup.or(self.startup.take());
+        Ok(())
+    }
+
+    fn next_round(&self) -> usize {
+        let measured = self.measurements.iter().map(|run| run.round);
+        let links = self.links.iter().map(|run| run.round);
+        let busy = self.busy.iter().map(|run| run.round);
+        measured
+            .chain(links)
+            .chain(busy)
+            .max()
+            .map_or(0, |round| round + 1)
+    }
+}
+
 /// The middle value, or the mean of the two middle ones.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -347,6 +413,19 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 impl Machine {
+    /// What two runs have to share to be comparable.
+    fn place(&self) -> (usize, &Option<String>, Option<u64>, &Option<String>, &str) {
+        let Self {
+            processors,
+            model,
+            memory,
+            kernel,
+            kubernetes,
+            ..
+        } = self;
+        (*processors, model, *memory, kernel, kubernetes)
+    }
+
     /// This machine, now.
     pub(crate) fn here() -> Self {
         let load = fs::read_to_string("/proc/loadavg").ok();

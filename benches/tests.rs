@@ -1,4 +1,4 @@
-//! Tests of what the bench does without measuring: versions, and what counts as a run. The bench itself is not a
+//! Tests of what the bench does without measuring: versions, and the page. The bench itself is not a
 //! program of tests, so its modules are taken in here.
 
 #[path = "main.rs"]
@@ -8,8 +8,10 @@ mod bench;
 // The modules name each other from the root of their crate.
 pub(crate) use bench::*;
 
-use contenders::has_only_timed_out;
+use contenders::{Contender, has_only_timed_out};
 use options::Tool;
+use page::{PAGES, fill};
+use results::{Entrant, LinkRun, LinkStep, Machine, Measurement, Processor, Requests, Results, Step};
 use tools::{program, required};
 
 #[test]
@@ -41,4 +43,161 @@ fn a_run_of_kpt_counts_if_objects_are_only_not_ready_yet() {
     let kept = "prune result: 2 attempted, 1 successful, 1 skipped, 0 failed\n";
     assert!(!has_only_timed_out(&format!("{applied}{kept}")));
     assert!(!has_only_timed_out("error: no inventory\n"));
+}
+
+fn measurement(step: Step, contender: Contender, round: usize, seconds: f64) -> Measurement {
+    Measurement {
+        step,
+        contender: contender.to_string(),
+        objects: 1000,
+        round,
+        seconds,
+        was_ended: seconds >= 60.0,
+        processor: Processor::default(),
+        requests: Requests {
+            by_client: None,
+            by_server: 1016,
+        },
+        peak_memory: Some(20_000_000),
+    }
+}
+
+fn over_link(milliseconds: u64, contender: Contender, seconds: f64) -> LinkRun {
+    LinkRun {
+        milliseconds,
+        step: LinkStep::Again,
+        contender: contender.to_string(),
+        round: 0,
+        seconds,
+        was_ended: seconds >= 60.0,
+        requests: None,
+        round_trips: (milliseconds > 0).then_some(3),
+    }
+}
+
+fn some_results() -> Results {
+    let kpt = Contender::Built(Tool::Kpt);
+    let mut results = Results {
+        machine: Machine {
+            processors: 2,
+            kubernetes: "v1.36.3".to_owned(),
+            date: Some("2026-11-23".to_owned()),
+            ..Machine::default()
+        },
+        objects: 1000,
+        rounds: 1,
+        contenders: vec![Entrant {
+            name: kpt.to_string(),
+            version: Some("v1.0.0".to_owned()),
+            command: Some("kpt live apply DIRECTORY".to_owned()),
+        }],
+        commands: vec!["cargo bench --only lifecycle,link".to_owned()],
+        measurements: vec![
+            measurement(Step::First, Contender::Raw, 0, 2.0),
+            measurement(Step::Again, Contender::Raw, 0, 4.0),
+            measurement(Step::First, Contender::Ours, 0, 1.0),
+            measurement(Step::Again, Contender::Ours, 0, 0.05),
+            measurement(Step::First, kpt, 0, 60.5),
+        ],
+        links: vec![
+            over_link(0, Contender::Ours, 0.2),
+            over_link(80, Contender::Ours, 0.5),
+            over_link(80, kpt, 61.0),
+        ],
+        ..Results::default()
+    };
+    results.goals = goals::judge(&results);
+    results
+}
+
+fn table_of(name: &str, results: &Results) -> String {
+    let text = format!("before\n<!-- measured: {name} -->\nreplaced\n<!-- end -->\nafter\n");
+    let filled = fill(&text, &[name], results).expect("a table");
+    assert!(filled.starts_with("before\n") && filled.ends_with("<!-- end -->\nafter\n"));
+    assert!(!filled.contains("replaced"));
+    filled
+}
+
+#[test]
+fn tables_hold_what_was_measured_and_what_was_not() {
+    let results = some_results();
+    let lifecycle = table_of("lifecycle", &results);
+    for row in [
+        "| | first apply | unchanged | 1 changed | 10% pruned |",
+        "| raw, 16 connections | 2.00 (1.00) | 4.00 (1.00) | – | – |",
+        "| kubectl-applyset | 1.00 (0.50) | 0.050 (0.01) | – | – |",
+        "| kapp | not measured | not measured | not measured | not measured |",
+        "| kpt | more than 60 | – | – | – |",
+        "| kubectl-applyset | 1,016 | 1,016 | – | – |",
+        "| kubectl-applyset | 20 | 20 | – | – |",
+    ] {
+        assert!(lifecycle.contains(row), "{row} in {lifecycle}");
+    }
+    let latency = table_of("latency", &results);
+    let columns = "not measured | not measured";
+    for row in [
+        "| | first apply, 0 ms | first apply, 80 ms | unchanged, 0 ms | unchanged, 80 ms |".to_owned(),
+        format!("| kubectl-applyset | {columns} | 0.20 | 0.50 |"),
+        format!("| kpt | {columns} | not measured | more than 61 |"),
+        "| unchanged | 3 |".to_owned(),
+        "| `view` | not measured |".to_owned(),
+    ] {
+        assert!(latency.contains(&row), "{row} in {latency}");
+    }
+    let contenders = table_of("contenders", &results);
+    assert!(contenders.contains("| kpt | v1.0.0 | `kpt live apply DIRECTORY` |"));
+    assert!(contenders.contains("| Helm | not measured | – |"));
+    assert!(table_of("machine", &results).contains("cargo bench --only lifecycle,link\n"));
+    let goals = table_of("goals", &results);
+    assert!(
+        goals.contains("| first apply / raw | 1.15 times | 0.50 | reached |"),
+        "{goals}"
+    );
+    assert!(
+        goals.contains("| first apply | 1,020 requests | 1,016 | reached |"),
+        "{goals}"
+    );
+    assert!(
+        goals.contains("| unchanged | 10 requests | 1,016 | **missed** |"),
+        "{goals}"
+    );
+    assert!(goals.contains(", and 1 is missed; "), "{goals}");
+    assert!(table_of("size", &results).contains("\nNot measured.\n"));
+    assert!(plot::latency(&results).contains(">kubectl-applyset</text>"));
+}
+
+#[test]
+fn every_page_has_its_tables_even_if_nothing_was_measured() {
+    let results = Results::default();
+    for (page, names) in PAGES {
+        let text = std::fs::read_to_string(page).expect(page);
+        let filled = fill(&text, names, &results).unwrap_or_else(|error| panic!("{page}: {error}"));
+        assert_eq!(fill(&filled, names, &results).expect(page), filled);
+    }
+    assert!(fill("no table", &["goals"], &results).is_err());
+    let other = "<!-- measured: goals -->\n<!-- end -->\n<!-- measured: x -->\n<!-- end -->\n";
+    assert!(fill(other, &["goals"], &results).is_err());
+    assert!(plot::size(&results).contains(">not measured</text>"));
+    assert!(plot::latency(&results).contains(">not measured</text>"));
+}
+
+#[test]
+fn merged_runs_are_further_rounds() {
+    let text = serde_json::to_string(&some_results()).expect("a document");
+    let again = || serde_json::from_str::<Results>(&text).expect("the same results");
+    let merged = some_results().merge([again()]).expect("runs of one machine");
+    let ours = Contender::Ours.to_string();
+    let rounds: Vec<usize> = merged
+        .runs(Step::First, &ours, 1000)
+        .map(|run| run.round)
+        .collect();
+    assert_eq!((rounds, merged.rounds), (vec![0, 1], 2));
+    assert_eq!((merged.contenders.len(), merged.commands.len()), (1, 2));
+
+    let mut other_machine = again();
+    other_machine.machine.processors = 8;
+    assert!(some_results().merge([other_machine]).is_err());
+    let mut other_version = again();
+    other_version.contenders[0].version = Some("v2.0.0".to_owned());
+    assert!(some_results().merge([other_version]).is_err());
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::{GRID, begin, colour, element, not_measured};
 use crate::contenders::Contender;
 use crate::goals::{count, number};
 use crate::results::{Measurement, Results, Step};
@@ -17,18 +18,17 @@ const NEXT_ROW: f64 = 390.0;
 /// From the left edge of one panel to that of the next.
 const NEXT_PANEL: f64 = WIDTH + 80.0;
 
-/// Contenders that the sizes are measured with, and their colours.
-const COLOURS: [(Contender, &str); 3] = [
-    (Contender::Ours, "#0969da"),
-    (Contender::Raw, "#6e7781"),
-    (Contender::KubectlServerSide, "#cf222e"),
-];
+/// Contenders that the sizes are measured with.
+const CONTENDERS: [Contender; 3] = [Contender::Ours, Contender::Raw, Contender::KubectlServerSide];
+/// The colour of what is pruned.
+const PRUNED: &str = "#bc4c00";
 
 /// The picture; without any lines where sizes were not measured.
 pub(crate) fn svg(results: &Results) -> String {
-    let mut svg = String::from(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 1230 780\" font-family=\"sans-serif\" \
-         font-size=\"12\">\n<rect width=\"1230\" height=\"780\" fill=\"white\"/>\n",
+    let mut svg = begin(
+        1230.0,
+        780.0,
+        "Time, memory and requests over the number of objects",
     );
     let panels = |top: f64, sizes: [usize; 3]| {
         let panel = |place: f64, title, smallest, decades| Panel {
@@ -46,8 +46,14 @@ pub(crate) fn svg(results: &Results) -> String {
         ]
     };
     let (sizes, large_sizes) = (sizes(results.objects), large_sizes(results.objects));
-    for (contender, colour) in COLOURS {
-        let name = contender.to_string();
+    for panel in panels(TOP, sizes)
+        .iter()
+        .chain(&panels(TOP + NEXT_ROW, large_sizes))
+    {
+        panel.axes(&mut svg);
+    }
+    for contender in CONTENDERS {
+        let (name, colour) = (contender.to_string(), colour(contender));
         for (step, dashes) in [(Step::GrowthFirst, "5 4"), (Step::GrowthAgain, "none")] {
             row(
                 &mut svg,
@@ -59,10 +65,11 @@ pub(crate) fn svg(results: &Results) -> String {
         }
     }
     let ours = Contender::Ours.to_string();
+    let colour_of_ours = colour(Contender::Ours);
     for (step, colour, dashes) in [
-        (Step::LargeFirst, "#0969da", "5 4"),
-        (Step::LargeAgain, "#0969da", "none"),
-        (Step::LargePruned, "#cf222e", "none"),
+        (Step::LargeFirst, colour_of_ours, "5 4"),
+        (Step::LargeAgain, colour_of_ours, "none"),
+        (Step::LargePruned, PRUNED, "none"),
     ] {
         let pen = Pen { colour, dashes };
         row(
@@ -73,11 +80,13 @@ pub(crate) fn svg(results: &Results) -> String {
             &pen,
         );
     }
-    for panel in panels(TOP, sizes)
-        .iter()
-        .chain(&panels(TOP + NEXT_ROW, large_sizes))
-    {
-        panel.axes(&mut svg);
+    for (top, steps) in [
+        (TOP, [Step::GrowthFirst, Step::GrowthAgain]),
+        (TOP + NEXT_ROW, [Step::LargeFirst, Step::LargeAgain]),
+    ] {
+        if !results.measurements.iter().any(|run| steps.contains(&run.step)) {
+            not_measured(&mut svg, LEFT + NEXT_PANEL + WIDTH / 2.0, top + HEIGHT / 2.0);
+        }
     }
     legend(&mut svg);
     svg.push_str("</svg>\n");
@@ -143,7 +152,7 @@ impl Panel {
             let y = self.y(value);
             element(
                 svg,
-                format_args!("<path d=\"M{left} {y:.1}H{right}\" stroke=\"#d0d7de\"/>"),
+                format_args!("<path d=\"M{left} {y:.1}H{right}\" stroke=\"{GRID}\"/>"),
             );
             element(
                 svg,
@@ -159,7 +168,7 @@ impl Panel {
             let x = self.x(size);
             element(
                 svg,
-                format_args!("<path d=\"M{x:.1} {}V{bottom}\" stroke=\"#d0d7de\"/>", self.top),
+                format_args!("<path d=\"M{x:.1} {}V{bottom}\" stroke=\"{GRID}\"/>", self.top),
             );
             element(
                 svg,
@@ -221,7 +230,8 @@ impl Panel {
 fn legend(svg: &mut String) {
     let y = TOP + HEIGHT + 48.0;
     let mut x = LEFT;
-    for (contender, colour) in COLOURS {
+    for contender in CONTENDERS {
+        let colour = colour(contender);
         element(
             svg,
             format_args!(
@@ -235,21 +245,17 @@ fn legend(svg: &mut String) {
     element(
         svg,
         format_args!(
-            "<text x=\"{LEFT}\" y=\"{}\">over the number of objects; dashed: first apply, solid: again, \
-             unchanged; dotted: growth by the objects</text>",
+            "<text x=\"{LEFT}\" y=\"{}\">over the number of objects; dashed: first apply, solid: unchanged; \
+             dotted: as steep as the number of objects</text>",
             y + 24.0
         ),
     );
     element(
         svg,
         format_args!(
-            "<text x=\"{LEFT}\" y=\"{}\">kubectl-applyset with small objects; red: all but 100 pruned</text>",
+            "<text x=\"{LEFT}\" y=\"{}\">kubectl-applyset alone, with small objects; dashed: first apply, solid: unchanged, \
+             orange: all but 100 pruned</text>",
             y + NEXT_ROW
         ),
     );
-}
-
-fn element(svg: &mut String, arguments: std::fmt::Arguments<'_>) {
-    // Writing into a String cannot fail.
-    let _ = writeln!(svg, "{arguments}");
 }
