@@ -12,7 +12,7 @@ use crate::Result;
 use crate::connection::{Address, Connection};
 use crate::kinds::collection;
 
-/// Connections, and so requests under way at once: what the program has by default.
+/// Connections, and so requests under way at once.
 pub(crate) const CONNECTIONS: usize = 16;
 
 /// Requests that are ready to be sent.
