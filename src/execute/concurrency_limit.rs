@@ -14,6 +14,8 @@ const UNQUESTIONED: usize = 16;
 const DOUBLED_UP_TO: usize = 64;
 /// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles it.
 const CALM: usize = 64;
+/// The number that is not doubled any more.
+const MOST_CALM: usize = 4096;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
 /// writes would only lengthen the queue.
 const QUEUED: u32 = 3;
@@ -120,16 +122,16 @@ impl ConcurrencyLimit {
         self.slowest = Duration::ZERO;
     }
 
-    /// Records that the server throttled a request.
-    pub(super) fn pushed_back(&mut self) {
+    /// Records that the server throttled a request while so many writes were under way.
+    pub(super) fn pushed_back(&mut self, under_way: usize) {
         if self.settling > 0 {
             self.settling -= 1;
             return;
         }
-        self.settling = self.limit;
+        self.settling = under_way;
         self.ceiling = (self.limit - 1).max(2).min(self.most);
         self.calm = 0;
-        self.calm_needed *= 2;
+        self.calm_needed = (2 * self.calm_needed).min(MOST_CALM);
         self.limit = (self.limit / 2).max(1);
         self.growth = Growth::ByOne;
         self.answers = 0;
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(pace.soon(3), 3);
         assert_eq!(pace.soon(300), 32);
         assert_eq!(ConcurrencyLimit::new(4).soon(300), 4);
-        pace.pushed_back();
+        pace.pushed_back(pace.limit);
         assert_eq!(pace.soon(300), 3);
     }
 
@@ -188,7 +190,7 @@ mod tests {
         let mut pace = after_start(64);
         assert!(pace.allows(15, 0));
         assert!(!pace.allows(16, 0));
-        pace.pushed_back();
+        pace.pushed_back(pace.limit);
         assert_eq!(pace.limit, 8);
         for (started, postponed, is_allowed) in [
             (7, 0, true),
@@ -244,9 +246,11 @@ mod tests {
     fn a_server_that_pushes_back_gets_half_but_never_nothing() {
         let mut pace = after_start(64);
         for half in [8, 4, 2, 1, 1] {
-            pace.pushed_back();
-            pace.settling = 0;
+            pace.pushed_back(0);
             assert_eq!(pace.limit, half);
+        }
+        for _ in 0..100 {
+            pace.pushed_back(0);
         }
         answer(&mut pace, 1, 10);
         assert_eq!(pace.limit, 2);
@@ -256,11 +260,11 @@ mod tests {
     fn refusals_of_writes_under_way_at_once_are_one_event() {
         let mut pace = after_start(64);
         for _ in 0..16 {
-            pace.pushed_back();
+            pace.pushed_back(pace.limit);
             assert_eq!(pace.limit, 8);
         }
         answer(&mut pace, 1, 10);
-        pace.pushed_back();
+        pace.pushed_back(pace.limit);
         assert_eq!(pace.limit, 4);
     }
 
@@ -271,7 +275,7 @@ mod tests {
         for _ in 0..1000 {
             answer(&mut pace, 1, 10);
             if pace.limit > 7 {
-                pace.pushed_back();
+                pace.pushed_back(pace.limit);
                 settle(&mut pace);
                 refusals += 1;
             }
@@ -284,7 +288,7 @@ mod tests {
     fn a_server_that_queues_gets_as_much_as_before_it_pushed_back() {
         let mut pace = ConcurrencyLimit::new(64);
         answer(&mut pace, 1, 2);
-        pace.pushed_back();
+        pace.pushed_back(pace.limit);
         answer(&mut pace, 10_000, 20);
         assert_eq!(pace.limit, UNQUESTIONED);
     }

@@ -101,7 +101,7 @@ pub(super) async fn each<'k, T, A>(
         let Some((number, answer)) = answer else { break };
         let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
         if server.throttled_answers() > throttled_answers {
-            pace.pushed_back();
+            pace.pushed_back(under_way.len());
         } else {
             pace.answered(latency.unwrap_or_default());
         }

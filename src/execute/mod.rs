@@ -142,7 +142,7 @@ impl Progress {
         let mut pace = ConcurrencyLimit::new(execution.writing.concurrency);
         if execution.server.throttled_answers() > 0 {
             // Even the few reads so far were too many.
-            pace.pushed_back();
+            pace.pushed_back(0);
         }
         let attached = execution.plan.dependents.detachments.iter();
         Self {
