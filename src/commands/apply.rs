@@ -57,9 +57,10 @@ pub(super) fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
 async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let mut prepared = tokio::select! {
-        prepared = prepare(run, shared, options) => prepared?,
+        biased;
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        prepared = prepare(run, shared, options) => prepared?,
     };
     carry_out(run, &mut prepared, options).await
 }
@@ -111,8 +112,9 @@ async fn apply_plan(
         Ok::<_, Error>(prepared)
     };
     let mut prepared = tokio::select! {
-        approved = approve => approved?,
+        biased;
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        approved = approve => approved?,
     };
     carry_out(run, &mut prepared, options).await
 }
@@ -128,8 +130,9 @@ pub(super) async fn carry_out(
     };
     let interrupt = run.interrupt.clone();
     let recorded = tokio::select! {
-        recorded = undo_out::record(run, prepared, undo, &interrupt) => recorded?,
+        biased;
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        recorded = undo_out::record(run, prepared, undo, &interrupt) => recorded?,
     };
     if run.resume == Resume::SameCommand {
         run.resume = Resume::OtherUndoFile;

@@ -59,9 +59,10 @@ async fn delete(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
-        prepared = prepare(run, shared, options) => prepared?,
+        biased;
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        prepared = prepare(run, shared, options) => prepared?,
     };
     let Some(prepared) = prepared else {
         return Ok(Ending::Done);

@@ -62,8 +62,9 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let mut found = Differences::default();
     let interrupt = run.interrupt.clone();
     let outcome = tokio::select! {
-        outcome = compare(&mut run, shared, &options, plan.as_ref(), &mut found) => outcome,
+        biased;
         () = interrupt.requested() => Ok(Exit::Interrupted),
+        outcome = compare(&mut run, shared, &options, plan.as_ref(), &mut found) => outcome,
     };
     let outcome = match (outcome, &options.external) {
         (Ok(exit), Some(program))

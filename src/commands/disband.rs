@@ -46,9 +46,10 @@ async fn disband(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
-        prepared = prepare(run, shared, options) => prepared?,
+        biased;
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        prepared = prepare(run, shared, options) => prepared?,
     };
     let disbanding = Disbanding {
         parent: prepared

@@ -63,9 +63,10 @@ async fn move_members(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
-        prepared = prepare(run, shared, options) => prepared?,
+        biased;
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        prepared = prepare(run, shared, options) => prepared?,
     };
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
     let writing = |set| SetRead::parent_writing(set, &prepared.cluster, &options.membership, &run.interrupt);

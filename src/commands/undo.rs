@@ -65,8 +65,9 @@ async fn undo(
         mut prepared,
         outcomes,
     } = tokio::select! {
-        approved = approve => approved?,
+        biased;
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        approved = approve => approved?,
     };
     for outcome in outcomes {
         run.reporter.event(Event::Object(outcome));

@@ -43,8 +43,9 @@ pub async fn unless_stopped<T>(
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     tokio::select! {
-        done = work => done,
+        biased;
         () = interrupt.requested() => Err(Error::Interrupted),
+        done = work => done,
     }
 }
 

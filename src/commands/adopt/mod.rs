@@ -76,9 +76,10 @@ struct FoundObjects {
 async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let prepared = tokio::select! {
-        prepared = prepare(run, shared, options) => prepared?,
+        biased;
         // Nothing is written yet, so there is nothing to wait for.
         () = interrupt.requested() => return Ok(Ending::Interrupted),
+        prepared = prepare(run, shared, options) => prepared?,
     };
     let set = &prepared.read.named.set;
     let adopting = Adopting {
