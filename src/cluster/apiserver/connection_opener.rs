@@ -1,19 +1,10 @@
 //! The way to open connections before requests need them.
 
-use std::sync::Arc;
-
 /// Opens connections in the background.
-#[derive(Clone)]
-pub struct OpenConnections(Arc<dyn Fn(usize) + Send + Sync>);
-
-impl OpenConnections {
-    /// Wraps a function that opens connections until there are so many.
-    pub fn new(open: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(open))
-    }
-
+pub trait ConnectionOpener: Send + Sync {
     /// Opens connections until there are so many. Returns at once.
-    pub fn until(&self, wanted: usize) {
-        (self.0)(wanted);
-    }
+    fn open_until(&self, wanted: usize);
+
+    /// Closes those that no request has needed yet.
+    fn discard(&self);
 }

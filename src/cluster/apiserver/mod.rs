@@ -8,11 +8,11 @@
 
 mod api_request;
 mod clock;
+mod connection_opener;
 mod credential;
 mod error;
 mod failed_attempt;
 mod hide_sent_secret_values;
-mod open_connections;
 mod retry;
 mod status;
 mod watch;
@@ -26,16 +26,15 @@ use http_body_util::{BodyExt as _, Limited};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
-use tokio::sync::Semaphore;
 use tokio::sync::watch::Sender;
 
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 use clock::Clock;
+pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
 use hide_sent_secret_values::SecretValues;
-pub use open_connections::OpenConnections;
 use retry::{Attempts, Reachability, Retry};
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
@@ -58,10 +57,9 @@ pub struct ApiServer {
     clock: Clock,
     request_timeout: Duration,
     credential: Option<Credential>,
-    open_connections: Option<OpenConnections>,
-    /// Limits the requests under way; watches do not count.
-    at_once: Arc<Semaphore>,
-    most_at_once: usize,
+    connection_opener: Option<Arc<dyn ConnectionOpener>>,
+    /// The most connections that are opened early.
+    most_early_connections: usize,
 }
 
 /// The target of requests, for messages.
@@ -92,9 +90,8 @@ impl ApiServer {
             clock: Clock::default(),
             request_timeout,
             credential: None,
-            open_connections: None,
-            at_once: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
-            most_at_once: Semaphore::MAX_PERMITS,
+            connection_opener: None,
+            most_early_connections: usize::MAX,
         }
     }
 
@@ -119,27 +116,26 @@ impl ApiServer {
 
     /// The same, opening connections early in this way; `None` if they cannot be.
     #[must_use]
-    pub fn with_early_connections(self, open_connections: Option<OpenConnections>) -> Self {
+    pub fn with_connection_opener(self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
         Self {
-            open_connections,
+            connection_opener,
             ..self
         }
     }
 
-    /// The same, with at most so many requests under way at once. Watches do not count.
+    /// The same, opening at most so many connections early: the user allows no more requests at once.
     #[must_use]
-    pub fn with_at_most(self, requests: usize) -> Self {
+    pub fn with_at_most(self, most_early_connections: usize) -> Self {
         Self {
-            at_once: Arc::new(Semaphore::new(requests)),
-            most_at_once: requests,
+            most_early_connections,
             ..self
         }
     }
 
     /// Opens connections in the background, for so many requests at once that are sent soon.
     pub fn prepare_for(&self, requests: usize) {
-        if let Some(open_connections) = &self.open_connections {
-            open_connections.until(requests.min(self.most_at_once));
+        if let Some(opener) = &self.connection_opener {
+            opener.open_until(requests.min(self.most_early_connections));
         }
     }
 
@@ -219,6 +215,12 @@ impl ApiServer {
                 Some(pause) => self.may_repeat_after(pause, failure.retry).await,
                 None => false,
             };
+            // Whatever broke this connection has probably broken those that were opened with it.
+            if matches!(failure.kind, ApiErrorKind::Connection { .. })
+                && let Some(opener) = &self.connection_opener
+            {
+                opener.discard();
+            }
             if !may_repeat {
                 let mut kind = failure.kind;
                 if let ApiErrorKind::Status(status) = &mut kind {
@@ -252,8 +254,6 @@ impl ApiServer {
     }
 
     async fn send_once(&self, request: &ApiRequest) -> Result<Reply, FailedAttempt> {
-        // It is never closed, so there is no error.
-        let _one_at_once = self.at_once.acquire().await;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let http_request = self.http_request(request).await?;
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
@@ -369,6 +369,3 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         .map(|text| text.trim_end_matches('"').replace("\\\"", "\""))
         .collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_types, reason = "clients are made here")]
 
+use std::sync::Arc;
+
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -11,30 +13,30 @@ use kube::{Client, Config};
 use tower::{BoxError, ServiceBuilder};
 
 use super::early_connections::EarlyConnections;
-use crate::cluster::apiserver::OpenConnections;
+use crate::cluster::apiserver::ConnectionOpener;
 
 /// Makes the client for this configuration, and what opens connections for it early; `None` through a
 /// proxy. Nothing is sent yet.
-pub(super) fn client(config: Config) -> Result<(Client, Option<OpenConnections>), kube::Error> {
+pub(super) fn client(config: Config) -> Result<(Client, Option<Arc<dyn ConnectionOpener>>), kube::Error> {
     if config.proxy_url.is_some() {
         Ok((ClientBuilder::try_from(config)?.build(), None))
     } else {
-        let (client, open_connections) = direct(&config)?;
-        Ok((client, Some(open_connections)))
+        let (client, opener) = direct(&config)?;
+        Ok((client, Some(opener)))
     }
 }
 
 /// Makes a client without a proxy, as kube does, but with `TCP_NODELAY`. kube leaves Nagle's
 /// algorithm on, which holds back the end of each larger manifest until the server has acknowledged
 /// its beginning, and a server may take 40 ms for that.
-fn direct(config: &Config) -> Result<(Client, OpenConnections), kube::Error> {
+fn direct(config: &Config) -> Result<(Client, Arc<dyn ConnectionOpener>), kube::Error> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
     let mut connector = TimeoutConnector::new(config.rustls_https_connector_with_connector(connector)?);
     connector.set_connect_timeout(config.connect_timeout);
     let connector = EarlyConnections::new(connector);
-    let open_connections = connector.open_to(config.cluster_url.clone());
+    let opener = connector.opener(config.cluster_url.clone());
     let client: HttpClient<_, Body> = HttpClient::builder(TokioExecutor::new()).build(connector);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -42,8 +44,5 @@ fn direct(config: &Config) -> Result<(Client, OpenConnections), kube::Error> {
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(client);
-    Ok((
-        Client::new(service, config.default_namespace.clone()),
-        open_connections,
-    ))
+    Ok((Client::new(service, config.default_namespace.clone()), opener))
 }

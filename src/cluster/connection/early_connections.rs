@@ -1,30 +1,67 @@
 //! Connections that are opened before requests need them: over a slow link, the handshakes of a connection
 //! take as long as two requests.
+//!
+//! They are for requests that follow at once. Servers and load balancers close what is idle, and a request
+//! on such a connection fails.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use http::Uri;
 use tokio::task::JoinHandle;
 use tower::{Service, ServiceExt as _};
 
-use crate::cluster::apiserver::OpenConnections;
+use crate::cluster::apiserver::ConnectionOpener;
+
+/// How long a connection is kept for a request. Load balancers close idle ones after half a minute and more.
+const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
 /// A connector that returns connections that were opened early, and opens others.
 pub(super) struct EarlyConnections<C: Service<Uri>> {
     connector: C,
+    longest_idle: Duration,
     opened: Arc<Mutex<Opened<C::Response>>>,
 }
 
 /// The connections of all clones of a connector.
 struct Opened<S> {
-    /// Those that no request has needed yet. `None` instead of one that cannot be opened: the request that
-    /// needs it tries again, and reports the error.
-    early: VecDeque<JoinHandle<Option<S>>>,
+    /// Those that no request has needed yet, the oldest first.
+    early: VecDeque<EarlyConnection<S>>,
     /// The number of all connections, those of requests included.
     all: usize,
+}
+
+struct EarlyConnection<S> {
+    since: Instant,
+    /// `None` if it cannot be opened: the request that needs it tries again, and reports the error.
+    opening: JoinHandle<Option<S>>,
+}
+
+/// Opens connections to one server early.
+struct Opener<C: Service<Uri>> {
+    connections: EarlyConnections<C>,
+    server: Uri,
+}
+
+impl<S> Opened<S> {
+    /// Returns the oldest early connection that is young enough.
+    fn take(&mut self, longest_idle: Duration) -> Option<JoinHandle<Option<S>>> {
+        self.close_older(longest_idle);
+        self.early.pop_front().map(|early| early.opening)
+    }
+
+    fn close_older(&mut self, longest_idle: Duration) {
+        while self
+            .early
+            .pop_front_if(|early| early.since.elapsed() >= longest_idle)
+            .is_some()
+        {
+            self.all -= 1;
+        }
+    }
 }
 
 impl<C> EarlyConnections<C>
@@ -41,22 +78,54 @@ where
         };
         Self {
             connector,
+            longest_idle: LONGEST_IDLE,
             opened: Arc::new(Mutex::new(opened)),
         }
     }
 
-    /// Returns the function that opens connections to this server early, in the background.
-    pub(super) fn open_to(&self, server: Uri) -> OpenConnections {
-        let Self { connector, opened } = self.clone();
-        OpenConnections::new(move |wanted| {
-            let mut opened = opened.lock().unwrap_or_else(PoisonError::into_inner);
-            for _ in opened.all..wanted {
-                let opening = connector.clone().oneshot(server.clone());
-                let opening = tokio::spawn(async { opening.await.ok() });
-                opened.early.push_back(opening);
-                opened.all += 1;
-            }
+    /// Returns what opens connections to this server early.
+    pub(super) fn opener(&self, server: Uri) -> Arc<dyn ConnectionOpener> {
+        Arc::new(Opener {
+            connections: self.clone(),
+            server,
         })
+    }
+}
+
+impl<C: Service<Uri>> EarlyConnections<C> {
+    fn opened(&self) -> MutexGuard<'_, Opened<C::Response>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C> ConnectionOpener for Opener<C>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Send + 'static,
+    C::Future: Send,
+{
+    fn open_until(&self, wanted: usize) {
+        let mut opened = self.connections.opened();
+        if opened.all >= wanted {
+            return;
+        }
+        for _ in opened.all..wanted {
+            let opening = self.connections.connector.clone().oneshot(self.server.clone());
+            opened.early.push_back(EarlyConnection {
+                since: Instant::now(),
+                opening: tokio::spawn(async { opening.await.ok() }),
+            });
+            opened.all += 1;
+        }
+        let connections = self.connections.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(connections.longest_idle).await;
+            connections.opened().close_older(connections.longest_idle);
+        });
+    }
+
+    fn discard(&self) {
+        self.connections.opened().close_older(Duration::ZERO);
     }
 }
 
@@ -64,6 +133,7 @@ impl<C: Service<Uri> + Clone> Clone for EarlyConnections<C> {
     fn clone(&self) -> Self {
         Self {
             connector: self.connector.clone(),
+            longest_idle: self.longest_idle,
             opened: Arc::clone(&self.opened),
         }
     }
@@ -85,8 +155,8 @@ where
 
     fn call(&mut self, server: Uri) -> Self::Future {
         let early = {
-            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-            let early = opened.early.pop_front();
+            let mut opened = self.opened();
+            let early = opened.take(self.longest_idle);
             opened.all += usize::from(early.is_none());
             early
         };
@@ -108,6 +178,10 @@ mod tests {
 
     use super::*;
 
+    fn server() -> Uri {
+        Uri::from_static("https://example.com")
+    }
+
     /// A connector that numbers its connections, and cannot open the second one.
     fn numbering(
         attempts: &Arc<AtomicUsize>,
@@ -124,21 +198,38 @@ mod tests {
     async fn requests_get_the_early_connections_first_and_a_new_one_for_one_that_failed() {
         let attempts = Arc::new(AtomicUsize::new(0));
         let mut connector = EarlyConnections::new(numbering(&attempts));
-        let uri = Uri::from_static("https://example.com");
-        let open = connector.open_to(uri.clone());
-        open.until(3);
+        let opener = connector.opener(server());
+        opener.open_until(3);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 3);
         let mut connections = Vec::new();
         for _ in 0..4 {
-            connections.push(connector.call(uri.clone()).await);
+            connections.push(connector.call(server()).await);
         }
         assert_eq!(connections, [Ok(0), Ok(3), Ok(2), Ok(4)]);
-        open.until(4);
+        opener.open_until(4);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 5);
-        open.until(5);
+        opener.open_until(5);
         tokio::task::yield_now().await;
         assert_eq!(attempts.load(Ordering::SeqCst), 6);
+    }
+
+    #[tokio::test]
+    async fn connections_that_may_be_closed_are_not_used() {
+        let attempts = Arc::new(AtomicUsize::new(2));
+        let mut connector = EarlyConnections::new(numbering(&attempts));
+        let opener = connector.opener(server());
+        opener.open_until(2);
+        tokio::task::yield_now().await;
+        opener.discard();
+        assert_eq!(connector.call(server()).await, Ok(4));
+        assert_eq!(connector.opened().all, 1);
+
+        connector.longest_idle = Duration::ZERO;
+        connector.opener(server()).open_until(3);
+        tokio::task::yield_now().await;
+        assert_eq!(connector.call(server()).await, Ok(7));
+        assert_eq!(connector.opened().all, 2);
     }
 }

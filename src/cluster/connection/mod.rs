@@ -158,7 +158,7 @@ impl ConnectionOptions {
         } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::of(&config);
-        let (client, open_connections) = client::client(config)?;
+        let (client, opener) = client::client(config)?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
@@ -167,7 +167,7 @@ impl ConnectionOptions {
             server: ApiServer::new(client, &endpoint.address, timeout)
                 .with_credential(credential)
                 .with_proxy(proxy)
-                .with_early_connections(open_connections),
+                .with_connection_opener(opener),
             namespace,
             endpoint,
             context,
