@@ -1,43 +1,13 @@
-//! The tables of docs/performance.md and README.md, between comments that name them:
-//! `<!-- measured: NAME -->` and `<!-- end -->`. What was not measured is said to be not measured.
+//! The tables of what runs took.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
-
+use super::NOTHING_MEASURED;
+use super::markdown::{NONE, NOT_MEASURED, grouped, or_not_measured, rounds, seconds, table, whole};
 use crate::contenders::Contender;
-use crate::goals::{Goal, Verdict, number};
-use crate::options::OBJECTS_OF_THE_GOALS;
+use crate::goals::number;
 use crate::results::{LinkStep, Measurement, Results, Step};
 use crate::scenarios::{
     CUSTOM_KINDS, NAMESPACES, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, WIDE_KINDS, large_sizes, sizes,
 };
-use crate::{Result, plot};
-
-/// Pages, and the names of the tables that each has.
-pub(crate) const PAGES: [(&str, &[&str]); 2] = [
-    (
-        "docs/performance.md",
-        &[
-            "machine",
-            "contenders",
-            "cost",
-            "lifecycle",
-            "size",
-            "latency",
-            "seats",
-            "goals",
-        ],
-    ),
-    ("README.md", &["summary"]),
-];
-
-const BEGIN: &str = "<!-- measured: ";
-const END: &str = "<!-- end -->";
-const NOT_MEASURED: &str = "not measured";
-const NOTHING_MEASURED: &str = "Not measured.";
-/// In a cell that can have no value.
-const NONE: &str = "–";
 
 /// The steps of a set's life: their names, and the step of raw that each is compared with.
 const STEPS: [(Step, &str, Step); 4] = [
@@ -47,111 +17,8 @@ const STEPS: [(Step, &str, Step); 4] = [
     (Step::Dropped, "10% pruned", Step::Again),
 ];
 
-/// Writes all tables and pictures into a checkout.
-pub(crate) fn write(checkout: &Path, results: &Results) -> Result<()> {
-    for (page, names) in PAGES {
-        let path = checkout.join(page);
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let text = fill(&text, names, results).map_err(|error| format!("{}: {error}", path.display()))?;
-        crate::write(&path, &text)?;
-    }
-    let pictures = checkout.join("docs/pictures");
-    crate::write(&pictures.join("performance-size.svg"), &plot::size(results))?;
-    crate::write(&pictures.join("performance-latency.svg"), &plot::latency(results))
-}
-
-/// The page with the tables of these names, each of which it has once; it has no others.
-pub(crate) fn fill(text: &str, names: &[&str], results: &Results) -> Result<String> {
-    let mut filled = text.to_owned();
-    for name in names {
-        let begin = format!("{BEGIN}{name} -->");
-        let (before, rest) = filled.split_once(&begin).ok_or(format!("there is no {begin}"))?;
-        let (_, after) = rest
-            .split_once(END)
-            .ok_or(format!("there is no {END} after {begin}"))?;
-        let table = table_of(name, results)?;
-        filled = format!("{before}{begin}\n\n{}\n\n{END}{after}", table.trim_end());
-    }
-    if filled.matches(BEGIN).count() != names.len() {
-        return Err(format!("there are other tables than {}", names.join(", ")).into());
-    }
-    Ok(filled)
-}
-
-fn table_of(name: &str, results: &Results) -> Result<String> {
-    Ok(match name {
-        "machine" => machine(results),
-        "contenders" => contenders(results),
-        "cost" => cost(results),
-        "lifecycle" => lifecycle(results),
-        "size" => size(results),
-        "latency" => latency(results),
-        "seats" => seats(results),
-        "goals" => goals(&results.goals, results.objects),
-        "summary" => summary(results),
-        _ => return Err(format!("no table has the name {name}").into()),
-    })
-}
-
-fn machine(results: &Results) -> String {
-    let machine = &results.machine;
-    if results.commands.is_empty() {
-        return NOTHING_MEASURED.to_owned();
-    }
-    let known = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
-    let memory = machine.memory.map_or("unknown".to_owned(), |bytes| {
-        format!("{:.1} GB", number(bytes) / 1e9)
-    });
-    let load = machine
-        .load_before
-        .map_or("unknown".to_owned(), |load| format!("{load:.2}"));
-    let rows = [
-        ("date", known(&machine.date)),
-        (
-            "processors",
-            format!("{}, {}", machine.processors, known(&machine.model)),
-        ),
-        ("memory", memory),
-        ("kernel", known(&machine.kernel)),
-        ("Kubernetes", machine.kubernetes.clone()),
-        ("load average before the start", load),
-    ];
-    let table = table(
-        &["", ""],
-        rows.into_iter()
-            .map(|(name, value)| vec![name.to_owned(), value])
-            .collect(),
-    );
-    format!(
-        "{table}\nMeasured with:\n\n```sh not-run\n{}\n```\n",
-        results.commands.join("\n")
-    )
-}
-
-fn contenders(results: &Results) -> String {
-    if results.contenders.is_empty() {
-        return NOTHING_MEASURED.to_owned();
-    }
-    let rows = Contender::ALL.into_iter().map(|contender| {
-        let name = contender.to_string();
-        let entrant = results.contenders.iter().find(|entrant| entrant.name == name);
-        let cells = match entrant {
-            None => [NOT_MEASURED.to_owned(), NONE.to_owned()],
-            Some(entrant) => [
-                entrant.version.clone().unwrap_or_else(|| NONE.to_owned()),
-                entrant
-                    .command
-                    .as_ref()
-                    .map_or(NONE.to_owned(), |command| format!("`{command}`")),
-            ],
-        };
-        [vec![name], cells.to_vec()].concat()
-    });
-    table(&["", "version", "command"], rows.collect())
-}
-
 /// What single runs of ours cost.
-fn cost(results: &Results) -> String {
+pub(super) fn cost(results: &Results) -> String {
     let objects = results.objects;
     let [.., more] = sizes(objects);
     let [all, tenfold] = [objects, more].map(grouped);
@@ -209,7 +76,7 @@ fn costs(results: &Results, key: (Step, &str, usize)) -> [String; 3] {
     .map(or_not_measured)
 }
 
-fn lifecycle(results: &Results) -> String {
+pub(super) fn lifecycle(results: &Results) -> String {
     if !STEPS.iter().any(|(step, _, _)| has(results, *step)) {
         return NOTHING_MEASURED.to_owned();
     }
@@ -243,7 +110,7 @@ fn lifecycle(results: &Results) -> String {
     )
 }
 
-fn summary(results: &Results) -> String {
+pub(super) fn summary(results: &Results) -> String {
     if !STEPS.iter().any(|(step, _, _)| has(results, *step)) {
         return NOTHING_MEASURED.to_owned();
     }
@@ -278,7 +145,7 @@ fn steps_table(results: &Results, cell: impl Fn(&str, Step, Step) -> Option<Stri
     table(&header, rows.collect())
 }
 
-/// The median of seconds, or how long was waited in vain.
+/// The median of seconds, or the time after which the bench stopped the run.
 fn taken(results: &Results, contender: &str, step: Step) -> Option<String> {
     let objects = results.objects;
     if let Some(median) = results.seconds(step, contender, objects) {
@@ -288,7 +155,7 @@ fn taken(results: &Results, contender: &str, step: Step) -> Option<String> {
     Some(format!("more than {}", whole(run.seconds)))
 }
 
-fn size(results: &Results) -> String {
+pub(super) fn size(results: &Results) -> String {
     if !has(results, Step::LargeAgain) {
         return NOTHING_MEASURED.to_owned();
     }
@@ -310,7 +177,7 @@ fn size(results: &Results) -> String {
     )
 }
 
-fn latency(results: &Results) -> String {
+pub(super) fn latency(results: &Results) -> String {
     let mut links: Vec<u64> = results.links.iter().map(|run| run.milliseconds).collect();
     links.sort_unstable();
     links.dedup();
@@ -374,7 +241,7 @@ fn round_trips(results: &Results, links: &[u64]) -> String {
     table(&header, rows.collect())
 }
 
-fn seats(results: &Results) -> String {
+pub(super) fn seats(results: &Results) -> String {
     if results.busy.is_empty() {
         return NOTHING_MEASURED.to_owned();
     }
@@ -393,121 +260,9 @@ fn seats(results: &Results) -> String {
         [vec![name], cells.map(or_not_measured).to_vec()].concat()
     });
     let table = table(
-        &["", "seconds", "rejected requests", "wait of others, ms"],
+        &["", "seconds", "rejected requests", "latency of others, ms"],
         rows.collect(),
     );
     let rounds = rounds(results.busy.iter().map(|run| run.round));
     format!("A first apply of {OBJECTS_OF_BUSY} objects, medians of {rounds}:\n\n{table}")
-}
-
-fn goals(goals: &[Goal], objects: usize) -> String {
-    let of = |verdict: Verdict| goals.iter().filter(|goal| goal.verdict == verdict).count();
-    let (missed, open) = (of(Verdict::Missed), of(Verdict::NotMeasured));
-    if open == goals.len() {
-        return NOTHING_MEASURED.to_owned();
-    }
-    let missed = match missed {
-        0 => "none is missed".to_owned(),
-        1 => "1 is missed".to_owned(),
-        missed => format!("{missed} are missed"),
-    };
-    let open = match open {
-        0 => String::new(),
-        open => format!("; {open} not measured"),
-    };
-    let other_size = if objects == OBJECTS_OF_THE_GOALS {
-        String::new()
-    } else {
-        let [stated, measured] = [OBJECTS_OF_THE_GOALS, objects].map(grouped);
-        format!(" They are stated for {stated} objects, and this was measured with {measured}.")
-    };
-    let summary = format!(
-        "Of {} goals, {} are reached, and {missed}{open}.{other_size}",
-        goals.len(),
-        of(Verdict::Reached)
-    );
-    let rows = goals.iter().map(|goal| {
-        let measured = goal.measured.map_or(NONE.to_owned(), figure);
-        let verdict = match goal.verdict {
-            Verdict::Reached => "reached",
-            Verdict::Missed => "**missed**",
-            Verdict::NotMeasured => NOT_MEASURED,
-        };
-        vec![
-            goal.name.clone(),
-            format!("{} {}", figure(goal.at_most), goal.unit),
-            measured,
-            verdict.to_owned(),
-        ]
-    });
-    let table = table(&["goal", "at most", "measured", ""], rows.collect());
-    format!("{summary}\n\n{table}")
-}
-
-/// A table in Markdown.
-fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let line = |cells: &[&str]| {
-        let cells: String = cells
-            .iter()
-            .map(|cell| format!(" {cell} |").replace("  |", " |"))
-            .collect();
-        format!("|{cells}\n")
-    };
-    let mut text = line(header) + &format!("|{}\n", "---|".repeat(header.len()));
-    for row in rows {
-        text += &line(&row.iter().map(String::as_str).collect::<Vec<_>>());
-    }
-    text
-}
-
-/// How many different rounds there are, in words.
-fn rounds(numbers: impl Iterator<Item = usize>) -> String {
-    match numbers.collect::<BTreeSet<usize>>().len() {
-        1 => "1 round".to_owned(),
-        count => format!("{count} rounds"),
-    }
-}
-
-fn or_not_measured(cell: Option<String>) -> String {
-    cell.unwrap_or_else(|| NOT_MEASURED.to_owned())
-}
-
-/// Three digits, or all before the point.
-fn seconds(seconds: f64) -> String {
-    match seconds {
-        ..0.1 => format!("{seconds:.3}"),
-        ..10.0 => format!("{seconds:.2}"),
-        ..100.0 => format!("{seconds:.1}"),
-        _ => whole(seconds),
-    }
-}
-
-fn figure(value: f64) -> String {
-    if value.fract() == 0.0 || value >= 1000.0 {
-        whole(value)
-    } else if value < 10.0 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.1}")
-    }
-}
-
-/// Without a fraction, with commas: `1,016`.
-fn whole(value: f64) -> String {
-    with_commas(&format!("{value:.0}"))
-}
-
-fn grouped(count: usize) -> String {
-    with_commas(&count.to_string())
-}
-
-fn with_commas(digits: &str) -> String {
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
