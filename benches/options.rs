@@ -7,19 +7,18 @@ use clap::{Parser, ValueEnum};
 /// The number of objects that the goals are stated for.
 pub(crate) const OBJECTS_OF_THE_GOALS: usize = 1000;
 
-/// Measures kubectl-applyset beside kubectl, kapp, Helm, kpt and server-side apply without
-/// any tool, on a throw-away control plane.
+/// Compares kubectl-applyset with kubectl, kapp, Helm, kpt and server-side apply without a tool, on
+/// throw-away control planes.
 ///
-/// Ends with exit code 1 where a goal is missed, and 2 where a measurement failed.
-/// Goals are stated for 1,000 objects; with another number they are shown and do not
-/// decide the exit code, nor do they if the page is written.
+/// Exits with 1 if a goal is missed, and with 2 if a measurement fails. The goals are for 1,000 objects:
+/// with another number, or with `--page`, a missed goal does not change the exit code.
 #[derive(Debug, Parser)]
 #[command(name = "bench", bin_name = "just bench", after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Objects of a set; growth is measured from a tenth of it to its tenfold
+    /// Objects in the set; `growth` also measures a tenth of this and ten times as many
     #[arg(long, value_name = "N", default_value_t = OBJECTS_OF_THE_GOALS, value_parser = objects)]
     pub(crate) objects: usize,
-    /// How often everything is measured; medians are shown
+    /// Number of rounds; the tables show medians
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = rounds)]
     pub(crate) rounds: usize,
     /// Measure only this; may be repeated
@@ -28,22 +27,22 @@ pub(crate) struct Options {
     /// Also measure these, and build them from Go modules first if necessary
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) with: Vec<Tool>,
-    /// Leave all other tools out: the goals compare with raw server-side apply alone
+    /// Leave out all other tools, kubectl included; measure only this program and raw server-side apply
     #[arg(long, conflicts_with = "with")]
     pub(crate) alone: bool,
-    /// The longest that another tool is waited for; it is then measured no further
+    /// Stop a run of another tool after this time; most scenarios then leave the tool out
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) patience: u64,
-    /// Write all that was measured to this file
+    /// Write all results to this file, after each scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Measure nothing, and take what `--json` wrote; runs of several files are merged
+    /// Measure nothing, and read results that `--json` wrote; repeat it to merge runs
     #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "with", "alone"])]
     pub(crate) from: Vec<PathBuf>,
     /// Write the tables and pictures of docs/performance.md, and the table of README.md, in this checkout
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) page: Option<PathBuf>,
-    /// Round trips of the links, in milliseconds; the goals are about the longest
+    /// Round-trip times of the links, in milliseconds; the goals need 0, 20 and 80
     #[arg(long, value_name = "MS", value_delimiter = ',', default_value = "0,20,80")]
     pub(crate) latency: Vec<u64>,
     /// Passed by cargo; without it this is `cargo test`, which measures nothing
@@ -53,13 +52,13 @@ pub(crate) struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  # Everything, also kapp, Helm and kpt, for the page
+  # Measure everything, including kapp, Helm and kpt, and write the page
   just bench --with kapp,helm,kpt --patience 180 --json target/performance.json --page .
 
-  # The page from two runs that were measured before
+  # Write the page from the results of two earlier runs
   just bench --from target/one.json --from target/two.json --page .
 
-  # All goals, and nothing that they do not need
+  # Check the goals without other tools (skips the one that compares with kubectl)
   just bench --alone
 
   # Sequential round trips over a slow link
@@ -73,7 +72,7 @@ Examples:
 pub(crate) enum Scenario {
     /// The start of the program, and its size
     Startup,
-    /// First apply, again unchanged, one object changed, a tenth dropped
+    /// First apply, unchanged, one object changed, a tenth pruned
     Lifecycle,
     /// The same set ten times smaller and ten times larger
     Growth,

@@ -246,7 +246,7 @@ fn legend(svg: &mut String) {
         svg,
         format_args!(
             "<text x=\"{LEFT}\" y=\"{}\">over the number of objects; dashed: first apply, solid: unchanged; \
-             dotted: as steep as the number of objects</text>",
+             dotted: proportional to the number of objects</text>",
             y + 24.0
         ),
     );

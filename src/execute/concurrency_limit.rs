@@ -5,16 +5,17 @@
 
 use std::time::Duration;
 
-/// The limit at the start, unless the user allows less. A server with few seats for the user queues so many.
+/// The limit at the start, unless the user allows less. A server with few seats for the user can queue this
+/// many.
 const START: usize = 4;
-/// Up to this limit, only refusals keep it from rising: on a busy machine answers take different times
-/// without any queue.
+/// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
+/// even without a queue.
 const UNQUESTIONED: usize = 16;
 /// The limit at which doubling ends: each further connection has its own handshake.
 const DOUBLED_UP_TO: usize = 64;
 /// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles it.
 const CALM: usize = 64;
-/// The number that is not doubled any more.
+/// The most answers that can be needed to raise the ceiling; refusals do not double this number further.
 const MOST_CALM: usize = 4096;
 /// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
 /// writes would only lengthen the queue.
@@ -40,7 +41,8 @@ pub(super) struct ConcurrencyLimit {
     calm: usize,
     /// The number of answers that raises the ceiling.
     calm_needed: usize,
-    /// Answers to come of writes that were begun before the last refusal. Their refusals are the same event.
+    /// Outstanding answers to writes that started before the last refusal. Refusals among them are the same
+    /// event.
     settling: usize,
     answers: usize,
     fastest: Duration,
@@ -50,8 +52,8 @@ pub(super) struct ConcurrencyLimit {
 /// How a window of answers without queueing raises the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growth {
-    /// Until the end of the first window at which queueing counts: its writes may also have waited for their
-    /// connections, so slow answers show no queue.
+    /// Until the end of the first window with a limit of at least `UNQUESTIONED`: its writes may have waited
+    /// for new connections, so slow answers are no evidence of a queue.
     DoublingAtFirst,
     Doubling,
     ByOne,
@@ -149,7 +151,7 @@ mod tests {
         }
     }
 
-    /// The limit after the first windows, whose answers take so long each.
+    /// The limit after its first two windows.
     fn after_start(most: usize) -> ConcurrencyLimit {
         let mut pace = ConcurrencyLimit::new(most);
         answer(&mut pace, 4 + 8, 10);

@@ -22,7 +22,7 @@ use crate::report::{
 /// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
-/// The time to wait for capacity of the server before that is said.
+/// The wait for capacity of the server after which a note is printed.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// One run.
@@ -89,7 +89,7 @@ impl CommandRun {
         tokio::spawn(async move {
             server.waits_for_capacity(SILENCE).await;
             report::note(
-                "the server has no capacity for this user's requests (429 Too Many Requests); waiting as it asks",
+                "the server has no capacity for this user's requests (429 Too Many Requests); retrying",
                 style,
             );
         });

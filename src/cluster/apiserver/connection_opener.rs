@@ -2,9 +2,9 @@
 
 /// Opens connections in the background.
 pub trait ConnectionOpener: Send + Sync {
-    /// Opens connections until there are so many. Returns at once.
+    /// Opens connections until there are `wanted` in total. Returns at once.
     fn open_until(&self, wanted: usize);
 
-    /// Closes those that no request has needed yet.
+    /// Closes the connections that no request has used yet.
     fn discard(&self);
 }

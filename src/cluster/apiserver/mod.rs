@@ -123,7 +123,7 @@ impl ApiServer {
         }
     }
 
-    /// The same, opening at most so many connections early: the user allows no more requests at once.
+    /// The same, opening at most this many connections early: the user allows no more requests at once.
     #[must_use]
     pub fn with_at_most(self, most_early_connections: usize) -> Self {
         Self {
@@ -132,7 +132,7 @@ impl ApiServer {
         }
     }
 
-    /// Opens connections in the background, for so many requests at once that are sent soon.
+    /// Opens connections in the background for this many concurrent requests, which will be sent soon.
     pub fn prepare_for(&self, requests: usize) {
         if let Some(opener) = &self.connection_opener {
             opener.open_until(requests.min(self.most_early_connections));
@@ -155,7 +155,7 @@ impl ApiServer {
         *self.postponed.borrow()
     }
 
-    /// Returns once a request has waited for capacity for so long.
+    /// Returns once requests have been waiting for capacity for this time without a break.
     pub async fn waits_for_capacity(&self, time: Duration) {
         let mut postponed = self.postponed.subscribe();
         loop {

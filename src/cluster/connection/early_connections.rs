@@ -1,8 +1,8 @@
 //! Connections that are opened before requests need them: over a slow link, the handshakes of a connection
 //! take as long as two requests.
 //!
-//! They are for requests that follow at once. Servers and load balancers close what is idle, and a request
-//! on such a connection fails.
+//! They are only for requests that follow within seconds: servers and load balancers close idle connections,
+//! and a request on a closed connection fails.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tower::{Service, ServiceExt as _};
 
 use crate::cluster::apiserver::ConnectionOpener;
 
-/// How long a connection is kept for a request. Load balancers close idle ones after half a minute and more.
+/// The time that an unused connection is kept. Some load balancers close idle ones after half a minute.
 const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
 /// A connector that returns connections that were opened early, and opens others.
@@ -30,7 +30,7 @@ pub(super) struct EarlyConnections<C: Service<Uri>> {
 struct Opened<S> {
     /// Those that no request has needed yet, the oldest first.
     early: VecDeque<EarlyConnection<S>>,
-    /// The number of all connections, those of requests included.
+    /// The number of connections opened so far, for requests too, without early ones that were closed unused.
     all: usize,
 }
 

@@ -17,10 +17,10 @@ use crate::read::list::Selector;
 use crate::read::members::members;
 use crate::read::{ReadError, definition};
 
-/// The CRDs of the kinds that are compared, as far as the kinds are custom.
+/// The CRDs of those compared kinds that are custom.
 pub(super) struct NeededDefinitions<'a> {
     places: &'a ListTargets,
-    /// Kinds whose CRDs have manifests, too. They are probably members, so one LIST shows them all.
+    /// Kinds whose CRDs have manifests, too. These CRDs are probably members, so one LIST returns them all.
     of_manifests: Vec<&'a Arc<Resource>>,
     /// All others. Their CRDs are read one by one: a cluster may have hundreds that do not matter here.
     others: Vec<&'a Arc<Resource>>,
@@ -80,7 +80,7 @@ impl<'a> NeededDefinitions<'a> {
         let (mut definitions, listed) = try_join(one_by_one, listed).await?;
         let (found, listed_definitions): (Vec<T>, Vec<_>) = listed.into_iter().unzip();
         definitions.extend(listed_definitions.into_iter().flatten());
-        // They exist without being members, such as before the first apply.
+        // They may exist without being members, for example before the first apply.
         let missing = self.of_manifests.iter().copied();
         let missing = missing.filter(|resource| !definitions.contains_key(&resource.group_kind()));
         let missing: Vec<_> = missing.collect();

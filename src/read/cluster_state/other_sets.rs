@@ -51,7 +51,7 @@ pub(super) async fn unless_members(
     Ok((!found.iter().any(is_member)).then_some(found))
 }
 
-/// Finds the parents of the sets that hold objects of the manifests, for the refusal to name.
+/// Finds the parents of the sets that hold objects of the manifests, so that the refusal can name them.
 pub(super) async fn parents(
     cluster: &Cluster,
     named: &NamedSet,
