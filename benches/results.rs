@@ -38,7 +38,7 @@ pub(crate) struct Machine {
     pub(crate) model: Option<String>,
     /// In bytes.
     pub(crate) memory: Option<u64>,
-    /// The release of the Linux kernel.
+    /// The release of the Linux kernel, without what a distribution adds to it.
     pub(crate) kernel: Option<String>,
     /// Of the API server.
     pub(crate) kubernetes: String,
@@ -436,7 +436,10 @@ impl Machine {
             model: field("/proc/cpuinfo", "model name"),
             memory: field("/proc/meminfo", "MemTotal")
                 .and_then(|text| Some(text.strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)),
-            kernel: kernel.map(|text| text.trim().to_owned()),
+            kernel: kernel
+                .as_deref()
+                .and_then(|text| text.trim().split('-').next())
+                .map(str::to_owned),
             kubernetes: String::new(),
             date: date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()),
             load_before: load.and_then(|text| text.split(' ').next()?.parse().ok()),
