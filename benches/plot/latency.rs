@@ -1,9 +1,7 @@
 //! Seconds of all contenders over links with latency: the first apply, and an unchanged one. The axis of
 //! seconds is logarithmic.
 
-use std::fmt::Write as _;
-
-use super::{GRID, begin, colour, element, not_measured};
+use super::{GRID, begin, colour, element, line, not_measured};
 use crate::contenders::Contender;
 use crate::goals::number;
 use crate::results::{LinkStep, Results};
@@ -109,7 +107,7 @@ fn panel(svg: &mut String, results: &Results, links: &[u64], left: f64, (step, t
             continue;
         };
         names.push((*end, contender));
-        line(svg, &points, colour(contender));
+        line(svg, &points, colour(contender), "none");
     }
     if names.is_empty() {
         not_measured(svg, left + WIDTH / 2.0, TOP + HEIGHT / 2.0);
@@ -126,25 +124,6 @@ fn panel(svg: &mut String, results: &Results, links: &[u64], left: f64, (step, t
             ),
         );
     }
-}
-
-fn line(svg: &mut String, points: &[(f64, f64)], colour: &str) {
-    let mut path = String::new();
-    for (x, y) in points {
-        // Writing into a String cannot fail.
-        let _ = write!(path, " {x:.1},{y:.1}");
-        element(
-            svg,
-            format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"),
-        );
-    }
-    element(
-        svg,
-        format_args!(
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-            path.trim_start()
-        ),
-    );
 }
 
 /// Moves names that are sorted from top to bottom, so that none covers another: first down, then up from

@@ -44,6 +44,27 @@ fn element(svg: &mut String, arguments: std::fmt::Arguments<'_>) {
     let _ = writeln!(svg, "{arguments}");
 }
 
+/// Draws a line with a dot at each of these points. `dashes` are those of `stroke-dasharray`.
+fn line(svg: &mut String, points: &[(f64, f64)], colour: &str, dashes: &str) {
+    let mut path = String::new();
+    for (x, y) in points {
+        // Writing into a String cannot fail.
+        let _ = write!(path, " {x:.1},{y:.1}");
+        element(
+            svg,
+            format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"),
+        );
+    }
+    element(
+        svg,
+        format_args!(
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" \
+             stroke-dasharray=\"{dashes}\"/>",
+            path.trim_start()
+        ),
+    );
+}
+
 /// Says in the middle of an empty panel why it is empty.
 fn not_measured(svg: &mut String, x: f64, y: f64) {
     element(

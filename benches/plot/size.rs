@@ -1,9 +1,7 @@
 //! Time, memory and requests over the number of objects as an SVG picture, both axes logarithmic:
 //! what grows with the objects is a line as steep as the dotted one.
 
-use std::fmt::Write as _;
-
-use super::{GRID, begin, colour, element, not_measured};
+use super::{GRID, begin, colour, element, line, not_measured};
 use crate::contenders::Contender;
 use crate::goals::{count, number};
 use crate::results::{Measurement, Results, Step};
@@ -207,23 +205,7 @@ impl Panel {
         if points.is_empty() {
             return;
         }
-        let Pen { colour, dashes } = pen;
-        let mut path = String::new();
-        for (x, y) in &points {
-            let _ = write!(path, " {x:.1},{y:.1}");
-            element(
-                svg,
-                format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"),
-            );
-        }
-        element(
-            svg,
-            format_args!(
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" \
-                 stroke-dasharray=\"{dashes}\"/>",
-                path.trim_start()
-            ),
-        );
+        line(svg, &points, pen.colour, pen.dashes);
     }
 }
 
