@@ -7,7 +7,7 @@ use super::{
 };
 use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
-use crate::model::live::{Live, Presence};
+use crate::model::live::Presence;
 use crate::plan::{self, Policy, TakeOwnership, Unowned};
 use crate::read::orphans;
 use crate::read::{Cluster, NamedSet, ReadError, existing};
@@ -23,8 +23,6 @@ pub(super) async fn read(
     let server = &cluster.server.clone();
     let former = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former.as_ref().map(member_field_manager);
-    let others_of =
-        async |members: &[Live]| other_sets::others(server, named, desired, members, rules.concurrency).await;
     let places = &scoped.member_scope.places;
     let in_other_sets = match &scoped.judged.parent {
         None => other_sets::unless_members(server, named, desired, places, rules.concurrency).await?,
@@ -37,7 +35,7 @@ pub(super) async fn read(
         )
     } else {
         let (compared, warnings) = read_members(cluster, named, &mut scoped, desired, rules, former).await?;
-        let others = others_of(&compared.members).await?;
+        let others = other_sets::others(server, named, desired, &compared.members, rules.concurrency).await?;
         ((compared, warnings), others)
     };
     let Compared {
