@@ -38,14 +38,21 @@ pub enum Reach {
     Cluster,
 }
 
+impl Reach {
+    /// Returns the reach that takes the fewest requests to list so many namespaces.
+    pub fn cheapest(namespaces: usize) -> Self {
+        if namespaces >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
+            Self::Cluster
+        } else {
+            Self::Namespace
+        }
+    }
+}
+
 impl ListTargets {
     /// The reach that takes the fewest requests.
     pub fn cheapest_reach(&self) -> Reach {
-        if self.namespaces.len() >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
-            Reach::Cluster
-        } else {
-            Reach::Namespace
-        }
+        Reach::cheapest(self.namespaces.len())
     }
 
     /// Adds those of the resources whose kinds are not here yet.

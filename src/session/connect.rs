@@ -12,6 +12,7 @@ use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
+use crate::model::list_targets::Reach;
 use crate::read::{Ahead, Cluster, KindWaits, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings::{self, SetReference};
@@ -53,7 +54,9 @@ pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Erro
 
 async fn connect_with(options: ConnectionOptions, shared: &GlobalFlags) -> Result<Connection, Error> {
     let mut connection = options.connect().await?;
-    connection.server = connection.server.with_at_most(shared.concurrency.into());
+    connection.server = connection
+        .server
+        .with_most_early_connections(shared.concurrency.into());
     if let Some(namespace) = &shared.namespace {
         if !is_dns_label(namespace) {
             return Err(Error::Usage {
@@ -153,13 +156,15 @@ pub async fn discover_with(
     Ok((cluster, manifests))
 }
 
-/// Returns the number of lists that show the members with these manifests: one for each kind and namespace.
+/// Returns the number of lists that show the members with these manifests, as far as that is known before
+/// discovery.
 fn lists(manifests: &[Manifest]) -> usize {
-    let targets: BTreeSet<_> = manifests
-        .iter()
-        .map(|manifest| (&manifest.gvk, &manifest.namespace))
-        .collect();
-    targets.len()
+    let kinds: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.gvk).collect();
+    let namespaces: BTreeSet<_> = manifests.iter().map(|manifest| &manifest.namespace).collect();
+    match Reach::cheapest(namespaces.len()) {
+        Reach::Cluster => kinds.len(),
+        Reach::Namespace => kinds.len() * namespaces.len(),
+    }
 }
 
 /// Returns the result of a thread, or passes its panic on.

@@ -125,7 +125,7 @@ impl ApiServer {
 
     /// The same, opening at most this many connections early: the user allows no more requests at once.
     #[must_use]
-    pub fn with_at_most(self, most_early_connections: usize) -> Self {
+    pub fn with_most_early_connections(self, most_early_connections: usize) -> Self {
         Self {
             most_early_connections,
             ..self
@@ -210,17 +210,17 @@ impl ApiServer {
                 }
                 Err(failure) => failure,
             };
-            let pause = attempts.pause_after(failure.retry, failure.retry_after, &self.reachability);
-            let may_repeat = match pause {
-                Some(pause) => self.may_repeat_after(pause, failure.retry).await,
-                None => false,
-            };
             // Whatever broke this connection has probably broken those that were opened with it.
             if matches!(failure.kind, ApiErrorKind::Connection { .. })
                 && let Some(opener) = &self.connection_opener
             {
                 opener.discard();
             }
+            let pause = attempts.pause_after(failure.retry, failure.retry_after, &self.reachability);
+            let may_repeat = match pause {
+                Some(pause) => self.may_repeat_after(pause, failure.retry).await,
+                None => false,
+            };
             if !may_repeat {
                 let mut kind = failure.kind;
                 if let ApiErrorKind::Status(status) = &mut kind {
