@@ -283,8 +283,11 @@ impl Running<'_> {
         let payload = self.temp.path("files/event.json");
         fs::write(&payload, self.event.payload.to_string()).expect("a file");
         let directories: Vec<&Path> = self.path.iter().map(PathBuf::as_path).collect();
-        let mut bash = Command::new("bash");
+        // A shell cannot trap a signal that was ignored when it started, as SIGINT is in a background job.
+        let mut bash = Command::new("env");
         bash.args([
+            "--default-signal=INT",
+            "bash",
             "--noprofile",
             "--norc",
             "-e",
