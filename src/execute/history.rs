@@ -3,21 +3,20 @@
 //! It is one write of the parent, after its record. A failure is a warning: the history decides
 //! nothing.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 
-use bytes::Bytes;
 use http::StatusCode;
-use serde_json::json;
 
-use super::parent_record::requests::Known;
+use super::parent_record::requests::{Known, ParentWriteError};
+use super::parent_record::widen::Annotated;
 use super::{Execution, Sink};
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
+use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::event::{Action, Ending, Event, Summary};
 use crate::manifest::desired;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::{self, Counts, HISTORY_ANNOTATION, PastResult, PastRun};
 use crate::plan::undo::UndoScope;
-use crate::read::{self, METADATA};
+use crate::read;
 
 /// Attempts to write the history of a parent that other clients write at the same time.
 const ATTEMPTS: usize = 3;
@@ -28,6 +27,10 @@ pub(super) struct HistoryEntry {
     changes: RefCell<Changes>,
     /// The answer to who the user is, once the server was asked.
     user: OnceCell<Option<String>>,
+    /// What is written.
+    run: OnceCell<PastRun>,
+    /// Whether the entry is written, or its failure reported.
+    is_settled: Cell<bool>,
 }
 
 impl HistoryEntry {
@@ -84,8 +87,39 @@ impl Changes {
 }
 
 impl Execution<'_> {
+    /// Ensures that the record still covers what this run has written, and adds the run to the history.
+    pub(super) async fn ensure_covers_with_history(
+        &self,
+        known: &mut Known,
+        entry: &HistoryEntry,
+        ending: Ending,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let (parent, needed) = (self.parent_writing(), &self.plan.record_during);
+        let value = match self.past_run(entry, ending).await {
+            Some(run) => history_annotation::with(run.clone(), &known.all),
+            None => None,
+        };
+        let Some(value) = value else {
+            return parent.ensure_covers(known, needed, sink).await;
+        };
+        let annotation = (HISTORY_ANNOTATION, value.as_str());
+        match parent
+            .annotate_and_ensure_covers(known, annotation, needed, sink)
+            .await?
+        {
+            Annotated::Done => entry.is_settled.set(true),
+            Annotated::Overtaken => {}
+            Annotated::Failed(error) => {
+                entry.is_settled.set(true);
+                sink(not_in_history(&error));
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the run to the history on the parent, which is `known`; a run that changed nothing is
-    /// not added.
+    /// not added, nor one whose entry is settled.
     pub(super) async fn write_history(
         &self,
         mut known: Known,
@@ -93,14 +127,30 @@ impl Execution<'_> {
         ending: Ending,
         sink: &mut Sink<'_>,
     ) {
-        if entry.changes.borrow().is_empty() {
+        if entry.is_settled.get() {
             return;
+        }
+        let Some(run) = self.past_run(entry, ending).await else {
+            return;
+        };
+        if let Err(error) = self.write_run(run, &mut known).await {
+            sink(not_in_history(&error));
+        }
+    }
+
+    /// Returns the entry of this run, which is made once; `None` if it changed nothing.
+    async fn past_run<'e>(&self, entry: &'e HistoryEntry, ending: Ending) -> Option<&'e PastRun> {
+        if entry.changes.borrow().is_empty() {
+            return None;
+        }
+        if let Some(run) = entry.run.get() {
+            return Some(run);
         }
         let user = match entry.user.get() {
             Some(user) => user.clone(),
             None => read::user_name(self.server).await,
         };
-        let run = PastRun {
+        Some(entry.run.get_or_init(|| PastRun {
             time: self.server.now().strftime("%FT%TZ").to_string(),
             result: match ending {
                 Ending::Done if self.undoes == Some(UndoScope::Partial) => PastResult::Incomplete,
@@ -113,47 +163,39 @@ impl Execution<'_> {
             manifests: desired::digest(self.desired),
             user,
             version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
-        };
-        if let Err(error) = self.write_run(&run, &mut known).await {
-            sink(Event::Warning(format!(
-                "this run is not in the history of the set: {}",
-                error.kind
-            )));
-        }
+        }))
     }
 
+    /// Adds the run, and again to what another client has made of the parent in the meantime.
     async fn write_run(&self, run: &PastRun, known: &mut Known) -> Result<(), ApiError> {
+        let parent = self.parent_writing();
         for attempt in 1..=ATTEMPTS {
+            // The write succeeded, and its answer was lost.
+            if history_annotation::read(&known.all).contains(run) {
+                return Ok(());
+            }
             let Some(value) = history_annotation::with(run.clone(), &known.all) else {
                 return Ok(());
             };
-            match self.patch_history(&known.resource_version, &value).await {
+            match parent.write_annotation(known, (HISTORY_ANNOTATION, &value)).await {
                 Err(error) if error.is(StatusCode::CONFLICT) && attempt < ATTEMPTS => {}
                 // The parent was deleted, and its history with it.
                 Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(()),
                 written => return written,
             }
-            let parent = self.parent_writing().read().await?;
-            match parent.filter(|parent| matches!(parent.reading, Reading::Parent(_))) {
-                Some(parent) => *known = Known::of(&parent),
+            let now = parent.read().await?;
+            match now.filter(|now| matches!(now.reading, Reading::Parent(_))) {
+                Some(now) => *known = Known::of(&now),
                 None => return Ok(()),
             }
         }
         Ok(())
     }
+}
 
-    /// Bound to the version of the parent that the value was made from: a run of the meantime stays
-    /// in the history.
-    async fn patch_history(&self, resource_version: &str, value: &str) -> Result<(), ApiError> {
-        let patch = json!({"metadata": {
-            "resourceVersion": resource_version,
-            "annotations": {HISTORY_ANNOTATION: value},
-        }});
-        let writing = self.parent_writing();
-        let parameters = [("fieldManager", writing.field_manager())];
-        let path = self.parent_resource.path_of(&self.set.parent);
-        let body = Bytes::from(patch.to_string());
-        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.server.send(request).await.map(drop)
-    }
+fn not_in_history(error: &ApiError) -> Event {
+    Event::Warning(format!(
+        "this run is not in the history of the set: {}",
+        error.kind
+    ))
 }

@@ -50,6 +50,7 @@ use futures_util::future::join;
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
 use crate::manifest::desired::Desired;
+use crate::model::applyset::parent::annotations;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
@@ -135,6 +136,16 @@ pub(crate) struct Progress {
     kinds: Kinds,
     webhooks: Webhooks,
     pace: ConcurrencyLimit,
+}
+
+/// The last step of a run in the protocol of the record.
+enum LastStepOfRecord {
+    /// The record loses kinds or namespaces.
+    Narrow,
+    /// The record must still cover what the run has written.
+    EnsureCovers,
+    /// The run has written no member, and the record is what it is to be.
+    Leave,
 }
 
 impl Progress {
@@ -254,23 +265,24 @@ impl Execution<'_> {
             }
             Ok(ending) => ending,
         };
-        let recording = async {
-            if ending == Ending::Done && progress.kept == 0 {
-                self.narrow(&mut known, &progress.applied.uids, sink).await
-            } else {
-                // However a run ends, its members must be recorded.
-                self.parent_writing()
-                    .ensure_covers(&mut known, &self.plan.record_during, sink)
-                    .await
-                    .map(|()| ending)
-            }
+        // What was judged again, and is kept, is not undone.
+        let ending = match ending {
+            Ending::Done if self.undoes.is_some() && progress.kept > 0 => Ending::Incomplete,
+            ending => ending,
         };
-        let (kept, ()) = Box::pin(join(recording, entry.ask_for_user(self.server))).await;
-        match kept {
-            // What was judged again, and is kept, is not undone.
-            Ok(Ending::Done) if self.undoes.is_some() && progress.kept > 0 => {
-                Ok((Ending::Incomplete, Some(known)))
+        let kept = match self.last_step_of_record(&known, ending, &progress) {
+            LastStepOfRecord::Narrow => {
+                let narrowing = self.narrow(&mut known, &progress.applied.uids, sink);
+                let (kept, ()) = Box::pin(join(narrowing, entry.ask_for_user(self.server))).await;
+                kept
             }
+            LastStepOfRecord::EnsureCovers => {
+                let ensuring = self.ensure_covers_with_history(&mut known, entry, ending, sink);
+                Box::pin(ensuring).await.map(|()| ending)
+            }
+            LastStepOfRecord::Leave => Ok(ending),
+        };
+        match kept {
             Ok(ending) => Ok((ending, Some(known))),
             Err(error) => {
                 // A parent that could not be written or read just before still cannot be.
@@ -279,6 +291,22 @@ impl Execution<'_> {
                 }
                 Ok((Ending::Incomplete, None))
             }
+        }
+    }
+
+    /// Returns what a run that ends like this still owes the record.
+    fn last_step_of_record(&self, known: &Known, ending: Ending, progress: &Progress) -> LastStepOfRecord {
+        if ending != Ending::Done || progress.kept > 0 {
+            // However a run ends, its members must be recorded.
+            return LastStepOfRecord::EnsureCovers;
+        }
+        let exact = annotations(&self.set.tooling, &self.plan.record_after);
+        if known.annotations != exact {
+            LastStepOfRecord::Narrow
+        } else if self.plan.applies() > 0 {
+            LastStepOfRecord::EnsureCovers
+        } else {
+            LastStepOfRecord::Leave
         }
     }
 

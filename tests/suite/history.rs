@@ -1,9 +1,13 @@
 //! `history`: which runs are kept on the parent, and what happens to them with the set.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 
+use super::lost_answers::Losing;
 use crate::support::{
-    Files, Program, Proxy, Set, Signal, cluster, config_map, namespace, objects_file, secret, with,
+    Fault, Files, GROUP_KINDS, Program, Proxy, Sent, Set, Signal, cluster, config_map, namespace,
+    objects_file, secret, with,
 };
 
 /// The annotation.
@@ -112,6 +116,42 @@ fn a_history_that_cannot_be_written_is_a_warning() {
     set.apply(&[object]);
     assert_eq!(self::runs(&set).len(), 1);
     set.invoke("verify", &[]).expect(0);
+}
+
+/// The write of the history takes the place of the last look at the record.
+#[test]
+fn a_record_that_was_narrowed_before_the_history_is_written_is_widened_again() {
+    let set = Set::config_map(&namespace("home"), "web");
+    let object = config_map(&set.namespace, "one", "1");
+    set.apply(std::slice::from_ref(&object));
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_write(1, move || {
+        let narrowed = json!({"metadata": {"annotations": {GROUP_KINDS: "Service"}}});
+        cluster().patch(&parent, &narrowed);
+    });
+
+    set.apply_through(&proxy, &[config_map(&set.namespace, "one", "2")], &[])
+        .expect(0);
+
+    set.assert_holds_at_least(&[object]);
+    assert_eq!(runs(&set).len(), 2);
+}
+
+#[test]
+fn a_run_whose_history_was_written_while_the_answer_was_lost_is_in_it_once() {
+    for fault in [Fault::ClosedAfter, Fault::CutInHalf, Fault::GatewayTimeout] {
+        let set = Set::config_map(&namespace("home"), "web");
+        set.apply(&[config_map(&set.namespace, "one", "1")]);
+        let proxy = Proxy::watched(Arc::new(Losing(fault, Mutex::default())));
+
+        set.apply_through(&proxy, &[config_map(&set.namespace, "one", "2")], &[])
+            .expect(0);
+
+        let writes = proxy.sent().into_iter().filter(Sent::is_write);
+        let of_history = writes.filter(|sent| sent.path.contains("/configmaps/web?"));
+        assert_eq!(of_history.count(), 2, "{fault:?}: it is sent again");
+        assert_eq!(runs(&set).len(), 2, "{fault:?}");
+    }
 }
 
 #[test]

@@ -9,7 +9,8 @@
 //! Every run keeps them by three rules:
 //!
 //! 1. It widens the record to the union of what it says and of what the run writes, before the
-//!    first member. It ensures the same between waves and after the last member (`widen`).
+//!    first member. It ensures the same between waves and after the last member (`widen`). Any write of
+//!    the parent in the version in which the run knows the record shows that it is still the same.
 //! 2. Every write is bound to the resourceVersion that it was decided on. After a conflict the run
 //!    reads the record again and decides again.
 //! 3. It narrows or removes the record only after a look that began after it had read the record,
@@ -34,7 +35,7 @@ mod own_manifest;
 pub(crate) mod remove;
 pub(crate) mod repair;
 pub(crate) mod requests;
-mod widen;
+pub(crate) mod widen;
 
 use serde_json::Value;
 

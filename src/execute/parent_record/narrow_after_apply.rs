@@ -42,13 +42,6 @@ impl Execution<'_> {
     ) -> Result<Ending, ParentWriteError> {
         let parent = self.parent_writing();
         let needed = &self.plan.record_during;
-        let exact = annotations(&self.set.tooling, &self.plan.record_after);
-        if known.annotations == exact {
-            if self.plan.applies() > 0 {
-                parent.ensure_covers(known, needed, sink).await?;
-            }
-            return Ok(Ending::Done);
-        }
         // If another run has written the record, nothing is listed.
         let lingering = if known.overtaken {
             None

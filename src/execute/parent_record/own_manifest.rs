@@ -32,13 +32,9 @@ impl ParentWriting<'_> {
         }
         // This write is not bound to what the record was, so it may come after another run's.
         let live = written(&reply)?.metadata;
-        known.overtaken |= known.annotations.as_object().is_some_and(|recorded| {
-            recorded
-                .iter()
-                .any(|(key, value)| live.annotations.get(key).map(String::as_str) != value.as_str())
-        });
         known.resource_version = live.resource_version;
         known.all = live.annotations;
+        known.overtaken |= !known.has_record();
         Ok(())
     }
 

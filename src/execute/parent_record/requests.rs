@@ -124,6 +124,15 @@ impl Known {
             overtaken: false,
         }
     }
+
+    /// Returns whether the parent had the record when this run last read or wrote it.
+    pub(crate) fn has_record(&self) -> bool {
+        self.annotations.as_object().is_some_and(|recorded| {
+            recorded
+                .iter()
+                .all(|(key, value)| self.all.get(key).map(String::as_str) == value.as_str())
+        })
+    }
 }
 
 /// Outcome of a write with the parent's resourceVersion.
@@ -154,6 +163,23 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
         let request = self.parent_request(apply_body(&object), &parameters);
         known(self.send(request, sink).await, target)
+    }
+
+    /// Writes an annotation beside the record on the parent exactly as it is `known`.
+    pub(crate) async fn write_annotation(
+        &self,
+        known: &Known,
+        (key, value): (&str, &str),
+    ) -> Result<(), ApiError> {
+        let patch = json!({"metadata": {
+            "resourceVersion": known.resource_version,
+            "annotations": {key: value},
+        }});
+        let path = self.resource.path_of(&self.set.parent);
+        let parameters = [("fieldManager", self.field_manager())];
+        let body = Bytes::from(patch.to_string());
+        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
+        self.server.send(request).await.map(drop)
     }
 
     /// Creates a parent that does not exist.

@@ -1,8 +1,11 @@
 //! Widens the record: before the first member is written, and whenever another run may have
 //! narrowed it.
 
-use super::requests::{Known, ParentWriteError, ParentWriting, Written};
+use http::StatusCode;
+
+use super::requests::{Known, ParentWriteError, ParentWriting, Written, is_overtaken};
 use super::{ATTEMPTS, is_up_to_date};
+use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Event};
 use crate::execute::Sink;
 use crate::model::applyset::Record;
@@ -77,6 +80,41 @@ impl ParentWriting<'_> {
         };
         Ok(())
     }
+
+    /// Ensures the same, and writes an annotation beside the record.
+    ///
+    /// The annotation is written in the version in which this run has last seen the record. If that
+    /// succeeds, no other run has written the record since, and it is not read again.
+    pub(crate) async fn annotate_and_ensure_covers(
+        &self,
+        known: &mut Known,
+        annotation: (&str, &str),
+        needed: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Annotated, ParentWriteError> {
+        let annotated = if known.has_record() {
+            match self.write_annotation(known, annotation).await {
+                Ok(()) => return Ok(Annotated::Done),
+                Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Annotated::Overtaken,
+                Err(error) => Annotated::Failed(error),
+            }
+        } else {
+            Annotated::Overtaken
+        };
+        self.ensure_covers(known, needed, sink).await?;
+        Ok(annotated)
+    }
+}
+
+/// Outcome of writing an annotation beside the record.
+#[derive(Debug)]
+pub(crate) enum Annotated {
+    /// It is written.
+    Done,
+    /// It is not: another client has changed or deleted the parent first.
+    Overtaken,
+    /// It could not be.
+    Failed(ApiError),
 }
 
 /// Returns the record that another run has written since the plan.

@@ -17,6 +17,7 @@ use crate::execute::labelled_objects::list_labelled_objects;
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -83,7 +84,10 @@ impl Run<'_> {
             self.remove_member(live).await?;
         }
         if desired == wide {
-            return self.parent.ensure_covers(&mut known, &wide, &mut ignore).await;
+            let (parent, sink): (_, &mut Sink<'_>) = (&self.parent, &mut ignore);
+            let annotation = (HISTORY_ANNOTATION, "[]");
+            let annotating = parent.annotate_and_ensure_covers(&mut known, annotation, &wide, sink);
+            return annotating.await.map(drop);
         }
         let lost = Record {
             group_kinds: wide
