@@ -137,7 +137,7 @@ impl Contender {
     fn arguments<'a>(self, namespace: &'a str, directory: &'a str) -> Vec<&'a str> {
         match self {
             Self::Raw => Vec::new(),
-            Self::Ours => vec!["apply", "bench", "-o", "json", "-n", namespace, "-f", directory],
+            Self::Ours => vec!["apply", "bench", "-n", namespace, "-f", directory],
             Self::KubectlServerSide | Self::KubectlClientSide => {
                 let mut arguments = vec!["apply", "--prune", "--applyset=bench"];
                 if self == Self::KubectlServerSide {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{REST, report_of, terms, warm_server};
+use super::{REST, requests_of, terms, warm_server};
 use crate::contenders::{Contender, Contenders, PROGRAM};
 use crate::link::Link;
 use crate::manifests::{Manifests, State};
@@ -118,7 +118,7 @@ impl Way<'_> {
         tokio::time::sleep(REST).await;
         self.link.reset();
         let finished = process::run(command, self.scratch, terms)?;
-        let requests = report_of(&finished)["requests"].as_u64();
+        let requests = requests_of(&finished);
         Ok(self.measured((step, contender), &finished, requests))
     }
 

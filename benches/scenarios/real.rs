@@ -20,6 +20,7 @@ pub(crate) async fn real(scratch: &Path) -> Result<Real> {
     let server = warm_server(&[], scratch).await?;
     let namespace = server.namespace("real").await?;
     let mut command = ours(&server, &namespace, Path::new(MANIFESTS));
+    command.args(["-o", "json"]);
     observe(&server, &mut command, scratch, Terms::STRICT).await?;
     let Observed {
         finished,
