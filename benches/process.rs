@@ -29,6 +29,8 @@ pub(crate) struct Finished {
     pub(crate) peak_memory: Option<u64>,
     /// Standard output.
     pub(crate) output: String,
+    /// Standard error.
+    pub(crate) messages: String,
 }
 
 /// What is asked of a run.
@@ -71,9 +73,8 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, terms: Terms) -> Result
     let processor = processor_time_of_children()
         .zip(before)
         .map(|(after, before)| after - before);
-    let output = fs::read_to_string(output)?;
+    let (output, messages) = (fs::read_to_string(output)?, fs::read_to_string(messages)?);
     if !status?.success() && !watched.was_ended && !(terms.accepts)(&output) {
-        let messages = fs::read_to_string(&messages)?;
         let lines: Vec<&str> = messages.lines().collect();
         let end = lines[lines.len().saturating_sub(10)..].join("\n");
         return Err(format!("{command:?} failed:\n{end}").into());
@@ -84,6 +85,7 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, terms: Terms) -> Result
         processor,
         peak_memory: watched.peak_memory,
         output,
+        messages,
     })
 }
 

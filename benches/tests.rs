@@ -11,7 +11,9 @@ pub(crate) use bench::*;
 use contenders::{Contender, has_only_timed_out};
 use options::Tool;
 use page::{PAGES, fill};
+use process::Finished;
 use results::{Entrant, LinkRun, LinkStep, Machine, Measurement, Processor, Requests, Results, Step};
+use scenarios::requests_of;
 use tools::{program, required};
 
 #[test]
@@ -43,6 +45,26 @@ fn a_run_of_kpt_counts_if_objects_are_only_not_ready_yet() {
     let kept = "prune result: 2 attempted, 1 successful, 1 skipped, 0 failed\n";
     assert!(!has_only_timed_out(&format!("{applied}{kept}")));
     assert!(!has_only_timed_out("error: no inventory\n"));
+}
+
+#[test]
+fn requests_are_those_of_the_document_or_of_the_last_message() {
+    let finished = |output: &str, messages: &str| Finished {
+        seconds: 1.0,
+        was_ended: false,
+        processor: None,
+        peak_memory: None,
+        output: output.to_owned(),
+        messages: messages.to_owned(),
+    };
+    let text = finished(
+        "configmap/a created in namespace b\n",
+        "note: (x)\n2 created (9 requests, 0.1 s)\n",
+    );
+    assert_eq!(requests_of(&text), Some(9));
+    assert_eq!(requests_of(&finished("{\"requests\": 7}\n", "")), Some(7));
+    assert_eq!(requests_of(&finished("configmap/a created\n", "")), None);
+    assert_eq!(requests_of(&finished("", "")), None);
 }
 
 fn measurement(step: Step, contender: Contender, round: usize, seconds: f64) -> Measurement {

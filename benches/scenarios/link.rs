@@ -132,6 +132,7 @@ impl Way<'_> {
             processor: None,
             peak_memory: None,
             output: String::new(),
+            messages: String::new(),
         };
         let requests = u64::try_from(prepared.len())?;
         Ok(self.measured((step, &Contender::Raw), &finished, Some(requests)))

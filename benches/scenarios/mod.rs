@@ -189,18 +189,19 @@ async fn observe_raw(server: &Server, objects: &[Value], namespace: &str) -> Res
             .map(|(after, before)| after - before),
         peak_memory: None,
         output: String::new(),
+        messages: String::new(),
     };
     let by_client = Some(u64::try_from(prepared.len())?);
     before.observed(server, finished, by_client).await
 }
 
-/// How many requests our program says that it sent, in its document or its last line: `2 created (9
+/// How many requests our program says that it sent, in its document or its last message: `2 created (9
 /// requests, 0.1 s)`. `None` for what others print.
-fn requests_of(finished: &Finished) -> Option<u64> {
+pub(crate) fn requests_of(finished: &Finished) -> Option<u64> {
     if let Some(requests) = report_of(finished)["requests"].as_u64() {
         return Some(requests);
     }
-    let (_, cost) = finished.output.lines().last()?.rsplit_once(" (")?;
+    let (_, cost) = finished.messages.lines().last()?.rsplit_once(" (")?;
     let (requests, _) = cost.split_once(" requests, ")?;
     requests.parse().ok()
 }

@@ -1,12 +1,12 @@
 //! All that was measured, as values: what the tables, the document and the plot show.
 
-use std::fs;
-use std::process::Command;
+mod machine;
+mod merge;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::goals::Goal;
+pub(crate) use machine::Machine;
 
 /// Everything that one run of the bench found out.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -27,26 +27,6 @@ pub(crate) struct Results {
     pub(crate) real: Option<Real>,
     pub(crate) startup: Option<Startup>,
     pub(crate) goals: Vec<Goal>,
-}
-
-/// Where and when the bench ran.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Machine {
-    pub(crate) processors: usize,
-    /// Of the processors.
-    pub(crate) model: Option<String>,
-    /// In bytes.
-    pub(crate) memory: Option<u64>,
-    /// The release of the Linux kernel, without what a distribution adds to it.
-    pub(crate) kernel: Option<String>,
-    /// Of the API server.
-    pub(crate) kubernetes: String,
-    /// The day on which the bench began, in UTC: `2026-11-23`.
-    pub(crate) date: Option<String>,
-    /// Programs that wanted a processor on average over a minute, before the bench began:
-    /// others at work make every number doubtful.
-    pub(crate) load_before: Option<f64>,
 }
 
 /// One of those that were measured.
@@ -335,71 +315,6 @@ impl Results {
     }
 }
 
-impl Results {
-    /// Adds what other runs on the same machine have measured, each as further rounds.
-    pub(crate) fn merge(mut self, others: impl IntoIterator<Item = Self>) -> Result<Self> {
-        for other in others {
-            self.add(other)?;
-        }
-        Ok(self)
-    }
-
-    fn add(&mut self, other: Self) -> Result<()> {
-        if self.objects != other.objects || self.machine.place() != other.machine.place() {
-            return Err("runs of different sizes, machines or Kubernetes releases cannot be merged".into());
-        }
-        for entrant in other.contenders {
-            match self.contenders.iter().find(|known| known.name == entrant.name) {
-                None => self.contenders.push(entrant),
-                Some(known) if *known == entrant => {}
-                Some(_) => {
-                    return Err(
-                        format!("runs of different versions of {} cannot be merged", entrant.name).into(),
-                    );
-                }
-            }
-        }
-        let offset = self.next_round();
-        self.measurements
-            .extend(other.measurements.into_iter().map(|run| Measurement {
-                round: run.round + offset,
-                ..run
-            }));
-        self.links.extend(other.links.into_iter().map(|run| LinkRun {
-            round: run.round + offset,
-            ..run
-        }));
-        self.busy.extend(other.busy.into_iter().map(|run| BusyRun {
-            round: run.round + offset,
-            ..run
-        }));
-        self.rounds += other.rounds;
-        self.missing.retain(|name| other.missing.contains(name));
-        self.commands.extend(other.commands);
-        self.machine.date = self.machine.date.take().max(other.machine.date);
-        self.machine.load_before = self
-            .machine
-            .load_before
-            .into_iter()
-            .chain(other.machine.load_before)
-            .reduce(f64::max);
-        self.real = other.real.or(self.real.take());
-        self.startup = other.startup.or(self.startup.take());
-        Ok(())
-    }
-
-    fn next_round(&self) -> usize {
-        let measured = self.measurements.iter().map(|run| run.round);
-        let links = self.links.iter().map(|run| run.round);
-        let busy = self.busy.iter().map(|run| run.round);
-        measured
-            .chain(links)
-            .chain(busy)
-            .max()
-            .map_or(0, |round| round + 1)
-    }
-}
-
 /// The middle value, or the mean of the two middle ones.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -410,46 +325,4 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     } else {
         f64::midpoint(values[middle - 1], upper)
     })
-}
-
-impl Machine {
-    /// What two runs have to share to be comparable.
-    fn place(&self) -> (usize, &Option<String>, Option<u64>, &Option<String>, &str) {
-        let Self {
-            processors,
-            model,
-            memory,
-            kernel,
-            kubernetes,
-            ..
-        } = self;
-        (*processors, model, *memory, kernel, kubernetes)
-    }
-
-    /// This machine, now.
-    pub(crate) fn here() -> Self {
-        let load = fs::read_to_string("/proc/loadavg").ok();
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
-        let date = Command::new("date").args(["-u", "+%F"]).output().ok();
-        Self {
-            processors: std::thread::available_parallelism().map_or(1, usize::from),
-            model: field("/proc/cpuinfo", "model name"),
-            memory: field("/proc/meminfo", "MemTotal")
-                .and_then(|text| Some(text.strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)),
-            kernel: kernel
-                .as_deref()
-                .and_then(|text| text.trim().split('-').next())
-                .map(str::to_owned),
-            kubernetes: String::new(),
-            date: date.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-            load_before: load.and_then(|text| text.split(' ').next()?.parse().ok()),
-        }
-    }
-}
-
-/// The value of the first line `NAME: VALUE` in a file of the kernel.
-fn field(path: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find(|line| line.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
 }
