@@ -38,9 +38,9 @@ impl HistoryEntry {
         self.changes.borrow_mut().note(event);
     }
 
-    /// Asks the server who the user is, if the run has changed something: only then it writes an entry.
+    /// Asks the server who the user is, unless it was asked before.
     pub(super) async fn ask_for_user(&self, server: &ApiServer) {
-        if !self.changes.borrow().is_empty() {
+        if self.user.get().is_none() {
             let _ = self.user.set(read::user_name(server).await);
         }
     }
@@ -146,10 +146,7 @@ impl Execution<'_> {
         if let Some(run) = entry.run.get() {
             return Some(run);
         }
-        let user = match entry.user.get() {
-            Some(user) => user.clone(),
-            None => read::user_name(self.server).await,
-        };
+        entry.ask_for_user(self.server).await;
         Some(entry.run.get_or_init(|| PastRun {
             time: self.server.now().strftime("%FT%TZ").to_string(),
             result: match ending {
@@ -161,7 +158,7 @@ impl Execution<'_> {
             counts: entry.changes.borrow().counts(),
             undo: self.undoes.is_some(),
             manifests: desired::digest(self.desired),
-            user,
+            user: entry.user.get().cloned().flatten(),
             version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
         }))
     }

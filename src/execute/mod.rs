@@ -254,7 +254,14 @@ impl Execution<'_> {
             self.write_prerequisites(&mut progress, sink).await?;
         }
         let mut reported = None;
-        let ending = match self.write_members(&mut known, &mut progress, sink).await {
+        let writing = Box::pin(self.write_members(&mut known, &mut progress, sink));
+        let written = if !has_parent || self.plan.deletions() > 0 {
+            // The run is going to change something, so it will write its history.
+            join(writing, entry.ask_for_user(self.server)).await.0
+        } else {
+            writing.await
+        };
+        let ending = match written {
             // A failure before the first write is an error; a later one is a failure of writing.
             Err(error) => {
                 sink(Event::failure(error.to_string()));
@@ -273,8 +280,7 @@ impl Execution<'_> {
         let kept = match self.last_step_of_record(&known, ending, &progress) {
             LastStepOfRecord::Narrow => {
                 let narrowing = self.narrow(&mut known, &progress.applied.uids, sink);
-                let (kept, ()) = Box::pin(join(narrowing, entry.ask_for_user(self.server))).await;
-                kept
+                Box::pin(narrowing).await
             }
             LastStepOfRecord::EnsureCovers => {
                 let ensuring = self.ensure_covers_with_history(&mut known, entry, ending, sink);
