@@ -89,6 +89,11 @@ impl Connection {
         self.send(Method::PATCH, path, body).await.map(drop)
     }
 
+    /// DELETE of a path.
+    pub(crate) async fn delete(&mut self, path: &str) -> Result<()> {
+        self.send(Method::DELETE, path, Bytes::new()).await.map(drop)
+    }
+
     /// Sends a request, and sends it again when the server asks for that, while it has no capacity.
     async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes> {
         loop {

@@ -1,4 +1,4 @@
-//! The measure of all others: server-side apply over kept connections, without any tool.
+//! The measure of all others: server-side apply and deletes over kept connections, without any tool.
 //! Bodies are prepared and connections are open before the clock starts.
 
 use std::sync::Arc;
@@ -16,16 +16,28 @@ use crate::kinds::collection;
 pub(crate) const CONNECTIONS: usize = 16;
 
 /// Requests that are ready to be sent.
-pub(crate) struct Prepared(Arc<Vec<(String, Bytes)>>);
+pub(crate) struct Prepared(Arc<Vec<Write>>);
+
+enum Write {
+    /// The path with its query, and the body.
+    Apply(String, Bytes),
+    /// The path.
+    Delete(String),
+}
 
 impl Prepared {
     /// Server-side apply of each object, into `namespace` where it names none itself.
     pub(crate) fn new(objects: &[Value], namespace: &str) -> Self {
         let prepare = |object: &Value| {
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            let path = format!("{}/{name}?fieldManager=bench", collection(object, namespace));
-            (path, Bytes::from(object.to_string()))
+            let path = format!("{}?fieldManager=bench", path(object, namespace));
+            Write::Apply(path, Bytes::from(object.to_string()))
         };
+        Self(Arc::new(objects.iter().map(prepare).collect()))
+    }
+
+    /// The delete of each object.
+    pub(crate) fn deletes(objects: &[Value], namespace: &str) -> Self {
+        let prepare = |object| Write::Delete(path(object, namespace));
         Self(Arc::new(objects.iter().map(prepare).collect()))
     }
 
@@ -42,8 +54,11 @@ impl Prepared {
             .map(|mut connection| {
                 let (requests, next) = (Arc::clone(&self.0), Arc::clone(&next));
                 tokio::spawn(async move {
-                    while let Some((path, body)) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        connection.apply(path, body.clone()).await?;
+                    while let Some(write) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        match write {
+                            Write::Apply(path, body) => connection.apply(path, body.clone()).await?,
+                            Write::Delete(path) => connection.delete(path).await?,
+                        }
                     }
                     Ok::<_, crate::Failure>(())
                 })
@@ -58,4 +73,9 @@ impl Prepared {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
+}
+
+fn path(object: &Value, namespace: &str) -> String {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    format!("{}/{name}", collection(object, namespace))
 }

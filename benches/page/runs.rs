@@ -1,12 +1,14 @@
 //! The tables of what runs took.
 
+use std::iter;
+
 use super::NOTHING_MEASURED;
 use super::markdown::{NONE, NOT_MEASURED, grouped, or_not_measured, rounds, seconds, table, whole};
 use crate::contenders::Contender;
 use crate::goals::number;
 use crate::results::{LinkStep, Measurement, Results, Step};
 use crate::scenarios::{
-    CUSTOM_KINDS, NAMESPACES, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, WIDE_KINDS, large_sizes, sizes,
+    CUSTOM_KINDS, NAMESPACES, NOBODY, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, WIDE_KINDS, large_sizes, sizes,
 };
 
 /// The steps of a set's life: their names, and the step of raw that each is compared with.
@@ -159,7 +161,7 @@ pub(super) fn size(results: &Results) -> String {
     if !has(results, Step::LargeAgain) {
         return NOTHING_MEASURED.to_owned();
     }
-    let ours = Contender::Ours.to_string();
+    let (ours, raw) = (Contender::Ours.to_string(), Contender::Raw.to_string());
     let rows = large_sizes(results.objects).into_iter().flat_map(|size| {
         [
             (Step::LargeFirst, "first apply"),
@@ -168,11 +170,20 @@ pub(super) fn size(results: &Results) -> String {
         ]
         .map(|(step, name)| {
             let cells = costs(results, (step, &ours, size));
-            [vec![grouped(size), name.to_owned()], cells.to_vec()].concat()
+            let of_raw = results.seconds(step, &raw, size).map(seconds);
+            let of_raw = of_raw.unwrap_or_else(|| NONE.to_owned());
+            [vec![grouped(size), name.to_owned()], cells.to_vec(), vec![of_raw]].concat()
         })
     });
     table(
-        &["objects", "", "seconds", "peak memory, MB", "requests"],
+        &[
+            "objects",
+            "",
+            "seconds",
+            "peak memory, MB",
+            "requests",
+            "raw, seconds",
+        ],
         rows.collect(),
     )
 }
@@ -245,11 +256,12 @@ pub(super) fn seats(results: &Results) -> String {
     if results.busy.is_empty() {
         return NOTHING_MEASURED.to_owned();
     }
-    let rows = Contender::ALL.into_iter().map(|contender| {
-        let name = contender.to_string();
+    let contenders = Contender::ALL.iter().map(ToString::to_string);
+    let rows = iter::once(NOBODY.to_owned()).chain(contenders).map(|name| {
         let taken = results.median_of_busy(&name, |run| run.seconds).map(seconds);
-        let has_run = results.busy.iter().any(|run| run.contender == name);
+        let has_run = name != NOBODY && results.busy.iter().any(|run| run.contender == name);
         let taken = taken.or_else(|| has_run.then(|| "did not finish".to_owned()));
+        let taken = taken.or_else(|| (name == NOBODY).then(|| NONE.to_owned()));
         let rejected = results.median_of_busy(&name, |run| Some(number(run.rejected)));
         let others = results.median_of_busy(&name, |run| Some(run.neighbour * 1e3));
         let cells = [

@@ -25,6 +25,10 @@ pub(crate) const OBJECTS: usize = 300;
 const USER: &str = "bench-limited";
 /// Between two contenders: after many rejected requests, the server asks for longer pauses for a while.
 const CALM: Duration = Duration::from_secs(20);
+/// The name of runs in which the other client is alone.
+pub(crate) const NOBODY: &str = "nobody";
+/// How long it is alone.
+const ALONE: Duration = Duration::from_secs(3);
 /// Between two requests of the other client.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -35,6 +39,7 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
     for round in 0..options.rounds {
         let server = warm_server(&contenders.present, scratch).await?;
         let kubeconfig = limited(&server, scratch).await?;
+        runs.push(nobody(&server, round).await?);
         for contender in &contenders.present {
             let namespace = server.namespace("busy").await?;
             tokio::time::sleep(CALM).await;
@@ -74,6 +79,25 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
         }
     }
     Ok(runs)
+}
+
+/// How long the other client waits while nobody else is there.
+async fn nobody(server: &Server, round: usize) -> Result<BusyRun> {
+    let neighbour = Neighbour::start(server).await?;
+    tokio::time::sleep(ALONE).await;
+    let run = BusyRun {
+        contender: NOBODY.to_owned(),
+        round,
+        seconds: None,
+        neighbour: neighbour.stop().await?,
+        rejected: 0,
+    };
+    say(&format!(
+        "few seats, round {}: the other client alone waits {:.1} ms",
+        round + 1,
+        run.neighbour * 1e3
+    ));
+    Ok(run)
 }
 
 /// Gives the user few seats and all permissions; returns its kubeconfig.

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{observe, warm_server};
+use super::{observe, observe_raw, warm_server};
 use crate::contenders::{Contender, ours};
 use crate::manifests::documents;
 use crate::options::Options;
 use crate::process::Terms;
+use crate::raw::Prepared;
 use crate::results::{Measurement, Step};
 use crate::server::Server;
 use crate::{Result, say};
@@ -28,6 +29,7 @@ pub(crate) async fn large(options: &Options, scratch: &Path) -> Result<Vec<Measu
     let server = warm_server(&[], scratch).await?;
     let mut measurements = Vec::new();
     for size in large_sizes(options.objects) {
+        measurements.extend(raw(&server, size).await?);
         let set = LargeSet::write(&server, scratch, size).await?;
         measurements.push(set.measure(Step::LargeFirst, &set.all, 0, scratch).await?);
         set.check(size).await?;
@@ -36,6 +38,28 @@ pub(crate) async fn large(options: &Options, scratch: &Path) -> Result<Vec<Measu
         }
         measurements.push(set.measure(Step::LargePruned, &set.rest, 0, scratch).await?);
         set.check(OBJECTS_OF_A_FILE).await?;
+    }
+    Ok(measurements)
+}
+
+/// Applies and deletes the same objects without a tool, which shows what of the growth is the server's.
+async fn raw(server: &Server, size: usize) -> Result<Vec<Measurement>> {
+    let namespace = server.namespace("large-raw").await?;
+    let objects: Vec<Value> = (0..size).map(object).collect();
+    let pruned = Prepared::deletes(&objects[OBJECTS_OF_A_FILE..], &namespace);
+    let steps = [
+        (Step::LargeFirst, Prepared::new(&objects, &namespace)),
+        (Step::LargePruned, pruned),
+    ];
+    let mut measurements = Vec::new();
+    for (step, prepared) in steps {
+        let observed = observe_raw(server, &prepared).await?;
+        let measurement = observed.measurement(step, Contender::Raw, size, 0);
+        say(&format!(
+            "{size:>6} small objects, raw: {step:?} {:.3} s",
+            measurement.seconds
+        ));
+        measurements.push(measurement);
     }
     Ok(measurements)
 }

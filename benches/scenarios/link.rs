@@ -53,6 +53,8 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
                 !runs.iter().any(|run| run.was_ended && run.contender == name)
             });
         }
+        // The two that are compared take turns at being first.
+        present.swap(0, 1);
     }
     Ok(runs)
 }

@@ -10,7 +10,7 @@ mod spread;
 mod startup;
 mod wide;
 
-pub(crate) use busy::{OBJECTS as OBJECTS_OF_BUSY, busy};
+pub(crate) use busy::{NOBODY, OBJECTS as OBJECTS_OF_BUSY, busy};
 pub(crate) use growth::{growth, sizes};
 pub(crate) use large::{large, large_sizes};
 pub(crate) use lifecycle::lifecycle;
@@ -35,8 +35,11 @@ use crate::results::{Measurement, Processor, Requests, Step};
 use crate::server::{Counts, Server, since};
 use crate::{Result, say};
 
-/// Objects that a new control plane is warmed up with.
+/// Objects that a new control plane is warmed up with, by raw.
 const WARM_UP: usize = 200;
+/// Objects that each contender applies to it then: a server is slower with what it is asked for the first
+/// time.
+const FIRST_TIME: usize = 20;
 
 /// Between two runs, so that the server has come to rest from the first.
 const REST: Duration = Duration::from_millis(500);
@@ -73,6 +76,17 @@ async fn warm_server(present: &[Contender], scratch: &Path) -> Result<Server> {
         scratch,
         Terms::STRICT,
     )?;
+    let manifests = Manifests::write(scratch, FIRST_TIME)?;
+    for contender in [Contender::Ours].iter().chain(present) {
+        let namespace = server.namespace("first-time").await?;
+        if let Some(mut command) = contender.command(&server, &namespace, &manifests, State::Full)? {
+            let terms = Terms {
+                accepts: |_| true,
+                ..Terms::STRICT
+            };
+            process::run(&mut command, scratch, terms)?;
+        }
+    }
     Ok(server)
 }
 
@@ -93,7 +107,7 @@ async fn measure(
     let objects = manifests.objects.len();
     let observed = match contender.command(server, namespace, manifests, state)? {
         Some(mut command) => observe(server, &mut command, scratch, place.terms).await?,
-        None => observe_raw(server, &manifests.objects, namespace).await?,
+        None => observe_raw(server, &Prepared::new(&manifests.objects, namespace)).await?,
     };
     say(&format!(
         "{objects:>6} objects, round {}: {contender:<22} {:<11} {:7.3} s{}",
@@ -176,8 +190,7 @@ async fn observe(server: &Server, command: &mut Command, scratch: &Path, terms: 
 }
 
 /// Sends everything without a tool while the server counts.
-async fn observe_raw(server: &Server, objects: &[Value], namespace: &str) -> Result<Observed> {
-    let prepared = Prepared::new(objects, namespace);
+async fn observe_raw(server: &Server, prepared: &Prepared) -> Result<Observed> {
     let before = Before::of(server).await?;
     let own = process::own_processor_time();
     let seconds = prepared.send(&server.address).await?;

@@ -11,6 +11,7 @@ use crate::kinds::one_of_each;
 use crate::manifests::documents;
 use crate::options::Options;
 use crate::process::Terms;
+use crate::raw::Prepared;
 use crate::results::{Measurement, Step};
 
 /// Namespaces; each has one object of each of the twenty kinds.
@@ -40,7 +41,7 @@ pub(crate) async fn spread(options: &Options, scratch: &Path) -> Result<Vec<Meas
             None => (Step::SpreadFirst, 0),
             Some(round) => (Step::SpreadAgain, round),
         };
-        let raw = observe_raw(&server, &objects_of_raw, "").await?;
+        let raw = observe_raw(&server, &Prepared::new(&objects_of_raw, "")).await?;
         measurements.push(raw.measurement(step, Contender::Raw, objects.len(), round));
         let mut command = ours(&server, &namespaces[0], &directory);
         let observed = observe(&server, &mut command, scratch, Terms::STRICT).await?;
