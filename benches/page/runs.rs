@@ -8,7 +8,8 @@ use crate::contenders::Contender;
 use crate::goals::number;
 use crate::results::{LinkStep, Measurement, Results, Step};
 use crate::scenarios::{
-    CUSTOM_KINDS, NAMESPACES, NOBODY, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, WIDE_KINDS, large_sizes, sizes,
+    CUSTOM_KINDS, NAMESPACES, NO_OTHER_LOAD, OBJECTS_OF_BUSY, OBJECTS_OF_LINKS, WIDE_KINDS, large_sizes,
+    sizes,
 };
 
 /// The steps of a set's life: their names, and the step of raw that each is compared with.
@@ -257,20 +258,22 @@ pub(super) fn seats(results: &Results) -> String {
         return NOTHING_MEASURED.to_owned();
     }
     let contenders = Contender::ALL.iter().map(ToString::to_string);
-    let rows = iter::once(NOBODY.to_owned()).chain(contenders).map(|name| {
-        let taken = results.median_of_busy(&name, |run| run.seconds).map(seconds);
-        let has_run = name != NOBODY && results.busy.iter().any(|run| run.contender == name);
-        let taken = taken.or_else(|| has_run.then(|| "did not finish".to_owned()));
-        let taken = taken.or_else(|| (name == NOBODY).then(|| NONE.to_owned()));
-        let rejected = results.median_of_busy(&name, |run| Some(number(run.rejected)));
-        let others = results.median_of_busy(&name, |run| Some(run.neighbour * 1e3));
-        let cells = [
-            taken,
-            rejected.map(whole),
-            others.map(|milliseconds| format!("{milliseconds:.1}")),
-        ];
-        [vec![name], cells.map(or_not_measured).to_vec()].concat()
-    });
+    let rows = iter::once(NO_OTHER_LOAD.to_owned())
+        .chain(contenders)
+        .map(|name| {
+            let taken = results.median_of_busy(&name, |run| run.seconds).map(seconds);
+            let has_run = name != NO_OTHER_LOAD && results.busy.iter().any(|run| run.contender == name);
+            let taken = taken.or_else(|| has_run.then(|| "did not finish".to_owned()));
+            let taken = taken.or_else(|| (name == NO_OTHER_LOAD).then(|| NONE.to_owned()));
+            let rejected = results.median_of_busy(&name, |run| Some(number(run.rejected)));
+            let others = results.median_of_busy(&name, |run| Some(run.neighbour * 1e3));
+            let cells = [
+                taken,
+                rejected.map(whole),
+                others.map(|milliseconds| format!("{milliseconds:.1}")),
+            ];
+            [vec![name], cells.map(or_not_measured).to_vec()].concat()
+        });
     let table = table(
         &["", "seconds", "rejected requests", "latency of others, ms"],
         rows.collect(),

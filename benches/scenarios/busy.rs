@@ -26,7 +26,7 @@ const USER: &str = "bench-limited";
 /// Between two contenders: after many rejected requests, the server asks for longer pauses for a while.
 const CALM: Duration = Duration::from_secs(20);
 /// The name of runs in which the other client is alone.
-pub(crate) const NOBODY: &str = "nobody";
+pub(crate) const NO_OTHER_LOAD: &str = "no other load";
 /// How long it is alone.
 const ALONE: Duration = Duration::from_secs(3);
 /// Between two requests of the other client.
@@ -39,7 +39,7 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
     for round in 0..options.rounds {
         let server = warm_server(&contenders.present, scratch).await?;
         let kubeconfig = limited(&server, scratch).await?;
-        runs.push(nobody(&server, round).await?);
+        runs.push(without_load(&server, round).await?);
         for contender in &contenders.present {
             let namespace = server.namespace("busy").await?;
             tokio::time::sleep(CALM).await;
@@ -81,12 +81,12 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
     Ok(runs)
 }
 
-/// How long the other client waits while nobody else is there.
-async fn nobody(server: &Server, round: usize) -> Result<BusyRun> {
+/// How long the other client waits while it is alone.
+async fn without_load(server: &Server, round: usize) -> Result<BusyRun> {
     let neighbour = Neighbour::start(server).await?;
     tokio::time::sleep(ALONE).await;
     let run = BusyRun {
-        contender: NOBODY.to_owned(),
+        contender: NO_OTHER_LOAD.to_owned(),
         round,
         seconds: None,
         neighbour: neighbour.stop().await?,

@@ -10,7 +10,7 @@ mod spread;
 mod startup;
 mod wide;
 
-pub(crate) use busy::{NOBODY, OBJECTS as OBJECTS_OF_BUSY, busy};
+pub(crate) use busy::{NO_OTHER_LOAD, OBJECTS as OBJECTS_OF_BUSY, busy};
 pub(crate) use growth::{growth, sizes};
 pub(crate) use large::{large, large_sizes};
 pub(crate) use lifecycle::lifecycle;

@@ -39,7 +39,7 @@ pub struct Diff {
     pub out: Option<PathBuf>,
     /// Exit 1 only for KINDS (of drift, change, prune)
     #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
-    pub exit_code_on: Vec<DifferenceMode>,
+    pub exit_code_on: Vec<DifferenceKindArgument>,
     /// Print the full text at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub full: bool,
@@ -50,7 +50,7 @@ pub struct Diff {
 
 /// `--exit-code-on`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DifferenceMode {
+pub enum DifferenceKindArgument {
     /// Objects that others have changed since the last apply.
     Drift,
     /// Objects that apply would create, change or recreate.

@@ -23,7 +23,7 @@ pub use arguments::{
     WaitFlags,
 };
 pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
-pub use diff::{Diff, DifferenceMode};
+pub use diff::{Diff, DifferenceKindArgument};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;
 

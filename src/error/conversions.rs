@@ -75,7 +75,9 @@ impl From<ReadError> for Error {
             ReadError::MissingNamespaces(missing) => Self::MissingNamespaces(missing),
             ReadError::MissingDependencies(missing) => Self::MissingDependencies(missing),
             ReadError::MembersUnseen { parent, hidden } => Self::MembersUnknown { parent, hidden },
-            ReadError::LabelledElsewhere { parent, left_out } => Self::LabelledElsewhere { parent, left_out },
+            ReadError::MembersWithoutParent { parent, left_out } => {
+                Self::MembersWithoutParent { parent, left_out }
+            }
             ReadError::Parent(error) => error.into(),
             selector @ ReadError::Selector { .. } => Self::Usage {
                 message: selector.to_string(),

@@ -50,7 +50,7 @@ impl Error {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`".to_owned()
             }
             Self::MissingPermissions(_) => ASK_AN_ADMINISTRATOR.to_owned(),
-            Self::LabelledElsewhere { .. } => {
+            Self::MembersWithoutParent { .. } => {
                 "run it as a user who can delete these objects, or remove the labels".to_owned()
             }
             Self::MembersUnknown { parent, .. } => format!(

@@ -56,7 +56,7 @@ impl Error {
             Self::MissingPermissions(missing) => forbidden(missing),
             Self::Overtaken(drift) => stale(drift),
             Self::Unpredicted(objects) => unpredicted(objects),
-            Self::LabelledElsewhere { parent, left_out } => labelled_elsewhere(parent, left_out),
+            Self::MembersWithoutParent { parent, left_out } => members_without_parent(parent, left_out),
             // The advice of the inner error would be too much here.
             Self::GrantedByRbac(error) => error.messages_alone(),
             other => vec![Message::new(other.to_string())],
@@ -136,7 +136,7 @@ pub(super) fn stale(drift: &[ChangeSincePlan]) -> Vec<Message> {
     vec![Message::new("plan is stale: the cluster has changed").with_details(details)]
 }
 
-pub(super) fn labelled_elsewhere(parent: &ObjectKey, left_out: &[String]) -> Vec<Message> {
+pub(super) fn members_without_parent(parent: &ObjectKey, left_out: &[String]) -> Vec<Message> {
     vec![
         Message::new(format!(
             "{parent}: not the parent of a set, but objects have the label of this set"

@@ -126,8 +126,8 @@ pub enum Error {
         hidden: Vec<String>,
     },
     /// The parent does not exist, and objects have the label of its set but do not count as members.
-    #[error("{}", in_lines(&messages::labelled_elsewhere(parent, left_out)))]
-    LabelledElsewhere {
+    #[error("{}", in_lines(&messages::members_without_parent(parent, left_out)))]
+    MembersWithoutParent {
         /// The parent that the set would have.
         parent: ObjectKey,
         /// The objects and the reasons, a line for each namespace.
@@ -195,7 +195,7 @@ impl Error {
             | Self::NotSaved
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
             Self::ParentWrite(ParentWriteError::Request(error)) if is_denied(error) => Exit::Cluster,
-            Self::ParentWrite(_) | Self::DefinitionTerminating(_) | Self::LabelledElsewhere { .. } => {
+            Self::ParentWrite(_) | Self::DefinitionTerminating(_) | Self::MembersWithoutParent { .. } => {
                 Exit::Failed
             }
             Self::GrantedByRbac(error) => error.exit(),

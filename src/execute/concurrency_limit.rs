@@ -145,55 +145,55 @@ impl ConcurrencyLimit {
 mod tests {
     use super::*;
 
-    fn answer(pace: &mut ConcurrencyLimit, times: usize, milliseconds: u64) {
+    fn answer(concurrency_limit: &mut ConcurrencyLimit, times: usize, milliseconds: u64) {
         for _ in 0..times {
-            pace.answered(Duration::from_millis(milliseconds));
+            concurrency_limit.answered(Duration::from_millis(milliseconds));
         }
     }
 
     /// The limit after its first two windows.
     fn after_start(most: usize) -> ConcurrencyLimit {
-        let mut pace = ConcurrencyLimit::new(most);
-        answer(&mut pace, 4 + 8, 10);
-        pace
+        let mut concurrency_limit = ConcurrencyLimit::new(most);
+        answer(&mut concurrency_limit, 4 + 8, 10);
+        concurrency_limit
     }
 
     /// Lets all writes end that were begun before a refusal.
-    fn settle(pace: &mut ConcurrencyLimit) {
-        while pace.settling > 0 {
-            answer(pace, 1, 10);
+    fn settle(concurrency_limit: &mut ConcurrencyLimit) {
+        while concurrency_limit.settling > 0 {
+            answer(concurrency_limit, 1, 10);
         }
     }
 
     #[test]
     fn a_server_that_keeps_up_gets_more() {
-        let mut pace = ConcurrencyLimit::new(100);
+        let mut concurrency_limit = ConcurrencyLimit::new(100);
         for (window, next) in [(4, 8), (8, 16), (16, 32), (32, 64), (64, 65), (65, 66)] {
-            assert_eq!(pace.limit, window);
-            answer(&mut pace, window, 10);
-            assert_eq!(pace.limit, next);
+            assert_eq!(concurrency_limit.limit, window);
+            answer(&mut concurrency_limit, window, 10);
+            assert_eq!(concurrency_limit.limit, next);
         }
-        answer(&mut pace, 10_000, 10);
-        assert_eq!(pace.limit, 100);
+        answer(&mut concurrency_limit, 10_000, 10);
+        assert_eq!(concurrency_limit.limit, 100);
     }
 
     #[test]
     fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
-        let mut pace = ConcurrencyLimit::new(64);
-        assert_eq!(pace.soon(3), 3);
-        assert_eq!(pace.soon(300), 32);
+        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        assert_eq!(concurrency_limit.soon(3), 3);
+        assert_eq!(concurrency_limit.soon(300), 32);
         assert_eq!(ConcurrencyLimit::new(4).soon(300), 4);
-        pace.pushed_back(pace.limit);
-        assert_eq!(pace.soon(300), 3);
+        concurrency_limit.pushed_back(concurrency_limit.limit);
+        assert_eq!(concurrency_limit.soon(300), 3);
     }
 
     #[test]
     fn writes_that_wait_for_capacity_do_not_keep_others_from_starting() {
-        let mut pace = after_start(64);
-        assert!(pace.allows(15, 0));
-        assert!(!pace.allows(16, 0));
-        pace.pushed_back(pace.limit);
-        assert_eq!(pace.limit, 8);
+        let mut concurrency_limit = after_start(64);
+        assert!(concurrency_limit.allows(15, 0));
+        assert!(!concurrency_limit.allows(16, 0));
+        concurrency_limit.pushed_back(concurrency_limit.limit);
+        assert_eq!(concurrency_limit.limit, 8);
         for (started, postponed, is_allowed) in [
             (7, 0, true),
             (8, 0, false),
@@ -205,7 +205,7 @@ mod tests {
             (64, 64, false),
         ] {
             assert_eq!(
-                pace.allows(started, postponed),
+                concurrency_limit.allows(started, postponed),
                 is_allowed,
                 "{started} {postponed}"
             );
@@ -214,85 +214,85 @@ mod tests {
 
     #[test]
     fn after_a_queue_the_limit_grows_slowly() {
-        let mut pace = after_start(64);
+        let mut concurrency_limit = after_start(64);
         for window in [1, 2] {
-            answer(&mut pace, 15, 10);
-            answer(&mut pace, 1, 40);
-            assert_eq!(pace.limit, 16, "{window}");
+            answer(&mut concurrency_limit, 15, 10);
+            answer(&mut concurrency_limit, 1, 40);
+            assert_eq!(concurrency_limit.limit, 16, "{window}");
         }
-        answer(&mut pace, 16, 10);
-        assert_eq!(pace.limit, 17);
+        answer(&mut concurrency_limit, 16, 10);
+        assert_eq!(concurrency_limit.limit, 17);
     }
 
     #[test]
     fn slow_answers_on_new_connections_are_no_queue() {
-        let mut pace = after_start(64);
-        answer(&mut pace, 4, 10);
-        answer(&mut pace, 12, 35);
-        assert_eq!(pace.limit, 16);
-        answer(&mut pace, 16, 10);
-        assert_eq!(pace.limit, 32);
-        answer(&mut pace, 32, 10);
-        assert_eq!(pace.limit, 64);
+        let mut concurrency_limit = after_start(64);
+        answer(&mut concurrency_limit, 4, 10);
+        answer(&mut concurrency_limit, 12, 35);
+        assert_eq!(concurrency_limit.limit, 16);
+        answer(&mut concurrency_limit, 16, 10);
+        assert_eq!(concurrency_limit.limit, 32);
+        answer(&mut concurrency_limit, 32, 10);
+        assert_eq!(concurrency_limit.limit, 64);
     }
 
     #[test]
     fn a_server_that_queues_gets_no_more() {
-        let mut pace = ConcurrencyLimit::new(64);
-        answer(&mut pace, 1, 2);
-        answer(&mut pace, 1_000, 20);
-        assert_eq!(pace.limit, UNQUESTIONED);
+        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        answer(&mut concurrency_limit, 1, 2);
+        answer(&mut concurrency_limit, 1_000, 20);
+        assert_eq!(concurrency_limit.limit, UNQUESTIONED);
     }
 
     #[test]
     fn a_server_that_pushes_back_gets_half_but_never_nothing() {
-        let mut pace = after_start(64);
+        let mut concurrency_limit = after_start(64);
         for half in [8, 4, 2, 1, 1] {
-            pace.pushed_back(0);
-            assert_eq!(pace.limit, half);
+            concurrency_limit.pushed_back(0);
+            assert_eq!(concurrency_limit.limit, half);
         }
         for _ in 0..100 {
-            pace.pushed_back(0);
+            concurrency_limit.pushed_back(0);
         }
-        answer(&mut pace, 1, 10);
-        assert_eq!(pace.limit, 2);
+        answer(&mut concurrency_limit, 1, 10);
+        assert_eq!(concurrency_limit.limit, 2);
     }
 
     #[test]
     fn refusals_of_writes_under_way_at_once_are_one_event() {
-        let mut pace = after_start(64);
+        let mut concurrency_limit = after_start(64);
         for _ in 0..16 {
-            pace.pushed_back(pace.limit);
-            assert_eq!(pace.limit, 8);
+            concurrency_limit.pushed_back(concurrency_limit.limit);
+            assert_eq!(concurrency_limit.limit, 8);
         }
-        answer(&mut pace, 1, 10);
-        pace.pushed_back(pace.limit);
-        assert_eq!(pace.limit, 4);
+        answer(&mut concurrency_limit, 1, 10);
+        concurrency_limit.pushed_back(concurrency_limit.limit);
+        assert_eq!(concurrency_limit.limit, 4);
     }
 
     #[test]
     fn what_was_refused_is_tried_again_rarely() {
-        let mut pace = after_start(64);
+        let mut concurrency_limit = after_start(64);
         let mut refusals = 0;
         for _ in 0..1000 {
-            answer(&mut pace, 1, 10);
-            if pace.limit > 7 {
-                pace.pushed_back(pace.limit);
-                settle(&mut pace);
+            answer(&mut concurrency_limit, 1, 10);
+            if concurrency_limit.limit > 7 {
+                concurrency_limit.pushed_back(concurrency_limit.limit);
+                settle(&mut concurrency_limit);
                 refusals += 1;
             }
         }
         assert!(refusals <= 4, "{refusals}");
-        assert_eq!(pace.limit, 7);
+        assert_eq!(concurrency_limit.limit, 7);
     }
 
     #[test]
     fn a_server_that_queues_gets_as_much_as_before_it_pushed_back() {
-        let mut pace = ConcurrencyLimit::new(64);
-        answer(&mut pace, 1, 2);
-        pace.pushed_back(pace.limit);
-        answer(&mut pace, 10_000, 20);
-        assert_eq!(pace.limit, UNQUESTIONED);
+        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        answer(&mut concurrency_limit, 1, 2);
+        concurrency_limit.pushed_back(concurrency_limit.limit);
+        answer(&mut concurrency_limit, 10_000, 20);
+        assert_eq!(concurrency_limit.limit, UNQUESTIONED);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(super) async fn each<'k, T, A>(
     interrupt: &Interrupt,
     items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
-    pace: &mut ConcurrencyLimit,
+    concurrency_limit: &mut ConcurrencyLimit,
     mut reported: impl FnMut(WriteEvent<A>),
 ) {
     let mut items = items.into_iter().enumerate();
@@ -76,7 +76,7 @@ pub(super) async fn each<'k, T, A>(
     let mut clock = tokio::time::interval(Duration::from_secs(1));
     let mut was_slow = false;
     loop {
-        while pace.allows(under_way.len(), server.postponed()) && !interrupt.is_requested() {
+        while concurrency_limit.allows(under_way.len(), server.postponed()) && !interrupt.is_requested() {
             let Some((number, (key, item))) = items.next() else {
                 break;
             };
@@ -101,9 +101,9 @@ pub(super) async fn each<'k, T, A>(
         let Some((number, answer)) = answer else { break };
         let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
         if server.throttled_answers() > throttled_answers {
-            pace.pushed_back(under_way.len());
+            concurrency_limit.pushed_back(under_way.len());
         } else {
-            pace.answered(latency.unwrap_or_default());
+            concurrency_limit.answered(latency.unwrap_or_default());
         }
         reported(WriteEvent::Answer(answer));
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::deletion::object::KeptInsteadOfDeleted;
+use super::deletion::object::ObjectsKeptInsteadOfDeleted;
 use super::{Execution, Interrupt, Sink};
 use crate::compare::status::Written;
 use crate::event::{Action, Event, ObjectOutcome, Subject};
@@ -293,7 +293,7 @@ impl Held<'_> {
     }
 
     /// Reports what stays, and notes it in `left`.
-    pub(crate) fn report(&self, left: &mut KeptInsteadOfDeleted, sink: &mut Sink<'_>) {
+    pub(crate) fn report(&self, left: &mut ObjectsKeptInsteadOfDeleted, sink: &mut Sink<'_>) {
         for outcome in self.kept.iter().chain(&self.waiting) {
             left.note(outcome);
             sink(Event::Object(outcome.clone()));
@@ -308,7 +308,7 @@ impl DependentsFirst<'_> {
     pub(crate) async fn hold<'l>(
         &self,
         wave: Vec<&'l Live>,
-        left: &KeptInsteadOfDeleted,
+        left: &ObjectsKeptInsteadOfDeleted,
         sink: &mut Sink<'_>,
     ) -> Held<'l> {
         let mut held = Held::default();

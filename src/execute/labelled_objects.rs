@@ -19,7 +19,7 @@ pub(crate) async fn list_labelled_objects(
         labels: format!("{PART_OF_LABEL}={}", set.id),
         accept,
     };
-    let mut found = read::members(server, places, &selector, concurrency, Live::of).await?;
+    let mut found = read::members(server, places, &selector, concurrency, Live::from_object).await?;
     found.retain(|live| !set.is_parent(live));
     Ok(found)
 }

@@ -15,8 +15,8 @@ mod interrupt;
 mod kinds;
 pub(crate) mod labelled_objects;
 mod members;
-mod objects_not_written;
 mod parent_record;
+mod report_unchanged_and_skipped;
 mod reread;
 mod starting_webhooks;
 mod steps;
@@ -29,9 +29,9 @@ use std::sync::Arc;
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 use concurrency_limit::ConcurrencyLimit;
 pub use concurrent_writes::{WaitNotes, WriteEvent};
-pub use deletion::object::KeptInsteadOfDeleted;
-pub use deletion::remaining::Lingering;
+pub use deletion::object::ObjectsKeptInsteadOfDeleted;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
+pub use deletion::wait_until_members_are_gone::Lingering;
 use dependency_order::DependencyStates;
 pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction};
@@ -135,7 +135,7 @@ pub(crate) struct Progress {
     kept: usize,
     kinds: Kinds,
     webhooks: Webhooks,
-    pace: ConcurrencyLimit,
+    concurrency_limit: ConcurrencyLimit,
 }
 
 /// The last step of a run in the protocol of the record.
@@ -150,10 +150,10 @@ enum LastStepOfRecord {
 
 impl Progress {
     fn new(execution: &Execution<'_>) -> Self {
-        let mut pace = ConcurrencyLimit::new(execution.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::new(execution.writing.concurrency);
         if execution.server.throttled_answers() > 0 {
             // Even the few reads so far were too many.
-            pace.pushed_back(0);
+            concurrency_limit.pushed_back(0);
         }
         let attached = execution.plan.dependents.detachments.iter();
         Self {
@@ -167,7 +167,7 @@ impl Progress {
             kept: 0,
             kinds: Kinds::default(),
             webhooks: Webhooks::default(),
-            pace,
+            concurrency_limit,
         }
     }
 }
@@ -235,7 +235,7 @@ impl Execution<'_> {
             return Ok((Ending::Interrupted, None));
         }
         let writes = self.plan.applies() + self.plan.deletions();
-        self.server.prepare_for(progress.pace.soon(writes));
+        self.server.prepare_for(progress.concurrency_limit.soon(writes));
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.

@@ -18,7 +18,7 @@ pub(super) async fn reread(
     resource: &Arc<Resource>,
 ) -> Result<Option<Live>, ApiError> {
     let object = reread_as(server, key, resource, METADATA).await?;
-    Ok(object.and_then(|object| Live::of(&object, resource)))
+    Ok(object.and_then(|object| Live::from_object(&object, resource)))
 }
 
 /// Reads the object again in the form that `accept` names. An unreadable or another object is an error,
@@ -36,7 +36,7 @@ pub(super) async fn reread_as(
         Err(error) => return Err(error),
     };
     let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    match Live::of(&object, resource) {
+    match Live::from_object(&object, resource) {
         Some(fresh) if fresh.key == *key => Ok(Some(object)),
         _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
     }
@@ -60,7 +60,7 @@ pub(super) async fn reread_selected(
     let reply = server.get(&path, METADATA_LIST).await?;
     let mut list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let items = list.get_mut("items").map(Value::take);
-    let is_it = |object: &Value| Live::of(object, resource).is_some_and(|live| live.key == *key);
+    let is_it = |object: &Value| Live::from_object(object, resource).is_some_and(|live| live.key == *key);
     match items {
         // Go writes an empty slice as null.
         Some(Value::Null) => Ok(None),

@@ -10,8 +10,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
 use super::source::{STREAM_LIMIT, credentials};
+use crate::find_program::{self, ProgramError};
 use crate::model::text::{HIDDEN, os_cause};
-use crate::programs::{self, ProgramError};
 
 /// The programs that render a kustomization, each with its subcommand.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
@@ -87,7 +87,7 @@ const GROUP: &str = "kustomize.config.k8s.io/";
 /// Renders a kustomization: a text of documents divided by `---`.
 pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     for (program, subcommand) in PROGRAMS {
-        let mut command = match programs::command(program) {
+        let mut command = match find_program::command(program) {
             Ok(command) => command,
             Err(ProgramError::NotFound) => continue,
             Err(error) => return Err(KustomizeError::Refused { program, error }.into()),

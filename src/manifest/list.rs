@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kubernetes_yaml::Node;
 
-use super::check::required;
+use super::check_without_cluster::required;
 use super::error::{Fault, Problem};
 
 /// Returns the objects of one document.

@@ -4,7 +4,7 @@
 //! checks what needs no cluster. Kinds, default namespaces and objects that are given twice are
 //! checked later, in the light of discovery.
 
-mod check;
+mod check_without_cluster;
 pub mod desired;
 mod error;
 mod hooks;

@@ -8,7 +8,7 @@ use kubernetes_yaml::{Errors, Node, Part};
 
 use super::error::Fault;
 use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
-use super::{check, list, map_in_parallel, source};
+use super::{check_without_cluster, list, map_in_parallel, source};
 
 /// A source, and how to get its text.
 pub(super) enum Text {
@@ -113,7 +113,7 @@ pub(super) fn manifests(
     };
     let objects = objects.into_iter().map(|object| {
         let object = object.map_err(|fault| vec![fault])?;
-        check::manifest(source, &object)
+        check_without_cluster::manifest(source, &object)
     });
     faults.into_iter().chain(objects)
 }

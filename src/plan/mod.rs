@@ -4,6 +4,7 @@
 //! cases. `execute` carries the plan out.
 
 mod adopt_move_disband;
+mod annotations_limit;
 mod apply_order_of_kinds;
 mod container;
 mod container_index;
@@ -46,6 +47,7 @@ pub use adopt_move_disband::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
+pub use annotations_limit::annotations_too_large;
 pub use container::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
@@ -58,9 +60,7 @@ pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
 pub use parent_disposition::{ParentDisposition, ParentKeptReason, parent_disposition};
-pub use parent_judgement::{
-    Confirmation, ParentPolicy, ParentStatus, annotations_too_large, judge, judge_for_deletion,
-};
+pub use parent_judgement::{Confirmation, ParentPolicy, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};

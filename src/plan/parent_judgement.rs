@@ -6,10 +6,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
-use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, ApplySetRecord, Pairs, Reading, RecordedKinds};
-use crate::model::applyset::{
-    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION, Tooling,
-};
+use crate::model::applyset::Tooling;
+use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
 use crate::model::parent_object::ParentObject;
@@ -106,36 +104,14 @@ pub fn judge_for_deletion(
     }
 }
 
-/// Refuses a record that does not fit beside the parent's other annotations. `record` is the widest that
-/// the run writes, and `annotations` are all those that the parent has now.
-pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
-    let own = [
-        (TOOLING_ANNOTATION, set.tooling.to_string()),
-        (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
-        (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
-    ];
-    let own_size: usize = own.iter().map(|(key, value)| key.len() + value.len()).sum();
-    let others = annotations.iter();
-    let others_size: usize = others
-        .filter(|(key, _)| own.iter().all(|(own, _)| own != key))
-        .map(|(key, value)| key.len() + value.len())
-        .sum();
-    let size = own_size + others_size;
-    (size > ANNOTATIONS_LIMIT).then(|| Refusal::AnnotationsTooLarge {
-        parent: set.parent.clone(),
-        size,
-        limit: ANNOTATIONS_LIMIT,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::fixtures::{policy, set};
-    use super::super::{Observed, fixtures, plan};
+    use super::super::fixtures::set;
+
     use super::*;
-    use crate::manifest::desired::Desired;
+
     use crate::model::applyset::parent::ParentFault;
 
     fn found(reading: Reading) -> ParentObject {
@@ -213,23 +189,5 @@ mod tests {
         let mut terminating = found(recorded("kubectl-applyset/v0.1.0"));
         terminating.presence = Presence::Terminating;
         assert!(judged(&terminating, Confirmation::Given).is_err());
-    }
-
-    #[test]
-    fn a_record_that_does_not_fit_is_refused() {
-        let manifests = Desired {
-            members: vec![fixtures::desired("ConfigMap", Some("shop"), "a")],
-            ..Desired::default()
-        };
-        let with_note = |length: usize| Observed {
-            parent_annotations: BTreeMap::from([("note".to_owned(), "x".repeat(length))]),
-            ..Observed::default()
-        };
-        let refusals = |length| plan(&set(), &manifests, &with_note(length), &policy()).refusals;
-        assert_eq!(refusals(1000), []);
-        assert!(matches!(
-            refusals(ANNOTATIONS_LIMIT - 10)[..],
-            [Refusal::AnnotationsTooLarge { .. }]
-        ));
     }
 }

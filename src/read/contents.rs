@@ -215,7 +215,7 @@ const EVERYTHING: Selector = Selector {
 impl Held {
     /// Reduces an item of a LIST; `None` if it is being deleted.
     pub fn of(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
-        let live = Live::of(item, resource)?;
+        let live = Live::from_object(item, resource)?;
         (live.presence == Presence::Present).then(|| Self {
             owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
             keep_annotation: live.keep_annotation,

@@ -83,7 +83,7 @@ pub enum ReadError {
     },
     /// The parent does not exist, and objects have the label of its set but do not count as members.
     #[error("{parent} is not the parent of a set")]
-    LabelledElsewhere {
+    MembersWithoutParent {
         /// The parent that the set would have.
         parent: ParentIdentity,
         /// The objects and the reasons, a line for each namespace.

@@ -77,7 +77,7 @@ impl Look {
         match self {
             Self::Object(key, resource) => match metadata(server, &resource, &key).await {
                 Ok(object) => Ok(object
-                    .and_then(|object| Live::of(&object, &resource))
+                    .and_then(|object| Live::from_object(&object, &resource))
                     .into_iter()
                     .collect()),
                 Err(error) => {
@@ -87,7 +87,7 @@ impl Look {
             },
             Self::Collection(place, keys) => {
                 let keep = |item: &Value, resource: &Arc<Resource>| {
-                    Live::of(item, resource).filter(|live| keys.contains(&live.key))
+                    Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
                 };
                 let namespace = place.namespace.as_deref();
                 list_as_served(server, &place.resource, namespace, &EVERYTHING, keep)

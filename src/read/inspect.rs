@@ -38,7 +38,7 @@ pub struct FoundSet {
 /// The status of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum RecordStatus {
     /// The record is exactly what the members need.
     Consistent,
     /// The record is wider than that: a run was interrupted, or something failed.
@@ -293,7 +293,7 @@ mod tests {
         let object = serde_json::json!({"metadata": metadata});
         Live {
             presence,
-            ..Live::of(&object, &Arc::new(resource.clone())).expect("a whole object")
+            ..Live::from_object(&object, &Arc::new(resource.clone())).expect("a whole object")
         }
     }
 
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn the_status_compares_the_record_with_what_lives() {
         use Presence::{Present, Terminating};
-        use Status::{Consistent, Invalid, Unfinished};
+        use RecordStatus::{Consistent, Invalid, Unfinished};
         let here = |presence| live("ConfigMap", "home", "1", presence);
         let away = |presence| live("ConfigMap", "away", "2", presence);
         let table = [
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(faulty.group_kinds(&discovery()), None);
         assert_eq!(faulty.namespaces(), None);
         assert_eq!(faulty.sight(&discovery()), Visibility::Nothing);
-        assert_eq!(faulty.status(&discovery()), Status::Invalid);
+        assert_eq!(faulty.status(&discovery()), RecordStatus::Invalid);
     }
 
     #[test]
@@ -375,12 +375,12 @@ mod tests {
         assert_eq!(nothing.sight(&discovery()), Visibility::Nothing);
         let part = looked_at(recorded(), slice::from_ref(&member), slice::from_ref(&events));
         assert_eq!(part.sight(&discovery()), Visibility::Part);
-        assert_eq!(part.status(&discovery()), Status::Unknown);
+        assert_eq!(part.status(&discovery()), RecordStatus::Unknown);
         // Collections of other sets do not matter.
         let others = [place("Event", Some("away")), place("Namespace", None)];
         let whole = looked_at(set(&["ConfigMap"], &[]), &[member], &others);
         assert_eq!(whole.sight(&discovery()), Visibility::Whole);
-        assert_eq!(whole.status(&discovery()), Status::Consistent);
+        assert_eq!(whole.status(&discovery()), RecordStatus::Consistent);
     }
 
     #[test]
@@ -392,7 +392,7 @@ mod tests {
         let member = live("ConfigMap", "home", "1", Presence::Present);
         for kinds in [&["ConfigMap"][..], &["ConfigMap", "Event"]] {
             let set = looked_at(set(kinds, &[]), &[member.clone(), copy("Event")], &[]);
-            assert_eq!(set.status(&discovery()), Status::Consistent, "{kinds:?}");
+            assert_eq!(set.status(&discovery()), RecordStatus::Consistent, "{kinds:?}");
         }
     }
 
@@ -400,7 +400,7 @@ mod tests {
     fn a_first_run_that_recorded_nothing_is_unfinished() {
         let mut begun = set(&[], &[]);
         begun.reading = Reading::Unfinished(Tooling::of_this_program());
-        assert_eq!(begun.status(&discovery()), Status::Unfinished);
+        assert_eq!(begun.status(&discovery()), RecordStatus::Unfinished);
     }
 
     #[test]
@@ -409,6 +409,6 @@ mod tests {
         let members = names.map(|kind| live(kind, "home", "1", Presence::Present));
         let set = looked_at(set(&["Event"], &[]), &members, &[]);
         assert_eq!(set.members.len(), 1);
-        assert_eq!(set.status(&discovery()), Status::Consistent);
+        assert_eq!(set.status(&discovery()), RecordStatus::Consistent);
     }
 }

@@ -182,7 +182,7 @@ impl ParentCandidate {
     }
 
     /// Returns whether it has any ApplySet metadata of a parent.
-    pub fn has_record(&self) -> bool {
+    pub fn has_applyset_metadata(&self) -> bool {
         self.labels.contains_key(ID_LABEL) || self.object.annotations.keys().any(|key| is_applyset_key(key))
     }
 }

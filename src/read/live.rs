@@ -23,7 +23,7 @@ impl Live {
     ///
     /// `None` if it has no name, UID or resourceVersion, or owner references that cannot be read, as no
     /// real object does. So `list` and `objects` return an error for such an object.
-    pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
+    pub fn from_object(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let text = |field: &str| metadata.get(field).and_then(Value::as_str).map(str::to_owned);
         let label = |key: &str| metadata.get("labels")?.get(key)?.as_str().map(str::to_owned);
@@ -160,7 +160,7 @@ mod tests {
                 {"manager": "bystander", "operation": "Update", "fieldsV1": {"f:data": {}}},
             ],
         }});
-        let live = Live::of(&object, &config_maps()).expect("a whole object");
+        let live = Live::from_object(&object, &config_maps()).expect("a whole object");
         assert_eq!(live.presence, Presence::Terminating);
         assert_eq!(live.part_of.as_deref(), Some("set"));
         assert_eq!(live.parent_of.as_deref(), Some("own"));
@@ -193,7 +193,7 @@ mod tests {
                 expected,
                 "{metadata}"
             );
-            let live = Live::of(&json!({"metadata": metadata}), &config_maps());
+            let live = Live::from_object(&json!({"metadata": metadata}), &config_maps());
             assert_eq!(live.map(|live| live.owners.len()), expected, "{metadata}");
         }
     }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn an_object_without_identity_is_none() {
         for object in [json!({}), json!({"metadata": {"name": "a"}}), json!([])] {
-            assert_eq!(Live::of(&object, &config_maps()), None);
+            assert_eq!(Live::from_object(&object, &config_maps()), None);
         }
     }
 }

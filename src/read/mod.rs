@@ -27,6 +27,7 @@ mod owners_of_containers;
 mod page;
 mod parent;
 mod parent_kinds;
+mod parents_of_sets;
 mod permissions;
 mod sets;
 mod user;
@@ -55,7 +56,8 @@ pub use parent::{
     DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
     whole_parent,
 };
-pub use parent_kinds::{parent_kinds, parents_of_sets};
+pub use parent_kinds::parent_kinds;
+pub use parents_of_sets::parents_of_sets;
 pub use permissions::missing_permissions;
 pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
 pub use user::user_name;

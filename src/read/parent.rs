@@ -78,7 +78,8 @@ pub async fn whole_parent(
     let unreadable = |reason: String| unreadable(resource, identity, reason);
     let fields =
         ObjectMetadata::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
-    let live = Live::of(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
+    let live =
+        Live::from_object(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
     Ok(Some(WholeParent {
         object: ParentObject::new(identity, fields),
         live,

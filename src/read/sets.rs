@@ -30,7 +30,7 @@ pub async fn find_members(
         accept: METADATA_LIST,
     };
     let ids = ids(sets);
-    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::of(item, resource)?, &ids);
+    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::from_object(item, resource)?, &ids);
     let found = members(&cluster.server, &places, &selector, concurrency, reduce).await?;
     inspect::assign(sets, found, &[], &cluster.discovery);
     Ok(())
@@ -48,7 +48,14 @@ pub async fn find_visible_members(
         labels: PART_OF_LABEL.to_owned(),
         accept: METADATA_LIST,
     };
-    find_members_by(cluster, sets, (&selector, &Live::of), concurrency, warnings).await;
+    find_members_by(
+        cluster,
+        sets,
+        (&selector, &Live::from_object),
+        concurrency,
+        warnings,
+    )
+    .await;
 }
 
 /// The selector of members, and their reduction to what is kept of them.
@@ -68,7 +75,7 @@ pub async fn find_whole_members(
         accept: WHOLE_OBJECTS,
     };
     let reduce = |item: &Value, resource: &Arc<Resource>| {
-        let live = Live::of(item, resource)?;
+        let live = Live::from_object(item, resource)?;
         see(item, &live);
         Some(live)
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::output::print_message;
-use super::{Colors, human};
+use super::{Colors, text_lines};
 use crate::event::ObjectOutcome;
 use crate::model::field_conflict::FieldConflict;
 use crate::model::identity::ObjectKey;
@@ -36,9 +36,9 @@ impl FieldConflicts {
     /// Prints the conflicts, if there are any.
     pub(super) fn print(&self, colors: Colors) {
         let Some(message) = self.message() else { return };
-        print_message(human::Label::Error, &message, colors);
+        print_message(text_lines::Label::Error, &message, colors);
         for line in self.rules() {
-            print_message(human::Label::Plain, &line.into(), colors);
+            print_message(text_lines::Label::Plain, &line.into(), colors);
         }
     }
 

@@ -15,8 +15,8 @@ use super::output::{print_document, print_line};
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
-    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, Style, human, object_name, plan_screen,
-    print, print_message, text,
+    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, Style, object_name, plan_screen, print,
+    print_message, text, text_lines,
 };
 use crate::compare::diff::{Change, Difference, OwnershipChange};
 use crate::error::Error;
@@ -267,7 +267,7 @@ impl Reporter {
                 .objects
                 .iter()
                 .filter(|object| !object.is_untouched())
-                .for_each(|object| print(&human::name(&object.outcome))),
+                .for_each(|object| print(&text_lines::name(&object.outcome))),
             Format::Json | Format::Yaml | Format::Markdown => {}
         }
     }
@@ -288,13 +288,13 @@ impl Reporter {
             let parent = match found.parent_alone() {
                 None => ParentLine::None,
                 Some(text) => {
-                    print_message(human::Label::Note, &text.into(), self.style.colors);
+                    print_message(text_lines::Label::Note, &text.into(), self.style.colors);
                     ParentLine::Printed
                 }
             };
-            let counts = human::counts(Operation::Diff, &found.summary(), parent, completeness);
-            let line = human::summary(&counts, DryRun::Server, cost);
-            print_message(human::Label::Plain, &line.into(), self.style.colors);
+            let counts = text_lines::counts(Operation::Diff, &found.summary(), parent, completeness);
+            let line = text_lines::summary(&counts, DryRun::Server, cost);
+            print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
         }
         if self.style.format == Format::Markdown {
             let end = End { error, completeness };
@@ -378,21 +378,21 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
         };
         if !conflicts.note(outcome)
             && style.loudness >= loudness
-            && let Some(detail) = human::detail(outcome)
+            && let Some(detail) = text_lines::detail(outcome)
         {
-            print(&mut hints, human::label(outcome), &detail);
+            print(&mut hints, text_lines::label(outcome), &detail);
         }
     }
     for line in taken_in.lines() {
         super::note(&line, style);
     }
     for failure in &found.failures {
-        print(&mut hints, human::Label::Error, failure);
+        print(&mut hints, text_lines::Label::Error, failure);
     }
     if style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
         for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
             let message = refusal.behind("apply would refuse this: ");
-            print(&mut hints, human::Label::Warning, &message);
+            print(&mut hints, text_lines::Label::Warning, &message);
         }
     }
     hints.print_rest(style.colors);

@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::{Builder, TempDir};
 
 use crate::compare::diff::{Difference, text};
-use crate::programs;
+use crate::find_program;
 
 /// A program that compares two directories, with arguments that follow them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,8 @@ pub enum ExternalVerdict {
 /// A message, if the program cannot be run or exits with a code above 1.
 pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExternalVerdict, String> {
     let name = &program.program;
-    let mut command = programs::command(name).map_err(|error| format!("failed to run {name:?}: {error}"))?;
+    let mut command =
+        find_program::command(name).map_err(|error| format!("failed to run {name:?}: {error}"))?;
     let mut shown = || -> io::Result<_> {
         let live = directory("LIVE-")?;
         let merged = directory("MERGED-")?;

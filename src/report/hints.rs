@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::output::print_message;
-use super::{Colors, human};
+use super::{Colors, text_lines};
 use crate::model::message::Message;
 use crate::model::recreatable_kind::{RecreatableKind, recreation_hints};
 use crate::model::text::{counted, with_more};
@@ -54,10 +54,10 @@ impl Hints {
     /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
     pub(super) fn print_rest(&self, colors: Colors) {
         for message in self.rest() {
-            print_message(human::Label::Error, &message, colors);
+            print_message(text_lines::Label::Error, &message, colors);
         }
         for hint in recreation_hints(&self.recreatable) {
-            print_message(human::Label::Hint, &hint.into(), colors);
+            print_message(text_lines::Label::Hint, &hint.into(), colors);
         }
     }
 
@@ -65,7 +65,7 @@ impl Hints {
     pub(super) fn print_repeated(&self, colors: Colors) {
         for (text, count) in self.warnings.iter().filter(|(_, count)| **count > 1) {
             let line = format!("{text} ({count} times)");
-            print_message(human::Label::Warning, &line.into(), colors);
+            print_message(text_lines::Label::Warning, &line.into(), colors);
         }
     }
 

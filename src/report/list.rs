@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Width;
 use super::columns::{columns, fitting_columns};
 use super::document::ErrorDocument;
-use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
+use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
 use crate::read::inspect::{FoundSet, Visibility};
@@ -110,7 +110,7 @@ fn row(listing: &SetListing, width: Width) -> Vec<String> {
         member_count(listing.members, listing.sight),
         shown(group_kinds),
         shown(namespaces),
-        status(state.as_ref()).to_owned(),
+        record_status(state.as_ref()).to_owned(),
         set.tooling.clone().unwrap_or_default(),
     ];
     if width == Width::Wide {

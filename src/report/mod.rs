@@ -14,7 +14,6 @@ mod envelope;
 mod external;
 mod hints;
 mod history;
-mod human;
 mod list;
 mod markdown;
 mod objects_without_result;
@@ -29,6 +28,7 @@ mod reporter;
 mod set_summary;
 mod style;
 mod taken_in;
+mod text_lines;
 mod verify;
 mod view;
 mod wait_screen;
@@ -71,35 +71,35 @@ pub enum RunEnd {
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
     for message in hints::shared_hints_last(error.messages()) {
-        print_message(human::Label::Error, &message, colors);
+        print_message(text_lines::Label::Error, &message, colors);
     }
 }
 
 /// Prints a note, unless `--quiet` is set.
 pub fn note(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Note, &text.into(), style.colors);
+        print_message(text_lines::Label::Note, &text.into(), style.colors);
     }
 }
 
 /// Prints a hint, unless `--quiet` is set.
 fn hint(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Hint, &text.into(), style.colors);
+        print_message(text_lines::Label::Hint, &text.into(), style.colors);
     }
 }
 
 /// Prints a line without a label, unless `--quiet` is set.
 fn plain(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Plain, &text.into(), style.colors);
+        print_message(text_lines::Label::Plain, &text.into(), style.colors);
     }
 }
 
 /// Prints a warning, unless `--quiet` is set.
 pub fn warning(text: &str, style: Style) {
     if style.loudness > Loudness::Quiet {
-        print_message(human::Label::Warning, &text.into(), style.colors);
+        print_message(text_lines::Label::Warning, &text.into(), style.colors);
     }
 }
 
@@ -205,11 +205,11 @@ pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
 pub fn interrupted() {
     let (label, text) = match prompt::open() {
         None => (
-            human::Label::Note,
+            text_lines::Label::Note,
             "stopping after the requests in flight; press Ctrl-C again to stop now",
         ),
-        Some(WrittenBefore::Nothing) => (human::Label::Plain, "stopped: nothing was written"),
-        Some(WrittenBefore::Confirmed) => (human::Label::Plain, "stopped: nothing more was written"),
+        Some(WrittenBefore::Nothing) => (text_lines::Label::Plain, "stopped: nothing was written"),
+        Some(WrittenBefore::Confirmed) => (text_lines::Label::Plain, "stopped: nothing more was written"),
     };
     if prompt::open().is_some() {
         output::say("\n");

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::paint::Line;
 use super::progress::undrawn;
-use super::{Colors, human};
+use super::{Colors, text_lines};
 use crate::model::message::Message;
 use crate::model::text::{is_steering, one_line, printable_json};
 
@@ -65,23 +65,23 @@ pub(super) fn print_document(text: &str) {
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of
 /// its own.
-pub(super) fn print_message(label: human::Label, message: &Message, colors: Colors) {
+pub(super) fn print_message(label: text_lines::Label, message: &Message, colors: Colors) {
     say(&message_text(label, message, colors));
 }
 
-fn message_text(label: human::Label, message: &Message, colors: Colors) -> String {
+fn message_text(label: text_lines::Label, message: &Message, colors: Colors) -> String {
     let mut text = String::new();
-    let mut push = |label: human::Label, indent: &str, line: &str| {
+    let mut push = |label: text_lines::Label, indent: &str, line: &str| {
         text.push_str(&label.text(colors));
         text.push_str(&one_line(&format!("{indent}{}", line.trim_end())));
         text.push('\n');
     };
     push(label, "", &message.text);
     for detail in &message.details {
-        push(human::Label::Plain, "  ", detail);
+        push(text_lines::Label::Plain, "  ", detail);
     }
     for hint in &message.hints {
-        push(human::Label::Hint, "", hint);
+        push(text_lines::Label::Hint, "", hint);
     }
     text
 }
@@ -185,7 +185,7 @@ fn note_failure(written: io::Result<()>) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {
                 print_message(
-                    human::Label::Error,
+                    text_lines::Label::Error,
                     &Message::new(format!("standard output: {error}")),
                     Colors::Off,
                 );
@@ -208,7 +208,7 @@ mod tests {
             .with_details([quoted.to_owned(), "::warning::x".to_owned()])
             .with_hint(format!("look at {quoted}"));
         assert_eq!(
-            message_text(human::Label::Error, &message, Colors::Off),
+            message_text(text_lines::Label::Error, &message, Colors::Off),
             "error: secret/a: kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              \\u{3a}:warning::x\n\

@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::wait_screen::WaitScreen;
-use super::{Device, Progress, human};
+use super::{Device, Progress, text_lines};
 use crate::event::{Action, Awaited, ObjectOutcome, Phase};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
@@ -133,7 +133,7 @@ impl Bars {
         }
         let phase = self.phase.map_or_else(String::new, |phase| phase.to_string());
         let text = match slowest {
-            Some((key, elapsed)) => human::slowest(&phase, &key, elapsed),
+            Some((key, elapsed)) => text_lines::slowest(&phase, &key, elapsed),
             None => phase,
         };
         let text: String = one_line(&text).chars().take(MESSAGE).collect();

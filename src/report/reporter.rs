@@ -16,7 +16,7 @@ use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
 use super::{
     ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
-    UnchangedLines, document, human,
+    UnchangedLines, document, text_lines,
 };
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
@@ -96,7 +96,7 @@ impl Reporter {
         match event {
             Event::Phase { phase, total } => {
                 if self.style.loudness == Loudness::Verbose {
-                    self.note(&human::phase(phase, total));
+                    self.note(&text_lines::phase(phase, total));
                 }
                 if phase == Phase::Waiting {
                     self.collected.waiting.get_or_insert_default();
@@ -106,7 +106,7 @@ impl Reporter {
             Event::Slowest(slowest) => self.bars.dwell(slowest),
             Event::Warning(text) => self.warn(text),
             Event::Failure(text) => {
-                self.message(human::Label::Error, &text);
+                self.message(text_lines::Label::Error, &text);
                 self.collected.failures.push(text);
             }
             Event::Note(text) => {
@@ -126,7 +126,7 @@ impl Reporter {
             Event::Parent(parent, action) => {
                 self.parent = ParentLine::Printed;
                 if self.style.loudness > Loudness::Quiet {
-                    self.note(&human::parent(&parent, action, self.collected.dry_run));
+                    self.note(&text_lines::parent(&parent, action, self.collected.dry_run));
                 }
             }
             Event::Waiting { objects, limit } => {
@@ -151,12 +151,12 @@ impl Reporter {
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
             Format::Lines => self.line(&outcome),
-            Format::Names if outcome.action != Action::Failed => print(&human::name(&outcome)),
+            Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
             _ => {}
         }
         // Conflicts, and objects that are taken in, are reported together at the end.
         let has_conflicts = self.conflicts.note(&outcome);
-        if let Some(detail) = human::detail(&outcome)
+        if let Some(detail) = text_lines::detail(&outcome)
             .filter(|_| !has_conflicts && (!outcome.taken_in || outcome.error.is_some()))
         {
             let loudness = match outcome.action {
@@ -169,7 +169,7 @@ impl Reporter {
                 | Action::Adopted => Loudness::Verbose,
             };
             if self.style.loudness >= loudness {
-                let label = human::label(&outcome);
+                let label = text_lines::label(&outcome);
                 self.message(label, &detail);
             }
         }
@@ -203,7 +203,7 @@ impl Reporter {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
         if self.style.loudness > Loudness::Quiet && !is_folded {
             print_line(
-                &human::line(outcome, self.collected.dry_run),
+                &text_lines::line(outcome, self.collected.dry_run),
                 self.style.output_colors,
             );
         }
@@ -217,14 +217,14 @@ impl Reporter {
     }
 
     fn awaited(&mut self, awaited: Awaited) {
-        let text = human::awaited(&awaited);
+        let text = text_lines::awaited(&awaited);
         self.bars.note(&awaited);
         let (label, loudness) = match awaited.wait_status {
-            WaitStatus::Changed | WaitStatus::Arrived => (human::Label::Note, Loudness::Verbose),
+            WaitStatus::Changed | WaitStatus::Arrived => (text_lines::Label::Note, Loudness::Verbose),
             // The screen shows it.
-            WaitStatus::Slow if self.bars.shows_wait() => (human::Label::Note, Loudness::Verbose),
-            WaitStatus::Slow => (human::Label::Note, Loudness::Normal),
-            WaitStatus::Missed => (human::Label::Error, Loudness::Quiet),
+            WaitStatus::Slow if self.bars.shows_wait() => (text_lines::Label::Note, Loudness::Verbose),
+            WaitStatus::Slow => (text_lines::Label::Note, Loudness::Normal),
+            WaitStatus::Missed => (text_lines::Label::Error, Loudness::Quiet),
             WaitStatus::Explained => return,
         };
         if self.style.loudness >= loudness {
@@ -236,7 +236,7 @@ impl Reporter {
     }
 
     /// Prints a message unless enough of its group were printed.
-    fn message(&mut self, label: human::Label, message: &Message) {
+    fn message(&mut self, label: text_lines::Label, message: &Message) {
         if let Some(shown) = self.hints.shown(message) {
             print_message(label, &shown, self.style.colors);
         }
@@ -245,13 +245,17 @@ impl Reporter {
     fn warn(&mut self, text: String) {
         let is_first = self.hints.is_first(&text);
         if is_first && self.style.loudness > Loudness::Quiet {
-            print_message(human::Label::Warning, &text.as_str().into(), self.style.colors);
+            print_message(
+                text_lines::Label::Warning,
+                &text.as_str().into(),
+                self.style.colors,
+            );
         }
         self.collected.warnings.push(text);
     }
 
     fn note(&self, text: &str) {
-        print_message(human::Label::Note, &text.into(), self.style.colors);
+        print_message(text_lines::Label::Note, &text.into(), self.style.colors);
     }
 
     /// Returns whether the end of the run is printed. With exit code 2, only people read it.
@@ -304,14 +308,15 @@ impl Reporter {
             let line = self.terminal_summary(completeness, cost.seconds);
             say(&format!("{}\n", line.text(self.style.colors)));
         } else {
-            let counts = human::counts(self.collected.operation, &self.summary, self.parent, completeness);
-            let line = human::summary(&counts, dry_run, cost);
-            print_message(human::Label::Plain, &line.into(), self.style.colors);
+            let counts =
+                text_lines::counts(self.collected.operation, &self.summary, self.parent, completeness);
+            let line = text_lines::summary(&counts, dry_run, cost);
+            print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
         }
     }
 
     fn terminal_summary(&self, completeness: RunEnd, seconds: f64) -> Line {
-        human::terminal_summary(
+        text_lines::terminal_summary(
             self.collected.operation,
             &self.summary,
             self.parent,

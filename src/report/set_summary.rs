@@ -6,7 +6,7 @@ use super::SetDocument;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::GroupKind;
-use crate::read::inspect::{FoundSet, Status, Visibility};
+use crate::read::inspect::{FoundSet, RecordStatus, Visibility};
 
 /// The fields of a set in `list` and `view`.
 #[derive(Debug, Serialize)]
@@ -19,7 +19,7 @@ pub(super) struct SetSummary {
     /// Null if the record cannot be read.
     pub(super) namespaces: Option<Vec<String>>,
     /// Null if the set could not be read.
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<RecordStatus>,
     pub(super) faults: Vec<String>,
 }
 
@@ -53,12 +53,12 @@ impl SetSummary {
 /// Text for an unknown value.
 pub(super) const UNKNOWN: &str = "?";
 
-pub(super) fn status(status: Option<&Status>) -> &'static str {
+pub(super) fn record_status(status: Option<&RecordStatus>) -> &'static str {
     match status {
-        Some(Status::Consistent) => "consistent",
-        Some(Status::Unfinished) => "unfinished",
-        Some(Status::Invalid) => "invalid",
-        Some(Status::Unknown) => "unknown",
+        Some(RecordStatus::Consistent) => "consistent",
+        Some(RecordStatus::Unfinished) => "unfinished",
+        Some(RecordStatus::Invalid) => "invalid",
+        Some(RecordStatus::Unknown) => "unknown",
         None => UNKNOWN,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::document::{ErrorDocument, RequestsAndSeconds};
-use super::{SetListing, Style, hint, human};
+use super::{SetListing, Style, hint, text_lines};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -151,7 +151,7 @@ impl VerifyDocument {
             requests: self.requests,
             seconds: self.seconds,
         };
-        human::summary(&counts, DryRun::None, cost)
+        text_lines::summary(&counts, DryRun::None, cost)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
-use super::set_summary::{SetSummary, UNKNOWN, member_count, reference, status};
+use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use super::{Loudness, SetDocument, Style};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
@@ -235,7 +235,7 @@ fn fields(document: &ViewDocument) -> Vec<String> {
     let in_namespace = summary.set.namespace.as_ref();
     let in_namespace =
         in_namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-    let state = std::iter::once(status(summary.status.as_ref()));
+    let state = std::iter::once(record_status(summary.status.as_ref()));
     let state = state.chain(summary.faults.iter().map(String::as_str));
     let fields = [
         ("Set", reference(&summary.set) + &in_namespace),

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use super::{ApplyOptions, TakeOver};
-use crate::cli::{Diff, DifferenceMode, GlobalFlags};
+use crate::cli::{Diff, DifferenceKindArgument, GlobalFlags};
 use crate::error::Error;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
@@ -26,11 +26,11 @@ pub struct DiffOptions {
     pub counted: Option<BTreeSet<DifferenceKind>>,
 }
 
-fn counted(modes: &[DifferenceMode]) -> Option<BTreeSet<DifferenceKind>> {
-    let kind = |mode: &DifferenceMode| match mode {
-        DifferenceMode::Drift => DifferenceKind::Drift,
-        DifferenceMode::Change => DifferenceKind::Change,
-        DifferenceMode::Prune => DifferenceKind::Prune,
+fn counted(modes: &[DifferenceKindArgument]) -> Option<BTreeSet<DifferenceKind>> {
+    let kind = |mode: &DifferenceKindArgument| match mode {
+        DifferenceKindArgument::Drift => DifferenceKind::Drift,
+        DifferenceKindArgument::Change => DifferenceKind::Change,
+        DifferenceKindArgument::Prune => DifferenceKind::Prune,
     };
     (!modes.is_empty()).then(|| modes.iter().map(kind).collect())
 }

@@ -11,9 +11,9 @@ mod lenient_record;
 mod member_findings;
 mod parent_findings;
 mod record_findings;
+mod record_status;
 mod recorded_scope;
 mod repair;
-mod set_status;
 
 #[cfg(test)]
 mod fixtures;
@@ -24,8 +24,8 @@ use examined::is_within;
 pub use examined::{Examined, Extent, NewNamespaces, Surroundings};
 pub use finding::{Finding, FixStatus};
 pub use finding_rules::{Rule, Severity};
+pub use record_status::doubts;
 pub use repair::{Removal, Repair};
-pub use set_status::doubts;
 
 pub use crate::read::ParentKind;
 

@@ -16,8 +16,24 @@ use crate::packaging::CHECKOUT;
 /// The top-level modules from left to right: each may import those to its left. A new module
 /// needs a place here.
 const ORDER: &[&str] = &[
-    "model", "programs", "cluster", "manifest", "compare", "event", "import", "plan", "read", "verify",
-    "execute", "wait", "error", "report", "cli", "settings", "session", "commands",
+    "model",
+    "find_program",
+    "cluster",
+    "manifest",
+    "compare",
+    "event",
+    "import",
+    "plan",
+    "read",
+    "verify",
+    "execute",
+    "wait",
+    "error",
+    "report",
+    "cli",
+    "settings",
+    "session",
+    "commands",
 ];
 
 /// The most lines of a file; `tests.rs` may have more.

@@ -17,8 +17,8 @@ use serde_json::json;
 
 use super::Login;
 use super::kuberc::{Denial, Policy};
+use crate::find_program::{self, ProgramError};
 use crate::model::text::os_cause;
-use crate::programs::{self, ProgramError};
 
 const API_VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1",
@@ -156,7 +156,7 @@ fn fetch(config: &ExecConfig, command: &str, login: Login, policy: &Policy) -> R
             Some(ExecInteractiveMode::Always) if stdin().is_terminal() => true,
             Some(ExecInteractiveMode::Always) => return Err(ExecFault::NoTerminal),
         };
-    let mut child = programs::command(command)?
+    let mut child = find_program::command(command)?
         .args(config.args.iter().flatten())
         .envs(config.env.iter().flatten().filter_map(variable))
         .env(

@@ -2,6 +2,7 @@
 //!
 //! `apiserver` sends the requests.
 
+mod apply_flags_to_kubeconfig;
 mod client;
 mod conflict;
 mod early_connections;
@@ -11,7 +12,6 @@ mod home;
 mod kubeconfig;
 mod kuberc;
 mod login;
-mod resolve;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use kube::Config;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use tokio::task::spawn_blocking;
 
+use self::apply_flags_to_kubeconfig::Resolved;
 pub use self::conflict::Conflict;
 pub use self::error::ConnectionError;
 pub use self::exec_credential_plugin::{ExecError, ExecFault};
 use self::kubeconfig::{Chosen, Names};
 pub use self::kuberc::{Denial, KubercError};
-use self::resolve::Resolved;
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
@@ -234,7 +234,7 @@ impl ConnectionOptions {
             server,
             cluster,
             mut user,
-        } = resolve::resolve(self, chosen)?;
+        } = apply_flags_to_kubeconfig::resolve(self, chosen)?;
         check_files(&user)?;
         let mut config = Config::new(server);
         let proxy = match non_empty(cluster.proxy_url.as_ref()) {
@@ -282,7 +282,7 @@ impl ConnectionOptions {
             certificates: Certificates::Verified,
             ..self.clone()
         };
-        let Resolved { cluster, user, .. } = resolve::resolve(&verified, &chosen)?;
+        let Resolved { cluster, user, .. } = apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
         check_files(&user)?;
         if let Some(certificates) = root_certificates(&cluster)? {
             config.root_cert = Some(certificates);

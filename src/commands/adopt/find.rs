@@ -100,7 +100,7 @@ pub(super) async fn find_named(
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        Some(selection.candidate(object, Live::of(object, resource)?))
+        Some(selection.candidate(object, Live::from_object(object, resource)?))
     };
     let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
     let read = read.map_err(|(key, error)| Error::Read {
@@ -142,7 +142,7 @@ pub(super) async fn find_labelled(
         accept: read::METADATA_LIST,
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        Some(selection.candidate(object, Live::of(object, resource)?))
+        Some(selection.candidate(object, Live::from_object(object, resource)?))
     };
     let server = &cluster.server;
     let listed = if namespace.is_some() {

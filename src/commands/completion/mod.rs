@@ -5,7 +5,7 @@
 //! for plugins, clap's engine those of the shells. Nothing is written here, and errors are not
 //! reported.
 
-mod kubectl;
+mod plugin_completion;
 mod shell_quoting;
 mod tree;
 mod values;
@@ -35,7 +35,7 @@ pub fn answer(arguments: &[OsString]) -> bool {
         return false;
     };
     if first == KUBECTL_ASKS {
-        report::text(&kubectl::answer(words));
+        report::text(&plugin_completion::answer(words));
         return true;
     }
     let Some(shell) = std::env::var_os(SHELL_ASKS) else {

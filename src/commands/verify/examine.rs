@@ -214,10 +214,12 @@ impl Inspection<'_> {
     async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
         let custom = read::custom_parent_kinds(&self.cluster.server).await;
         let kinds = read::parent_kinds(self.cluster, custom, &mut self.warnings).await;
-        let has_record = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource).filter(ParentCandidate::has_record)
+        let has_applyset_metadata = |item: &Value, resource: &Arc<Resource>| {
+            ParentCandidate::of(item, resource).filter(ParentCandidate::has_applyset_metadata)
         };
-        let mut look = self.candidates(&kinds, namespace, "", has_record).await;
+        let mut look = self
+            .candidates(&kinds, namespace, "", has_applyset_metadata)
+            .await;
         if look.unread.len() == kinds.len()
             && let Some(failed) = look.unread.pop()
         {
@@ -318,7 +320,7 @@ impl Inspection<'_> {
             seen: &|| bar.advance(),
         };
         let server = &self.cluster.server;
-        let look = read::list_all(server, &self.resources, &namespaces, looking, Live::of).await;
+        let look = read::list_all(server, &self.resources, &namespaces, looking, Live::from_object).await;
         drop(bar);
         self.remember(look)
     }
@@ -350,7 +352,7 @@ impl Inspection<'_> {
         }
         let is_wanted = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::of(item, resource).filter(|parent| {
-                !parent.has_record() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
+                !parent.has_applyset_metadata() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
             })
         };
         let look = self.candidates(&parents.kinds, None, "", is_wanted).await;
@@ -386,7 +388,7 @@ impl Inspection<'_> {
         let manager = self.options.field_manager.as_str();
         let look = read::list_visible(&self.cluster.server, &places, looking, |item, resource| {
             read::is_applied_without_a_set(item, manager)
-                .then(|| Live::of(item, resource))
+                .then(|| Live::from_object(item, resource))
                 .flatten()
         });
         // Errors of these collections were reported when members were listed.

@@ -6,7 +6,7 @@
 mod changed_fields;
 mod fields_set_by_server;
 mod hide_secret_values;
-mod managers;
+mod ownership_change;
 mod parent;
 mod unified;
 
@@ -16,7 +16,7 @@ pub(crate) use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
 pub(crate) use hide_secret_values::FIELDS as SECRET_FIELDS;
 pub use hide_secret_values::{AFTER, BEFORE};
-pub use managers::OwnershipChange;
+pub use ownership_change::OwnershipChange;
 pub use parent::parent;
 
 use crate::model::identity::{GroupKind, ObjectKey};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::entries::{Entries, same_item};
+use super::managed_fields_entries::{ManagedFieldsEntries, same_item};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
 use crate::model::pointer::{Pointer, index};
@@ -35,7 +35,7 @@ pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, p
     let mut body = manifest.clone();
     for pointer in ignored {
         let place = IgnoredPlace {
-            entries: Entries::of(&live["metadata"], manager),
+            entries: ManagedFieldsEntries::read(&live["metadata"], manager),
             is_atomic: false,
             purpose,
         };
@@ -65,7 +65,7 @@ fn keep_applyset_metadata(body: &mut Value, manifest: &Value) {
 
 /// A mapping or a list on the way to an ignored field.
 struct IgnoredPlace<'a> {
-    entries: Entries<'a>,
+    entries: ManagedFieldsEntries<'a>,
     /// It is part of a value that is owned as a whole.
     is_atomic: bool,
     purpose: Purpose,
@@ -153,7 +153,7 @@ impl IgnoredPlace<'_> {
     /// Sets an item of a list without keys, or part of one.
     fn item_by_index(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let below = Self {
-            entries: Entries::default(),
+            entries: ManagedFieldsEntries::default(),
             is_atomic: true,
             purpose: self.purpose,
         };
@@ -288,7 +288,7 @@ fn project(tree: &Map<String, Value>, live: &Value) -> Value {
             Value::Object(fields.collect())
         }
         Value::Array(live) => {
-            let entries = Entries::of_tree(tree);
+            let entries = ManagedFieldsEntries::of_tree(tree);
             let names = entries.key_names();
             let items = live.iter().filter_map(|item| {
                 let below = tree.get(&entries.key_of(item, &names))?;
@@ -350,7 +350,7 @@ pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String])
     let Some((first, rest)) = segments.split_first().filter(|(first, _)| *first != "status") else {
         return false;
     };
-    let mut entries = Entries::of(&live["metadata"], "");
+    let mut entries = ManagedFieldsEntries::read(&live["metadata"], "");
     let (mut live, mut mine) = (live, Some(manifest));
     for segment in std::iter::once(first).chain(rest) {
         let Some(fields) = live.as_object() else {
@@ -366,7 +366,7 @@ pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String])
     has_decided(&entries, live, mine)
 }
 
-fn has_decided(entries: &Entries<'_>, live: &Value, mine: Option<&Value>) -> bool {
+fn has_decided(entries: &ManagedFieldsEntries<'_>, live: &Value, mine: Option<&Value>) -> bool {
     match live {
         Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
             let mine = mine.and_then(|mine| mine.get(name));

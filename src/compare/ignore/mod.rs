@@ -5,9 +5,9 @@
 //! dry runs and writes then ask [`body`] for what is compared or sent.
 
 mod body;
-mod entries;
 mod file;
 mod labels;
+mod managed_fields_entries;
 mod target;
 
 #[cfg(test)]

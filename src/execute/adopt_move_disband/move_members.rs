@@ -6,12 +6,12 @@ use super::adopt::Adopting;
 use super::{counting, members};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
-use crate::execute::deletion::object::KeptInsteadOfDeleted;
+use crate::execute::deletion::object::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
-use crate::execute::deletion::remaining::{Lingering, Remaining, waiting};
 use crate::execute::deletion::report::{
     CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,
 };
+use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
@@ -150,7 +150,7 @@ impl Moving<'_> {
                 Ending::Incomplete | Ending::Interrupted => ending,
             });
         }
-        let nothing_left = KeptInsteadOfDeleted::default();
+        let nothing_left = ObjectsKeptInsteadOfDeleted::default();
         let releasing = Releasing {
             writing: self.from,
             known: self.former,

@@ -57,7 +57,7 @@ impl Relabelling<'_> {
     /// Writes the labels of all these objects, within the concurrency limit.
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabelled {
         let mut relabelled = Relabelled::default();
-        let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let write = async |live| self.write(live, &webhooks).await;
         let outcome_event = |event: WriteEvent<ObjectOutcome>| {
@@ -71,7 +71,7 @@ impl Relabelling<'_> {
             self.interrupt,
             objects,
             write,
-            &mut pace,
+            &mut concurrency_limit,
             outcome_event,
         )
         .await;
@@ -108,7 +108,7 @@ impl Relabelling<'_> {
                 Ok(Again::Gone) => return gone(),
                 Err(error) => return failed(error.kind.to_string()),
             };
-            current = match Live::of(&object, &live.resource) {
+            current = match Live::from_object(&object, &live.resource) {
                 Some(fresh) if fresh.uid == live.uid => fresh,
                 _ => return gone(),
             };
@@ -142,7 +142,7 @@ impl Relabelling<'_> {
     /// Returns whether the object is as this run writes it: the selector may match the label that the
     /// run writes.
     fn is_settled(&self, object: &Value, live: &Live) -> bool {
-        let now = Live::of(object, &live.resource);
+        let now = Live::from_object(object, &live.resource);
         now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)
     }
 

@@ -46,7 +46,7 @@ impl Detacher<'_> {
         &self,
         detachments: &[Detachment],
         judge: &mut Judge<'_>,
-        pace: &mut ConcurrencyLimit,
+        concurrency_limit: &mut ConcurrencyLimit,
         sink: &mut Sink<'_>,
     ) -> BTreeSet<ObjectKey> {
         let allowed: Vec<&Detachment> = detachments
@@ -67,7 +67,15 @@ impl Detacher<'_> {
         let write = async |index: usize| (index, self.detach(allowed[index], &webhooks).await);
         let items = allowed.iter().enumerate();
         let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
-        each(self.server, self.interrupt, items, write, pace, on_event).await;
+        each(
+            self.server,
+            self.interrupt,
+            items,
+            write,
+            concurrency_limit,
+            on_event,
+        )
+        .await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }

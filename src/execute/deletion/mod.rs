@@ -2,13 +2,13 @@
 //! whole set (`set`) with its parent (`parent`).
 
 pub(crate) mod contents;
-pub(crate) mod dependents;
+mod delete_parent_and_containers;
 pub(crate) mod detach;
-mod finish;
 mod judge_prunes_again;
 pub(crate) mod object;
 pub(crate) mod parent;
 pub(crate) mod prune;
-pub(crate) mod remaining;
 pub(crate) mod report;
+pub(crate) mod reread_dependents;
 pub(crate) mod set;
+pub(crate) mod wait_until_members_are_gone;

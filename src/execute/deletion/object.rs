@@ -64,9 +64,9 @@ pub(crate) struct Deleting<'a> {
 /// Objects that were to be deleted and are kept: since they were read, they joined another set or got
 /// a keep annotation, or the user may not delete them.
 #[derive(Debug, Default)]
-pub struct KeptInsteadOfDeleted(KeptObjects);
+pub struct ObjectsKeptInsteadOfDeleted(KeptObjects);
 
-impl KeptInsteadOfDeleted {
+impl ObjectsKeptInsteadOfDeleted {
     pub(crate) fn note(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
             self.0.add(&outcome.subject.key());
@@ -108,9 +108,9 @@ impl Deleting<'_> {
     pub(crate) async fn delete_wave<'l>(
         &self,
         wave: impl Iterator<Item = &'l Live>,
-        left: &mut KeptInsteadOfDeleted,
+        left: &mut ObjectsKeptInsteadOfDeleted,
         interrupt: &Interrupt,
-        pace: &mut ConcurrencyLimit,
+        concurrency_limit: &mut ConcurrencyLimit,
         on_event: &mut dyn FnMut(WriteEvent<ObjectOutcome>),
     ) {
         let (containers, wave): (Vec<&Live>, Vec<&Live>) =
@@ -141,7 +141,7 @@ impl Deleting<'_> {
                 .for_each(|note| on_event(WriteEvent::Note(note)));
             on_event(news);
         };
-        each(self.server, interrupt, wave, write, pace, noted).await;
+        each(self.server, interrupt, wave, write, concurrency_limit, noted).await;
     }
 
     /// Deletes the object as it was read; one that changed since is judged again.
@@ -255,7 +255,7 @@ impl Deleting<'_> {
         if !self.preconditions.admit(&live.key, &object) {
             return Ok(Some(Again::Other));
         }
-        Ok(Live::of(&object, &live.resource).map(|live| Again::Same(Box::new(live))))
+        Ok(Live::from_object(&object, &live.resource).map(|live| Again::Same(Box::new(live))))
     }
 }
 

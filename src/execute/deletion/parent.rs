@@ -8,9 +8,11 @@
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::object::KeptInsteadOfDeleted;
-use crate::execute::deletion::remaining::{Lingering, Remaining, RemainingList, Unlisted, obstacles};
+use crate::execute::deletion::object::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
+use crate::execute::deletion::wait_until_members_are_gone::{
+    Lingering, Remaining, RemainingList, Unlisted, obstacles,
+};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::remove::{Left, Removal, Removed};
 use crate::execute::parent_record::requests::Known;
@@ -39,7 +41,7 @@ pub(crate) struct Releasing<'a> {
     /// Its record, without the kinds that vanished.
     pub(crate) recorded: &'a Record,
     /// Members that were not deleted.
-    pub(crate) left: &'a KeptInsteadOfDeleted,
+    pub(crate) left: &'a ObjectsKeptInsteadOfDeleted,
     /// The scope of members.
     pub(crate) remaining: Remaining<'a>,
     /// The parent's record when this scope was determined.

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrent_writes::WriteEvent;
-use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::detach::Detacher;
-use crate::execute::deletion::object::{self, Deleting, KeptInsteadOfDeleted, Purpose};
+use crate::execute::deletion::object::{self, Deleting, ObjectsKeptInsteadOfDeleted, Purpose};
+use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -27,7 +27,7 @@ pub(crate) struct Pruned {
     pub(crate) failed: usize,
     /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
     pub(crate) kept: usize,
-    pub(super) left: KeptInsteadOfDeleted,
+    pub(super) left: ObjectsKeptInsteadOfDeleted,
 }
 
 /// Why no further prune is begun.
@@ -212,7 +212,11 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total,
         });
-        let Progress { applied, pace, .. } = progress;
+        let Progress {
+            applied,
+            concurrency_limit,
+            ..
+        } = progress;
         let desired_uids = applied.uids.clone();
         let mut judge = Judge::of_plan(
             self.set,
@@ -230,7 +234,7 @@ impl Execution<'_> {
         let approved = self.approved(&dependents, waves);
         let detached = self
             .detacher()
-            .detach_all(&approved, &mut judge, pace, sink)
+            .detach_all(&approved, &mut judge, concurrency_limit, sink)
             .await;
         applied.report_held(&detached, sink);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
@@ -261,7 +265,7 @@ impl Execution<'_> {
             };
             let free = held.free.into_iter();
             deleting
-                .delete_wave(free, left, self.interrupt, pace, &mut on_event)
+                .delete_wave(free, left, self.interrupt, concurrency_limit, &mut on_event)
                 .await;
         }
         Ok(())
@@ -358,7 +362,7 @@ impl Execution<'_> {
 fn report_desired<'l>(
     wave: &'l [Live],
     judge: &Judge<'_>,
-    left: &mut KeptInsteadOfDeleted,
+    left: &mut ObjectsKeptInsteadOfDeleted,
     sink: &mut Sink<'_>,
 ) -> Vec<&'l Live> {
     let (desired, unwanted): (Vec<&Live>, Vec<&Live>) = wave.iter().partition(|live| judge.is_desired(live));

@@ -13,10 +13,10 @@ use crate::compare::ownership::{
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::WriteEvent;
-use crate::execute::deletion::dependents::{DependentsLook, Unread};
 use crate::execute::deletion::detach::Detacher;
-use crate::execute::deletion::object::{Deleting, KeptInsteadOfDeleted, Purpose, untouched};
+use crate::execute::deletion::object::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::report::outcome_event;
+use crate::execute::deletion::reread_dependents::{DependentsLook, Unread};
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Cause, DependencyGate, Interrupt, ParentWriting, Sink};
@@ -68,7 +68,7 @@ pub struct MembersDeleted {
     /// `Done` if the run may continue with the parent.
     pub ending: Ending,
     /// Members that are kept.
-    pub left: KeptInsteadOfDeleted,
+    pub left: ObjectsKeptInsteadOfDeleted,
     /// UIDs of those that were deleted.
     pub deleted: BTreeSet<String>,
     /// Kept objects that objects still to be deleted own.
@@ -100,9 +100,9 @@ impl SetDeletion<'_> {
         );
         self.announce(sink);
         let (mut done, mut failed) = (0, 0);
-        let mut left = KeptInsteadOfDeleted::default();
+        let mut left = ObjectsKeptInsteadOfDeleted::default();
         let mut deleted = BTreeSet::new();
-        let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
         let nothing = Desired::default();
         let dependents = match self.dependents(&nothing).await {
             Ok(dependents) => dependents,
@@ -119,7 +119,7 @@ impl SetDeletion<'_> {
         let mut judge = self.judge(&nothing, &dependents);
         let detached = self
             .detacher()
-            .detach_all(&dependents.detachments, &mut judge, &mut pace, sink)
+            .detach_all(&dependents.detachments, &mut judge, &mut concurrency_limit, sink)
             .await;
         let mut attached = dependents.without(&detached);
         let dependents_first = self.dependents_first();
@@ -152,7 +152,13 @@ impl SetDeletion<'_> {
             };
             let (free, deleting) = (held.free.into_iter(), self.deleting(&judge, &webhooks));
             deleting
-                .delete_wave(free, &mut left, self.interrupt, &mut pace, &mut outcome_event)
+                .delete_wave(
+                    free,
+                    &mut left,
+                    self.interrupt,
+                    &mut concurrency_limit,
+                    &mut outcome_event,
+                )
                 .await;
         }
         MembersDeleted {

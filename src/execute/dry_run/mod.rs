@@ -89,23 +89,47 @@ impl Execution<'_> {
                 }
             });
         };
-        let mut pace = ConcurrencyLimit::new(self.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
         // Dry runs do not build on each other, so there is no wait between waves.
         let applies = self.plan.all_applies();
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
         let ask = async |apply| self.predict_apply(apply).await;
-        each(self.server, self.interrupt, applies, ask, &mut pace, &mut sink).await;
+        each(
+            self.server,
+            self.interrupt,
+            applies,
+            ask,
+            &mut concurrency_limit,
+            &mut sink,
+        )
+        .await;
         let read = async |(outcome, detachment): (ObjectOutcome, &Detachment)| {
             self.predict_detached(outcome, detachment).await
         };
         let items = detached.into_iter();
         let items = items.map(|item| (&item.1.dependent.key, item));
-        each(self.server, self.interrupt, items, read, &mut pace, &mut sink).await;
+        each(
+            self.server,
+            self.interrupt,
+            items,
+            read,
+            &mut concurrency_limit,
+            &mut sink,
+        )
+        .await;
         let read = async |live| self.predict_prune(live).await;
         let prunes = self.plan.all_prunes();
         let prunes = prunes.map(|live| (&live.key, live));
-        each(self.server, self.interrupt, prunes, read, &mut pace, &mut sink).await;
+        each(
+            self.server,
+            self.interrupt,
+            prunes,
+            read,
+            &mut concurrency_limit,
+            &mut sink,
+        )
+        .await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else {

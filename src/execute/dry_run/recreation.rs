@@ -77,7 +77,7 @@ impl Execution<'_> {
             object: object.object.with_metadata(&metadata),
             ..object.clone()
         };
-        let reply = self.server.send(self.creation_dry_run(&other)).await.ok();
+        let reply = self.server.send(self.creation_dry_run_request(&other)).await.ok();
         let Some(mut created) = reply.as_ref().and_then(content) else {
             return laid_over(live, &object.object.value());
         };

@@ -97,7 +97,7 @@ impl Execution<'_> {
             Ok(handover) => handover.cloned(),
             Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
         };
-        if let Some(reason) = self.interrupted_handover(object) {
+        if let Some(reason) = self.reason_not_applied_if_interrupted(object) {
             return failed(subject, reason);
         }
         match self.apply_if_allowed(object, live_membership, kinds).await {

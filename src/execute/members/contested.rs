@@ -37,7 +37,7 @@ impl Execution<'_> {
             accept: METADATA_LIST,
         };
         let concurrency = self.writing.concurrency;
-        match read::members(self.server, &places, &selector, concurrency, Live::of).await {
+        match read::members(self.server, &places, &selector, concurrency, Live::from_object).await {
             Ok(others) => {
                 let taken = others.iter().filter(|live| found.contains(&live.key));
                 let mut count = 0;

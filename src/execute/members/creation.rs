@@ -61,7 +61,7 @@ impl Execution<'_> {
         kinds: &Kinds,
     ) -> Result<Reply, Unapplied> {
         let precondition = self.precondition(object, live_membership);
-        self.apply_expecting(object, live_membership, precondition, kinds)
+        self.apply_with_precondition(object, live_membership, precondition, kinds)
             .await
     }
 
@@ -70,7 +70,7 @@ impl Execution<'_> {
     /// An object that does exist after all is applied if it is in this set: this run has created it
     /// and the answer was lost, or another run of the set was faster. A saved plan and an undo were not
     /// made for what another run has created.
-    pub(crate) async fn apply_expecting(
+    pub(crate) async fn apply_with_precondition(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -89,7 +89,7 @@ impl Execution<'_> {
             };
             let found = read::metadata(self.server, &object.resource, &object.key).await;
             let found = found.map_err(Unapplied::Failed)?;
-            let found = found.and_then(|found| Live::of(&found, &object.resource));
+            let found = found.and_then(|found| Live::from_object(&found, &object.resource));
             let live_membership = match &found {
                 // The conflict had another cause, or the object is gone again.
                 None if attempts < ATTEMPTS => continue,

@@ -19,8 +19,8 @@ use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrent_writes::SLOW;
-use crate::execute::deletion::dependents::DependentsLook;
 use crate::execute::deletion::object::{Deleting, Purpose};
+use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::conflict::explained;
@@ -147,7 +147,7 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
-        match self.server.send(self.creation_dry_run(object)).await {
+        match self.server.send(self.creation_dry_run_request(object)).await {
             Err(error) if is_already_there(&error) => {}
             Err(error) => return Err(NotRecreated::not_creatable(object, &error)),
             Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
@@ -171,7 +171,7 @@ impl Execution<'_> {
         if !reset.is_empty() {
             return Err(NotRecreated::Obstacle(RecreationObstacle::ResetsIgnored(reset)));
         }
-        let Some(live) = Live::of(&found, &object.resource) else {
+        let Some(live) = Live::from_object(&found, &object.resource) else {
             return Err(gone);
         };
         let plan = self.plan.deleting(&live);
@@ -269,7 +269,10 @@ impl Execution<'_> {
             Expected::Any
         };
         let status = LiveMembership::NotAMember;
-        let mut reply = match self.apply_expecting(object, &status, expected, kinds).await {
+        let mut reply = match self
+            .apply_with_precondition(object, &status, expected, kinds)
+            .await
+        {
             Ok(reply) => self.applied(object, subject, &status, &reply, kinds),
             Err(unapplied) => self.not_applied(object, subject, unapplied).await,
         };
@@ -298,7 +301,7 @@ impl Execution<'_> {
             let found = found.map_err(|error| {
                 Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(AGAIN)
             })?;
-            let live = found.and_then(|found| Live::of(&found, &object.resource));
+            let live = found.and_then(|found| Live::from_object(&found, &object.resource));
             let going = live.filter(|live| live.presence == Presence::Terminating);
             let going = going.filter(|live| *uid.get_or_insert_with(|| live.uid.clone()) == live.uid);
             let limit = self.writing.deletion_patience;
@@ -328,7 +331,7 @@ impl Execution<'_> {
     }
 
     /// The dry run that creates the object.
-    pub(crate) fn creation_dry_run(&self, object: &DesiredObject) -> ApiRequest {
+    pub(crate) fn creation_dry_run_request(&self, object: &DesiredObject) -> ApiRequest {
         let WriteSettings {
             field_manager,
             validation,

@@ -66,7 +66,7 @@ impl Execution<'_> {
 
     /// Returns why an object of a hand-over is not applied after it: the run was interrupted while the
     /// object was read or written.
-    pub(crate) fn interrupted_handover(&self, object: &DesiredObject) -> Option<String> {
+    pub(crate) fn reason_not_applied_if_interrupted(&self, object: &DesiredObject) -> Option<String> {
         let is_interrupted = self.interrupt.is_requested() && self.plan.handovers.contains_key(&object.key);
         is_interrupted.then(|| format!("not applied: {}", self.interrupt.cause().reason()))
     }

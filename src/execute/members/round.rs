@@ -33,7 +33,7 @@ impl Execution<'_> {
             applied,
             kinds,
             webhooks,
-            pace,
+            concurrency_limit,
             ..
         } = progress;
         let mut take = |index: usize, reply: MemberReply, sink: &mut Sink<'_>| {
@@ -48,7 +48,7 @@ impl Execution<'_> {
         let sending = Sending {
             kinds,
             webhooks,
-            pace,
+            concurrency_limit,
         };
         let mut found = Vec::new();
         let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {

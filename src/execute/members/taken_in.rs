@@ -17,7 +17,7 @@ impl Execution<'_> {
     /// server sent it. `None` if that cannot be read.
     pub(crate) fn unowned_reason(&self, object: &DesiredObject, body: &[u8]) -> Option<String> {
         let written = serde_json::from_slice(body).ok()?;
-        let live = Live::of(&written, &object.resource)?;
+        let live = Live::from_object(&written, &object.resource)?;
         Some(unowned_reason(object, &live, self.set, self.policy))
     }
 
@@ -55,7 +55,7 @@ impl Execution<'_> {
     }
 
     fn mark(&self, object: &DesiredObject, becomes: &Value, outcome: &mut ObjectOutcome) {
-        let Some(live) = Live::of(becomes, &object.resource) else {
+        let Some(live) = Live::from_object(becomes, &object.resource) else {
             return;
         };
         outcome.taken_in = true;

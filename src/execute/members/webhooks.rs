@@ -80,7 +80,7 @@ pub(crate) struct SetAside<'w> {
 pub(crate) struct Sending<'p> {
     pub(crate) kinds: &'p Kinds,
     pub(crate) webhooks: &'p mut Webhooks,
-    pub(crate) pace: &'p mut ConcurrencyLimit,
+    pub(crate) concurrency_limit: &'p mut ConcurrencyLimit,
 }
 
 /// What is sent at once.
@@ -202,7 +202,7 @@ impl Execution<'_> {
         let Sending {
             kinds,
             webhooks,
-            pace,
+            concurrency_limit,
         } = sending;
         let write = async |apply| (apply, self.apply_member(apply, kinds).await);
         let reported = |news: WriteEvent<(_, MemberReply)>| {
@@ -221,7 +221,15 @@ impl Execution<'_> {
             }
         };
         let items = objects.into_iter().map(|apply| (self.key(apply), apply));
-        each(self.server, self.interrupt, items, write, pace, reported).await;
+        each(
+            self.server,
+            self.interrupt,
+            items,
+            write,
+            concurrency_limit,
+            reported,
+        )
+        .await;
     }
 }
 

@@ -60,7 +60,7 @@ fn nothing_to_delete(named: &NamedSet, orphans: Option<Orphans>) -> ReadError {
     };
     match (hidden.is_empty(), left_out.warnings.is_empty()) {
         (true, true) => ParentError::NoSuchSet(parent).into(),
-        (true, false) => ReadError::LabelledElsewhere {
+        (true, false) => ReadError::MembersWithoutParent {
             parent,
             left_out: left_out.warnings,
         },

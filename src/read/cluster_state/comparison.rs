@@ -113,7 +113,7 @@ pub(super) async fn read_members(
 impl Comparing<'_> {
     /// Returns what an item of a list shows; `None` if it is not an object.
     fn listed(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
-        let mut live = Live::of(item, resource)?;
+        let mut live = Live::from_object(item, resource)?;
         let wanted = self.wanted.get(&live.key).copied();
         let member = wanted.map(|(_, member)| member);
         if member.is_some_and(DesiredObject::is_secret) {

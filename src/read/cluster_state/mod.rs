@@ -155,7 +155,7 @@ impl ClusterState {
             labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
             accept: METADATA_LIST,
         };
-        let found = members(server, &self.places, &selector, concurrency, Live::of).await;
+        let found = members(server, &self.places, &selector, concurrency, Live::from_object).await;
         let mut found = found.map_err(|failure| ReadError::selecting(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
         found.sort_by(|one, other| one.key.cmp(&other.key));

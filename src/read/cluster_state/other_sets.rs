@@ -26,7 +26,7 @@ pub(super) async fn others(
         labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
         accept: METADATA_LIST,
     };
-    Ok(members(server, &places, &selector, concurrency, Live::of).await?)
+    Ok(members(server, &places, &selector, concurrency, Live::from_object).await?)
 }
 
 /// Finds objects of the manifests that are members of any set, for a set without a parent. Returns those of
@@ -46,7 +46,7 @@ pub(super) async fn unless_members(
         labels: PART_OF_LABEL.to_owned(),
         accept: METADATA_LIST,
     };
-    let found = members(server, places, &selector, concurrency, Live::of).await?;
+    let found = members(server, places, &selector, concurrency, Live::from_object).await?;
     let is_member = |live: &Live| live.part_of.as_deref() == Some(named.set.id.as_str());
     Ok((!found.iter().any(is_member)).then_some(found))
 }

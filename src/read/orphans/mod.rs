@@ -73,8 +73,14 @@ pub(super) async fn find(
     };
     let mut namespaces = member_scope.places.namespaces.clone();
     namespaces.insert(cluster.namespace.clone());
-    let Look { mut found, unread } =
-        list_all(&cluster.server, &resources, &namespaces, looking, Live::of).await;
+    let Look { mut found, unread } = list_all(
+        &cluster.server,
+        &resources,
+        &namespaces,
+        looking,
+        Live::from_object,
+    )
+    .await;
     found.retain(|live| !named.set.is_parent(live));
     let Credible { found, left_out } =
         members_outside_known_namespaces::credible(&cluster.server, found, &namespaces, search).await;

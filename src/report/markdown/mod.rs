@@ -3,13 +3,13 @@
 //! Pure: values in, text out. The most dangerous comes first. All text of others is code, so that it
 //! cannot be a link, HTML or a mention of a user.
 
-mod differences;
-mod outcomes;
+mod apply_page;
+mod diff_page;
 mod page;
 mod text;
 
-pub(super) use differences::of_diff;
-pub(super) use outcomes::of_run;
+pub(super) use apply_page::of_run;
+pub(super) use diff_page::of_diff;
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Policy;
 use super::error::{KubercError, PolicyFault};
-use crate::programs;
+use crate::find_program;
 
 const GROUP: &str = "kubectl.config.k8s.io/";
 const POLICY: &str = "credentialPluginPolicy";
@@ -131,7 +131,7 @@ impl Entry {
             (_, Some(command)) | (Some(command), None) => command,
             (None, None) => return Err(PolicyFault::EmptyEntry(number)),
         };
-        let cleaned = programs::clean(&command);
+        let cleaned = find_program::clean(&command);
         // Compared as texts, because different texts may be equal paths.
         if cleaned.as_os_str() != command.as_str() {
             return Err(PolicyFault::NotNormalized {

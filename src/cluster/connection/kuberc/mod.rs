@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use self::credential_plugin_preference::Preference;
 pub use self::error::{Denial, KubercError};
 use super::home;
-use crate::programs;
+use crate::find_program;
 
 /// The credentials plugins that may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl KubercError {
 impl Policy {
     /// Refuses a plugin that may not run. Names on both sides are looked up in `PATH`.
     pub(super) fn check(&self, command: &str) -> Result<(), Denial> {
-        let find = |name: &str| programs::find(name).ok();
+        let find = |name: &str| find_program::find(name).ok();
         self.check_with(command, &find)
     }
 
@@ -114,7 +114,7 @@ impl Policy {
             Self::DenyAll => return Err(Denial::DenyAll),
             Self::Allowlist(allowed) => allowed,
         };
-        let cleaned = programs::clean(command);
+        let cleaned = find_program::clean(command);
         if allowed.iter().any(|entry| Path::new(entry) == cleaned) {
             return Ok(());
         }

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, Releasing};
-use crate::execute::deletion::remaining::{
-    Lingering, Remaining, RemainingList, Unlisted, fail, obstacles, waiting,
-};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{MembersDeleted, SetDeletion};
+use crate::execute::deletion::wait_until_members_are_gone::{
+    Lingering, Remaining, RemainingList, Unlisted, fail, obstacles, waiting,
+};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;

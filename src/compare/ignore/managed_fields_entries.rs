@@ -10,7 +10,7 @@ type Tree = Map<String, Value>;
 
 /// The trees of all entries at one place. An empty tree owns the value there as a whole.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Entries<'a> {
+pub(super) struct ManagedFieldsEntries<'a> {
     /// The entry that our manager has applied.
     ours: Option<&'a Tree>,
     /// Those that other managers have applied.
@@ -19,9 +19,9 @@ pub(super) struct Entries<'a> {
     updated: Vec<&'a Tree>,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> ManagedFieldsEntries<'a> {
     /// Reads the entries of a live object by its metadata.
-    pub(super) fn of(metadata: &'a Value, manager: &str) -> Self {
+    pub(super) fn read(metadata: &'a Value, manager: &str) -> Self {
         let mut entries = Self::default();
         for entry in metadata["managedFields"].as_array().into_iter().flatten() {
             let Some(tree) = entry["fieldsV1"].as_object() else {

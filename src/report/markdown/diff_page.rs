@@ -13,7 +13,7 @@ use crate::report::diff::{Comparison, Differences};
 use crate::report::plan_screen::loss;
 use crate::report::renames::Renames;
 use crate::report::taken_in::TakenIn;
-use crate::report::{ContextAndServer, SetDocument, human, object_name};
+use crate::report::{ContextAndServer, SetDocument, object_name, text_lines};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
@@ -33,7 +33,9 @@ pub(in crate::report) fn of_diff(
         .partition(|object| refused.contains(&object.outcome.subject.key()));
     let mut failures = end.messages();
     failures.extend(found.failures.iter().cloned());
-    let failing = failed.iter().filter_map(|object| human::detail(&object.outcome));
+    let failing = failed
+        .iter()
+        .filter_map(|object| text_lines::detail(&object.outcome));
     let mut taken = TakenIn::default();
     found
         .objects

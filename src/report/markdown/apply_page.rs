@@ -11,7 +11,7 @@ use crate::plan::loses_data;
 use crate::report::document::Collected;
 use crate::report::plan_screen::loss;
 use crate::report::renames::Renames;
-use crate::report::{ContextAndServer, SetDocument, human};
+use crate::report::{ContextAndServer, SetDocument, text_lines};
 
 /// Returns the page, with at most `limit` bytes.
 pub(in crate::report) fn of_run(
@@ -23,8 +23,8 @@ pub(in crate::report) fn of_run(
 ) -> String {
     let mut failures = end.messages();
     failures.extend(collected.failures.iter().cloned());
-    let failed = with(collected, Action::Failed).filter_map(human::detail);
-    let late = collected.waiting.iter().flatten().map(human::awaited);
+    let failed = with(collected, Action::Failed).filter_map(text_lines::detail);
+    let late = collected.waiting.iter().flatten().map(text_lines::awaited);
     let loss = match collected.dry_run {
         DryRun::None => "Data was lost",
         DryRun::Client | DryRun::Server => "Data would be lost",
@@ -76,7 +76,7 @@ fn counts(collected: &Collected, end: End<'_>) -> (Vec<String>, Vec<String>) {
         counts.push(format!("{late} not ready"));
     }
     if let Some(last) = counts.last_mut() {
-        last.push_str(human::suffix(collected.dry_run));
+        last.push_str(text_lines::suffix(collected.dry_run));
     }
     let others = [Action::Unchanged, Action::Skipped];
     (counts, others.into_iter().filter_map(count).collect())

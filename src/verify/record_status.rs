@@ -8,26 +8,30 @@ use super::record_findings::findings;
 use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::Reading;
-use crate::read::inspect::{FoundSet, Status};
+use crate::read::inspect::{FoundSet, RecordStatus};
 
 impl FoundSet {
     /// Returns the status of the set.
-    pub fn status(&self, discovery: &Discovery) -> Status {
+    pub fn status(&self, discovery: &Discovery) -> RecordStatus {
         match &self.reading {
             Reading::Parent(_) => {}
-            Reading::Unfinished(_) => return Status::Unfinished,
-            Reading::NoRecord | Reading::Faulty(_) => return Status::Invalid,
+            Reading::Unfinished(_) => return RecordStatus::Unfinished,
+            Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
         }
         let findings = findings(self, discovery, &appliers());
         let of_rule = |finding: &Finding| match finding.rule {
-            Rule::RecordTooWide => Status::Unfinished,
-            Rule::UnreadPlace | Rule::UnknowableKind => Status::Unknown,
-            _ => Status::Invalid,
+            Rule::RecordTooWide => RecordStatus::Unfinished,
+            Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
+            _ => RecordStatus::Invalid,
         };
-        let statuses: Vec<Status> = findings.iter().map(of_rule).collect();
-        let worst_first = [Status::Invalid, Status::Unknown, Status::Unfinished];
+        let statuses: Vec<RecordStatus> = findings.iter().map(of_rule).collect();
+        let worst_first = [
+            RecordStatus::Invalid,
+            RecordStatus::Unknown,
+            RecordStatus::Unfinished,
+        ];
         let worst = worst_first.into_iter().find(|status| statuses.contains(status));
-        worst.unwrap_or(Status::Consistent)
+        worst.unwrap_or(RecordStatus::Consistent)
     }
 
     /// Returns the messages that speak against the record, without collections that could not be read
