@@ -98,7 +98,7 @@ pub(super) async fn read_members(
         depended_on,
     };
     let needed = NeededDefinitions::of(places, desired);
-    let (definitions, mut listed) = needed
+    let (definitions, listed_definitions) = needed
         .read(server, &selector, rules.concurrency, |item, resource| {
             comparing.listed(item, resource)
         })
@@ -106,7 +106,9 @@ pub(super) async fn read_members(
     comparing.definitions = definitions;
     let reduce = |item: &Value, resource: &Arc<Resource>| comparing.listed(item, resource);
     let rest = needed.places_not_listed();
-    listed.extend(members(server, &rest, &selector, rules.concurrency, reduce).await?);
+    // There are few definitions: the long list is not copied.
+    let mut listed = members(server, &rest, &selector, rules.concurrency, reduce).await?;
+    listed.extend(listed_definitions);
     Ok(Compared::of(listed, named))
 }
 
