@@ -27,9 +27,9 @@ pub(super) struct HistoryEntry {
     changes: RefCell<Changes>,
     /// The answer to who the user is, once the server was asked.
     user: OnceCell<Option<String>>,
-    /// What is written.
+    /// The entry itself, made once at the end of the run.
     run: OnceCell<PastRun>,
-    /// Whether the entry is written, or its failure reported.
+    /// Whether the entry has been written, or the failure to write it has been reported.
     is_settled: Cell<bool>,
 }
 
@@ -41,7 +41,10 @@ impl HistoryEntry {
     /// Asks the server who the user is, unless it was asked before.
     pub(super) async fn ask_for_user(&self, server: &ApiServer) {
         if self.user.get().is_none() {
-            let _ = self.user.set(read::user_name(server).await);
+            let name = read::user_name(server).await;
+            let _ = self
+                .user
+                .set(name.as_deref().map(history_annotation::kept_of_user));
         }
     }
 }
@@ -118,8 +121,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Adds the run to the history on the parent, which is `known`; a run that changed nothing is
-    /// not added, nor one whose entry is settled.
+    /// Adds the run to the history on the parent, which is `known`, unless the run changed nothing or its
+    /// entry is already settled.
     pub(super) async fn write_history(
         &self,
         mut known: Known,
@@ -163,11 +166,12 @@ impl Execution<'_> {
         }))
     }
 
-    /// Adds the run, and again to what another client has made of the parent in the meantime.
+    /// Adds the run to the history. If another client changes the parent in the meantime, adds it to what
+    /// that client has left.
     async fn write_run(&self, run: &PastRun, known: &mut Known) -> Result<(), ApiError> {
         let parent = self.parent_writing();
         for attempt in 1..=ATTEMPTS {
-            // The write succeeded, and its answer was lost.
+            // An earlier write succeeded, but its answer was lost.
             if history_annotation::read(&known.all).contains(run) {
                 return Ok(());
             }

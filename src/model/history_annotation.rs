@@ -36,7 +36,7 @@ pub struct PastRun {
     pub undo: bool,
     /// The digest of the members' manifests.
     pub manifests: String,
-    /// The user, if the server has named one.
+    /// The user, if the server has named one, as [`kept_of_user`] returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// The version of this program.
@@ -110,6 +110,12 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
+/// Returns as much of a user's name as the history keeps. A [`PastRun`] holds it in this form, so that a
+/// run finds its own entry among those that it reads back.
+pub fn kept_of_user(name: &str) -> String {
+    name.chars().take(LONGEST_USER).collect()
+}
+
 /// The past runs in a parent's annotations, the latest first.
 pub fn read(annotations: &Pairs) -> Vec<PastRun> {
     let entries = annotations
@@ -123,8 +129,7 @@ pub fn read(annotations: &Pairs) -> Vec<PastRun> {
 
 /// The value of the annotation after this run; `None` if there is no room for it beside the
 /// parent's other annotations. The oldest runs make room for the new one.
-pub fn with(mut run: PastRun, annotations: &Pairs) -> Option<String> {
-    run.user = run.user.map(|user| user.chars().take(LONGEST_USER).collect());
+pub fn with(run: PastRun, annotations: &Pairs) -> Option<String> {
     let others = annotations.iter().filter(|(key, _)| *key != HISTORY_ANNOTATION);
     let taken: usize = others.map(|(key, value)| key.len() + value.len()).sum();
     let free = ANNOTATIONS_LIMIT.saturating_sub(taken + HISTORY_ANNOTATION.len());
@@ -204,14 +209,15 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut() {
+    fn a_long_name_is_cut_before_the_run_is_written() {
         let long = PastRun {
-            user: Some("é".repeat(5000)),
+            user: Some(kept_of_user(&"é".repeat(5000))),
             ..run(1)
         };
-        let value = with(long, &Pairs::new()).expect("room");
-        let user = read(&annotated(&value)).remove(0).user.expect("a user");
-        assert_eq!(user, "é".repeat(64));
+        let value = with(long.clone(), &Pairs::new()).expect("room");
+        assert_eq!(long.user, Some("é".repeat(64)));
+        assert_eq!(read(&annotated(&value)), [long]);
+        assert_eq!(kept_of_user("jane"), "jane");
     }
 
     #[test]
