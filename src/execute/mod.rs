@@ -144,7 +144,7 @@ enum LastStepOfRecord {
     Narrow,
     /// The record must still cover what the run has written.
     EnsureCovers,
-    /// The run has written no member, and the record is what it is to be.
+    /// The run has applied no member, and the record already is as planned.
     Leave,
 }
 
@@ -256,7 +256,7 @@ impl Execution<'_> {
         let mut reported = None;
         let writing = Box::pin(self.write_members(&mut known, &mut progress, sink));
         let written = if !has_parent || self.plan.deletions() > 0 {
-            // The run is going to change something, so it will write its history.
+            // The run is going to change something, so its history entry will need the user's name.
             join(writing, entry.ask_for_user(self.server)).await.0
         } else {
             writing.await
@@ -300,7 +300,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns what a run that ends like this still owes the record.
+    /// Returns the last step for the record of a run that ends like this.
     fn last_step_of_record(&self, known: &Known, ending: Ending, progress: &Progress) -> LastStepOfRecord {
         if ending != Ending::Done || progress.kept > 0 {
             // However a run ends, its members must be recorded.

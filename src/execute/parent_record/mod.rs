@@ -9,8 +9,9 @@
 //! Every run keeps them by three rules:
 //!
 //! 1. It widens the record to the union of what it says and of what the run writes, before the
-//!    first member. It ensures the same between waves and after the last member (`widen`). Any write of
-//!    the parent in the version in which the run knows the record shows that it is still the same.
+//!    first member. It ensures the same between waves and after the last member (`widen`). If a write that
+//!    is bound to the resourceVersion in which the run knows the record succeeds, no other run has written
+//!    the record since, and the run need not read it again.
 //! 2. Every write is bound to the resourceVersion that it was decided on. After a conflict the run
 //!    reads the record again and decides again.
 //! 3. It narrows or removes the record only after a look that began after it had read the record,

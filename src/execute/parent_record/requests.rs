@@ -125,7 +125,7 @@ impl Known {
         }
     }
 
-    /// Returns whether the parent had the record when this run last read or wrote it.
+    /// Returns whether the parent's annotations had the record when this run last read or wrote the parent.
     pub(crate) fn has_record(&self) -> bool {
         self.annotations.as_object().is_some_and(|recorded| {
             recorded
@@ -165,7 +165,7 @@ impl ParentWriting<'_> {
         known(self.send(request, sink).await, target)
     }
 
-    /// Writes an annotation beside the record on the parent exactly as it is `known`.
+    /// Writes an annotation beside the record, if the parent still has the resourceVersion that is `known`.
     pub(crate) async fn write_annotation(
         &self,
         known: &Known,

@@ -81,10 +81,11 @@ impl ParentWriting<'_> {
         Ok(())
     }
 
-    /// Ensures the same, and writes an annotation beside the record.
+    /// Ensures that the record covers `needed`, and writes an annotation beside it. Returns the outcome of
+    /// the annotation.
     ///
-    /// The annotation is written in the version in which this run has last seen the record. If that
-    /// succeeds, no other run has written the record since, and it is not read again.
+    /// The write of the annotation is bound to the resourceVersion in which this run has last seen the
+    /// record. If it succeeds, no other run has written the record since, and the record is not read again.
     pub(crate) async fn annotate_and_ensure_covers(
         &self,
         known: &mut Known,
@@ -111,9 +112,9 @@ impl ParentWriting<'_> {
 pub(crate) enum Annotated {
     /// It is written.
     Done,
-    /// It is not: another client has changed or deleted the parent first.
+    /// It is not written: another client has changed or deleted the parent first.
     Overtaken,
-    /// It could not be.
+    /// The write failed for another reason.
     Failed(ApiError),
 }
 
