@@ -41,9 +41,9 @@ const LONG_LINK: u64 = 80;
 /// dependencies of it, built as a release for x86-64 Linux. Measured with cel 0.15.0.
 const BYTES_OF_CEL: f64 = 1_308_728.0;
 
-/// Requests of a run that prunes objects of four kinds in one namespace, beside its deletes: discovery and
-/// the parent (3), the namespace, the members twice (8), owner references of the parent, permissions, the
-/// user and the history. The object that was changed before is changed back (1).
+/// Requests of a run that prunes objects of four kinds in one namespace, besides its deletes: discovery and
+/// the parent (3), the namespace (1), the members twice (8), owner references of the parent (1), permissions
+/// (1), the user (1) and the history (1). The object that an earlier step changed is changed back (1).
 const MOST_BESIDE_DELETES: f64 = 17.0;
 
 /// How much steeper a line may become that counts as straight: measurements vary.
@@ -196,7 +196,7 @@ fn large(results: &Results, goals: &mut Vec<Goal>) {
         for (what, cost) in costs {
             let mut name = format!("{shown}: {what} per further object");
             let mut measured = steepening(results, (step, Contender::Ours), cost);
-            // The server needs longer for each delete the more objects there are, whoever deletes.
+            // The more objects there are, the longer the server takes for each delete, whoever sends it.
             if (step, what) == (Step::LargePruned, "time") {
                 name.push_str(" / raw");
                 let of_raw = steepening(results, (step, Contender::Raw), cost);
@@ -207,8 +207,8 @@ fn large(results: &Results, goals: &mut Vec<Goal>) {
     }
 }
 
-/// How much steeper a cost is between the two larger sizes than between the two smaller ones: 1 if it is
-/// a straight line.
+/// How steep the line of a cost is between the two larger sizes, divided by how steep it is between the two
+/// smaller ones: 1 if it is straight; `None` if a size was not measured.
 fn steepening(results: &Results, (step, contender): (Step, Contender), cost: Cost) -> Option<f64> {
     let contender = contender.to_string();
     let sizes = large_sizes(results.objects);

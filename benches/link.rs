@@ -1,6 +1,6 @@
 //! A link with latency to the API server: a TCP proxy that delays all bytes by half of the round trip
-//! each way, and counts sequential round trips. Without latency there is no proxy: it would take part of
-//! the processors, and more of them for many connections than for few.
+//! each way, and counts sequential round trips. Without latency, there is no proxy: it would use processor
+//! time, and more of it for many connections than for few.
 //!
 //! Bytes of the client belong to the round trip after the last one whose answer has arrived, on
 //! whichever connection. Each round trip takes its time, so a client cannot have more of them in a row

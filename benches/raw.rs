@@ -1,4 +1,4 @@
-//! The measure of all others: server-side apply and deletes over kept connections, without any tool.
+//! What all others are compared with: server-side apply and deletes over open connections, without any tool.
 //! Bodies are prepared and connections are open before the clock starts.
 
 use std::sync::Arc;

@@ -153,7 +153,7 @@ pub(crate) struct LinkRun {
 pub(crate) struct BusyRun {
     pub(crate) contender: String,
     pub(crate) round: usize,
-    /// None where it was not waited for to its end.
+    /// `None` if it was not waited for to its end, if it failed, or if only the other client ran.
     pub(crate) seconds: Option<f64>,
     /// The median of the seconds in which another client got its answers.
     pub(crate) neighbour: f64,

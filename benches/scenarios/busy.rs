@@ -27,7 +27,7 @@ const USER: &str = "bench-limited";
 const CALM: Duration = Duration::from_secs(20);
 /// The name of runs in which the other client is alone.
 pub(crate) const NO_OTHER_LOAD: &str = "no other load";
-/// How long it is alone.
+/// How long the other client is alone.
 const ALONE: Duration = Duration::from_secs(3);
 /// Between two requests of the other client.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -81,7 +81,7 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
     Ok(runs)
 }
 
-/// How long the other client waits while it is alone.
+/// Measures how long the other client waits for its answers while it is alone.
 async fn without_load(server: &Server, round: usize) -> Result<BusyRun> {
     let neighbour = Neighbour::start(server).await?;
     tokio::time::sleep(ALONE).await;

@@ -35,10 +35,10 @@ use crate::results::{Measurement, Processor, Requests, Step};
 use crate::server::{Counts, Server, since};
 use crate::{Result, say};
 
-/// Objects that a new control plane is warmed up with, by raw.
+/// Objects that raw applies to a new control plane to warm it up.
 const WARM_UP: usize = 200;
-/// Objects that each contender applies to it then: a server is slower with what it is asked for the first
-/// time.
+/// Objects that each contender then applies to it: a server takes longer when it is asked for something for
+/// the first time.
 const FIRST_TIME: usize = 20;
 
 /// Between two runs, so that the server has come to rest from the first.
@@ -208,8 +208,8 @@ async fn observe_raw(server: &Server, prepared: &Prepared) -> Result<Observed> {
     before.observed(server, finished, by_client).await
 }
 
-/// How many requests our program says that it sent, in its document or its last message: `2 created (9
-/// requests, 0.1 s)`. `None` for what others print.
+/// How many requests our program says that it sent, in its document or in its last message:
+/// `2 created (9 requests, 0.1 s)`. `None` for what others print.
 pub(crate) fn requests_of(finished: &Finished) -> Option<u64> {
     if let Some(requests) = report_of(finished)["requests"].as_u64() {
         return Some(requests);
