@@ -31,7 +31,7 @@ pub(crate) enum Verdict {
 
 const RATIO: &str = "times";
 const REQUESTS: &str = "requests";
-const ROUND_TRIPS: &str = "trips";
+const ROUND_TRIPS: &str = "round trips";
 
 /// The links of the goals: round trips in milliseconds.
 const LINKS: [u64; 3] = [0, 20, 80];
@@ -41,10 +41,10 @@ const LONG_LINK: u64 = 80;
 /// dependencies of it, built as a release for x86-64 Linux. Measured with cel 0.15.0.
 const BYTES_OF_CEL: f64 = 1_308_728.0;
 
-/// Requests of a run that prunes objects of four kinds in one namespace, besides its deletes: discovery and
+/// Requests of a run that prunes objects of four kinds in one namespace, without its deletes: discovery and
 /// the parent (3), the namespace (1), the members twice (8), owner references of the parent (1), permissions
 /// (1), the user (1) and the history (1). The object that an earlier step changed is changed back (1).
-const MOST_BESIDE_DELETES: f64 = 17.0;
+const REQUESTS_WITHOUT_DELETES: f64 = 17.0;
 
 /// How much steeper a line may become that counts as straight: measurements vary.
 const STRAIGHT: f64 = 1.3;
@@ -71,7 +71,7 @@ pub(crate) fn judge(results: &Results) -> Vec<Goal> {
         100.0 * number(sent) / count(real.objects)
     });
     goals.push(goal("real manifests not `unchanged`", 0.0, differing, "objects"));
-    goals.push(goal("real manifests sent all the same", 10.0, share, "percent"));
+    goals.push(goal("real manifests sent again", 10.0, share, "percent"));
     let startup = results.startup.as_ref();
     let milliseconds = startup.map(|startup| startup.version * 1e3);
     goals.push(goal("`version`", 4.0, milliseconds, "ms"));
@@ -101,7 +101,7 @@ fn lifecycle(results: &Results, goals: &mut Vec<Goal>) {
             Step::Dropped,
             Step::Again,
             0.3,
-            all / 10.0 + MOST_BESIDE_DELETES,
+            all / 10.0 + REQUESTS_WITHOUT_DELETES,
         ),
     ];
     let (ours, raw) = (Contender::Ours.to_string(), Contender::Raw.to_string());
@@ -169,8 +169,13 @@ fn busy(results: &Results, goals: &mut Vec<Goal>) {
     };
     let name = format!("first {OBJECTS_OF_BUSY} with few seats / raw");
     goals.push(goal(&name, 1.0, ratio(&raw, |run| run.seconds), RATIO));
-    let measured = ratio(&kubectl, |run| Some(run.neighbour));
-    goals.push(goal("wait of others / kubectl", 1.0, measured, RATIO));
+    let measured = ratio(&kubectl, |run| Some(run.neighbor));
+    goals.push(goal(
+        "latency of others / kubectl, server-side",
+        1.0,
+        measured,
+        RATIO,
+    ));
 }
 
 /// What of a run is looked at; `None` if it was not measured.
@@ -196,7 +201,7 @@ fn large(results: &Results, goals: &mut Vec<Goal>) {
         for (what, cost) in costs {
             let mut name = format!("{shown}: {what} per further object");
             let mut measured = steepening(results, (step, Contender::Ours), cost);
-            // The more objects there are, the longer the server takes for each delete, whoever sends it.
+            // The more objects there are, the longer the server takes for each delete, with raw as well.
             if (step, what) == (Step::LargePruned, "time") {
                 name.push_str(" / raw");
                 let of_raw = steepening(results, (step, Contender::Raw), cost);

@@ -279,10 +279,10 @@ fn busy(results: &Results, text: &mut String) {
         let cell = |median: Option<f64>| median.map_or("-".to_owned(), figure);
         let seconds = cell(results.median_of_busy(name, |run| run.seconds));
         let rejected = cell(results.median_of_busy(name, |run| Some(number(run.rejected))));
-        let neighbour = cell(results.median_of_busy(name, |run| Some(run.neighbour * 1e3)));
+        let neighbor = cell(results.median_of_busy(name, |run| Some(run.neighbor * 1e3)));
         line(
             text,
-            format_args!("{name:<24}{seconds:>9}{rejected:>10}{neighbour:>24}"),
+            format_args!("{name:<24}{seconds:>9}{rejected:>10}{neighbor:>24}"),
         );
     }
 }

@@ -266,7 +266,7 @@ pub(super) fn seats(results: &Results) -> String {
             let taken = taken.or_else(|| has_run.then(|| "did not finish".to_owned()));
             let taken = taken.or_else(|| (name == NO_OTHER_LOAD).then(|| NONE.to_owned()));
             let rejected = results.median_of_busy(&name, |run| Some(number(run.rejected)));
-            let others = results.median_of_busy(&name, |run| Some(run.neighbour * 1e3));
+            let others = results.median_of_busy(&name, |run| Some(run.neighbor * 1e3));
             let cells = [
                 taken,
                 rejected.map(whole),

@@ -1,7 +1,7 @@
 //! Seconds of all contenders over links with latency: the first apply, and an unchanged one. The axis of
 //! seconds is logarithmic.
 
-use super::{GRID, begin, colour, element, line, not_measured};
+use super::{GRID, begin, color, element, line, not_measured};
 use crate::contenders::Contender;
 use crate::goals::number;
 use crate::results::{LinkStep, Results};
@@ -107,7 +107,7 @@ fn panel(svg: &mut String, results: &Results, links: &[u64], left: f64, (step, t
             continue;
         };
         names.push((*end, contender));
-        line(svg, &points, colour(contender), "none");
+        line(svg, &points, color(contender), "none");
     }
     if names.is_empty() {
         not_measured(svg, left + WIDTH / 2.0, TOP + HEIGHT / 2.0);
@@ -120,7 +120,7 @@ fn panel(svg: &mut String, results: &Results, links: &[u64], left: f64, (step, t
                 "<text x=\"{}\" y=\"{:.1}\" fill=\"{}\">{contender}</text>",
                 right + 10.0,
                 y + 4.0,
-                colour(contender)
+                color(contender)
             ),
         );
     }

@@ -17,8 +17,8 @@ const BACKGROUND: &str = "#ffffff";
 /// Lines of the grid.
 const GRID: &str = "#d0d7de";
 
-/// The colour of a contender in all pictures.
-fn colour(contender: Contender) -> &'static str {
+/// The color of a contender in all pictures.
+fn color(contender: Contender) -> &'static str {
     match contender {
         Contender::Ours => "#0969da",
         Contender::Raw => "#6e7781",
@@ -45,20 +45,20 @@ fn element(svg: &mut String, arguments: std::fmt::Arguments<'_>) {
 }
 
 /// Draws a line with a dot at each of these points. `dashes` are those of `stroke-dasharray`.
-fn line(svg: &mut String, points: &[(f64, f64)], colour: &str, dashes: &str) {
+fn line(svg: &mut String, points: &[(f64, f64)], color: &str, dashes: &str) {
     let mut path = String::new();
     for (x, y) in points {
         // Writing into a String cannot fail.
         let _ = write!(path, " {x:.1},{y:.1}");
         element(
             svg,
-            format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>"),
+            format_args!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{color}\"/>"),
         );
     }
     element(
         svg,
         format_args!(
-            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" \
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2\" \
              stroke-dasharray=\"{dashes}\"/>",
             path.trim_start()
         ),

@@ -1,7 +1,7 @@
 //! Time, memory and requests over the number of objects as an SVG picture, both axes logarithmic:
 //! what grows with the objects is a line as steep as the dotted one.
 
-use super::{GRID, begin, colour, element, line, not_measured};
+use super::{GRID, begin, color, element, line, not_measured};
 use crate::contenders::Contender;
 use crate::goals::{count, number};
 use crate::results::{Measurement, Results, Step};
@@ -18,7 +18,7 @@ const NEXT_PANEL: f64 = WIDTH + 80.0;
 
 /// Contenders that the sizes are measured with.
 const CONTENDERS: [Contender; 3] = [Contender::Ours, Contender::Raw, Contender::KubectlServerSide];
-/// The colour of what is pruned.
+/// The color of what is pruned.
 const PRUNED: &str = "#bc4c00";
 
 /// The picture; without any lines where sizes were not measured.
@@ -51,25 +51,25 @@ pub(crate) fn svg(results: &Results) -> String {
         panel.axes(&mut svg);
     }
     for contender in CONTENDERS {
-        let (name, colour) = (contender.to_string(), colour(contender));
+        let (name, color) = (contender.to_string(), color(contender));
         for (step, dashes) in [(Step::GrowthFirst, "5 4"), (Step::GrowthAgain, "none")] {
             row(
                 &mut svg,
                 results,
                 &panels(TOP, sizes),
                 (step, &name),
-                &Pen { colour, dashes },
+                &Pen { color, dashes },
             );
         }
     }
     let ours = Contender::Ours.to_string();
-    let colour_of_ours = colour(Contender::Ours);
-    for (step, colour, dashes) in [
-        (Step::LargeFirst, colour_of_ours, "5 4"),
-        (Step::LargeAgain, colour_of_ours, "none"),
+    let color_of_ours = color(Contender::Ours);
+    for (step, color, dashes) in [
+        (Step::LargeFirst, color_of_ours, "5 4"),
+        (Step::LargeAgain, color_of_ours, "none"),
         (Step::LargePruned, PRUNED, "none"),
     ] {
-        let pen = Pen { colour, dashes };
+        let pen = Pen { color, dashes };
         row(
             &mut svg,
             results,
@@ -105,7 +105,7 @@ fn row(
 }
 
 struct Pen {
-    colour: &'static str,
+    color: &'static str,
     dashes: &'static str,
 }
 
@@ -205,7 +205,7 @@ impl Panel {
         if points.is_empty() {
             return;
         }
-        line(svg, &points, pen.colour, pen.dashes);
+        line(svg, &points, pen.color, pen.dashes);
     }
 }
 
@@ -213,11 +213,11 @@ fn legend(svg: &mut String) {
     let y = TOP + HEIGHT + 48.0;
     let mut x = LEFT;
     for contender in CONTENDERS {
-        let colour = colour(contender);
+        let color = color(contender);
         element(
             svg,
             format_args!(
-                "<path d=\"M{x} {}h24\" stroke=\"{colour}\" stroke-width=\"3\"/><text x=\"{}\" y=\"{y}\">{contender}</text>",
+                "<path d=\"M{x} {}h24\" stroke=\"{color}\" stroke-width=\"3\"/><text x=\"{}\" y=\"{y}\">{contender}</text>",
                 y - 4.0,
                 x + 30.0
             ),

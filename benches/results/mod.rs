@@ -156,7 +156,7 @@ pub(crate) struct BusyRun {
     /// `None` if it was not waited for to its end, if it failed, or if only the other client ran.
     pub(crate) seconds: Option<f64>,
     /// The median of the seconds in which another client got its answers.
-    pub(crate) neighbour: f64,
+    pub(crate) neighbor: f64,
     /// Requests that the server rejected.
     pub(crate) rejected: u64,
 }

@@ -1,5 +1,5 @@
 //! A loaded server: it gives the contender a few seats and a short queue, and rejects all other requests
-//! (API Priority and Fairness). Meanwhile another client measures how fast it is answered.
+//! (API Priority and Fairness). At the same time, another client measures how fast it is answered.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
         for contender in &contenders.present {
             let namespace = server.namespace("busy").await?;
             tokio::time::sleep(CALM).await;
-            let neighbour = Neighbour::start(&server).await?;
+            let neighbor = Neighbor::start(&server).await?;
             let rejected = rejected(&server).await?;
             let command = contender.command(&server, &namespace, &manifests, State::Full)?;
             let seconds = if let Some(mut command) = command {
@@ -65,7 +65,7 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
                 contender: contender.to_string(),
                 round,
                 seconds,
-                neighbour: neighbour.stop().await?,
+                neighbor: neighbor.stop().await?,
                 rejected: self::rejected(&server).await? - rejected,
             };
             say(&format!(
@@ -73,7 +73,7 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
                 round + 1,
                 run.seconds.unwrap_or(f64::INFINITY),
                 run.rejected,
-                run.neighbour * 1e3,
+                run.neighbor * 1e3,
             ));
             runs.push(run);
         }
@@ -83,19 +83,19 @@ pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &P
 
 /// Measures how long the other client waits for its answers while it is alone.
 async fn without_load(server: &Server, round: usize) -> Result<BusyRun> {
-    let neighbour = Neighbour::start(server).await?;
+    let neighbor = Neighbor::start(server).await?;
     tokio::time::sleep(ALONE).await;
     let run = BusyRun {
         contender: NO_OTHER_LOAD.to_owned(),
         round,
         seconds: None,
-        neighbour: neighbour.stop().await?,
+        neighbor: neighbor.stop().await?,
         rejected: 0,
     };
     say(&format!(
         "few seats, round {}: the other client alone waits {:.1} ms",
         round + 1,
-        run.neighbour * 1e3
+        run.neighbor * 1e3
     ));
     Ok(run)
 }
@@ -177,14 +177,14 @@ async fn rejected(server: &Server) -> Result<u64> {
 }
 
 /// Another client, which writes an object again and again.
-struct Neighbour {
+struct Neighbor {
     is_over: Arc<AtomicBool>,
     writing: tokio::task::JoinHandle<Result<Vec<f64>>>,
 }
 
-impl Neighbour {
+impl Neighbor {
     async fn start(server: &Server) -> Result<Self> {
-        let namespace = server.namespace("neighbour").await?;
+        let namespace = server.namespace("neighbor").await?;
         let is_over = Arc::new(AtomicBool::new(false));
         let writing = tokio::spawn(write(server.address.clone(), namespace, Arc::clone(&is_over)));
         Ok(Self { is_over, writing })

@@ -47,7 +47,7 @@ pub(crate) async fn lifecycle(
                 .any(|run| run.was_ended && run.contender == name)
         };
         present.retain(|contender| !was_ended(contender));
-        // The two that are compared stay neighbours, and take turns at being first.
+        // The two that are compared stay neighbors, and take turns at being first.
         present.swap(0, 1);
     }
     Ok(measurements)

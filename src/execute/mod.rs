@@ -13,7 +13,7 @@ mod dry_run;
 mod history;
 mod interrupt;
 mod kinds;
-pub(crate) mod labelled_objects;
+pub(crate) mod labeled_objects;
 mod members;
 mod parent_record;
 mod report_unchanged_and_skipped;

@@ -56,7 +56,7 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
             .map(|UsedKind { group, kind }| GroupKind::new(group, kind))
             .collect()
     });
-    Ok(Inventory::Labelled {
+    Ok(Inventory::Labeled {
         selector: format!("{APP_LABEL}={}", meta.label_value),
         kinds,
     })
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_label_and_the_kinds_are_read() {
         let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1657185600","lastChangeName":"web-change-x","lastChange":{"startedAt":"2024-07-07T09:20:00Z","finishedAt":"2024-07-07T09:20:01Z","successful":true,"description":"update: Op: 1 create","namespaces":["shop"]},"usedGKs":[{"Group":"","Kind":"ConfigMap"},{"Group":"apps","Kind":"Deployment"}]}"#;
-        let inventory = Inventory::Labelled {
+        let inventory = Inventory::Labeled {
             selector: "kapp.k14s.io/app=1657185600".to_owned(),
             kinds: Some(vec![
                 GroupKind::new("", "ConfigMap"),
@@ -154,7 +154,7 @@ mod tests {
         let spec = r#"{"labelKey":"kapp.k14s.io/app","labelValue":"1","usedGVs":[]}"#;
         assert!(matches!(
             read(&app(spec)),
-            Ok(Inventory::Labelled { kinds: None, .. })
+            Ok(Inventory::Labeled { kinds: None, .. })
         ));
     }
 

@@ -37,14 +37,14 @@ pub enum Place {
     /// In the object of this kind and name.
     Object(GroupKind, String),
     /// In one of the objects of this kind that this label selector matches.
-    Labelled(GroupKind, String),
+    Labeled(GroupKind, String),
 }
 
 impl Place {
     /// The kind of the object.
     pub fn group_kind(&self) -> &GroupKind {
         match self {
-            Self::Object(group_kind, _) | Self::Labelled(group_kind, _) => group_kind,
+            Self::Object(group_kind, _) | Self::Labeled(group_kind, _) => group_kind,
         }
     }
 }
@@ -55,7 +55,7 @@ pub enum Inventory {
     /// A list of objects.
     Objects(Vec<ObjectKey>),
     /// A label by which the objects are found.
-    Labelled {
+    Labeled {
         /// Label selector in the syntax of the API.
         selector: String,
         /// Kinds of the objects; `None` if any kind is possible.
@@ -176,7 +176,7 @@ impl Tool {
         }
     }
 
-    /// Selects the objects of a [`Place::Labelled`] that have to be read as a whole, from their listed
+    /// Selects the objects of a [`Place::Labeled`] that have to be read as a whole, from their listed
     /// metadata.
     pub fn needed(self, listed: &[Value]) -> Vec<&Value> {
         match self {

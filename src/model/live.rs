@@ -90,7 +90,7 @@ impl Live {
 
     /// Returns whether one of these field managers owns the part-of label. Controllers copy labels,
     /// and their copies are not members.
-    pub fn is_labelled_by(&self, appliers: &BTreeSet<String>) -> bool {
+    pub fn is_labeled_by(&self, appliers: &BTreeSet<String>) -> bool {
         self.part_of_writers
             .iter()
             .any(|writer| appliers.contains(writer))

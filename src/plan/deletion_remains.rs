@@ -16,7 +16,7 @@ pub struct Remains {
     /// Objects that are being deleted, and those that are deleted with their owner.
     pub going: Vec<Live>,
     /// Objects that should be gone: applied by another run, changed or filled since the plan, or
-    /// labelled by a field manager that the run does not know.
+    /// labeled by a field manager that the run does not know.
     pub undeleted: Vec<Live>,
 }
 
@@ -25,7 +25,7 @@ impl Remains {
     /// disposition of the parent without members, and `containers_of_kept` are the UIDs of containers that
     /// are kept because an object in them has a keep annotation.
     ///
-    /// A member with another owner counts as kept. An applier labelled it, so a parent has to record it,
+    /// A member with another owner counts as kept. An applier labeled it, so a parent has to record it,
     /// but its owner deletes it. A rerun could not delete it either, so a failure would have no remedy.
     pub fn sort(
         objects: Vec<Live>,

@@ -102,7 +102,7 @@ pub fn reason_not_a_member(
 }
 
 fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> {
-    (!live.is_labelled_by(appliers)).then(|| SkipReason::CopiedLabel {
+    (!live.is_labeled_by(appliers)).then(|| SkipReason::CopiedLabel {
         writers: live.part_of_writers.clone(),
     })
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_an_applier_labelled_is_pruned() {
+    fn a_member_that_an_applier_labeled_is_pruned() {
         assert_eq!(judged(|_| {}), Judgement::Prune);
         assert_eq!(
             judged(|live| live.part_of_writers.push("controller".to_owned())),

@@ -120,7 +120,7 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// Names the field managers that own the part-of label of an object which no applier labelled.
+/// Names the field managers that own the part-of label of an object which no applier labeled.
 pub fn label_written_by(writers: &[String]) -> String {
     if writers.is_empty() {
         "no field manager owns its part-of label".to_owned()

@@ -108,7 +108,7 @@ pub enum ParentError {
     },
     /// The definition of the kind lacks the label of parents.
     #[error("{kind} cannot be the parent of a set: its CustomResourceDefinition is not labeled for it")]
-    UnlabelledKind {
+    UnlabeledKind {
         /// The kind.
         kind: String,
         /// The name of its definition.
@@ -141,7 +141,7 @@ impl ParentError {
             Self::ForbiddenKind { .. } => {
                 "use a Secret (NAME), a ConfigMap (configmap/NAME) or a custom resource whose definition allows it".to_owned()
             }
-            Self::UnlabelledKind { definition, .. } => {
+            Self::UnlabeledKind { definition, .. } => {
                 format!("allow it with `kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`")
             }
             Self::CustomResourceMissing { parent, kind } => {

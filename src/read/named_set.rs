@@ -184,10 +184,10 @@ pub(super) fn is_plain_parent(resource: &Resource) -> bool {
 /// Permission of a kind's objects to be parents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParentKind {
-    /// Secrets, `ConfigMaps`, and kinds whose CRD is labelled so.
+    /// Secrets, `ConfigMaps`, and kinds whose CRD is labeled so.
     Permitted,
-    /// A custom resource whose CRD is not labelled so.
-    Unlabelled,
+    /// A custom resource whose CRD is not labeled so.
+    Unlabeled,
     /// Any other kind.
     Forbidden,
     /// The CRD could not be read.
@@ -202,7 +202,7 @@ pub async fn parent_kind(cluster: &Cluster, resource: &Resource) -> Result<Paren
     }
     match definition_labels(&cluster.server, resource).await {
         Ok(Some(labels)) if labels.is_parent_type => Ok(ParentKind::Permitted),
-        Ok(Some(_)) => Ok(ParentKind::Unlabelled),
+        Ok(Some(_)) => Ok(ParentKind::Unlabeled),
         Ok(None) => Ok(ParentKind::Forbidden),
         Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(ParentKind::Unknown),
         Err(error) => Err(ReadError::definition(resource, error)),
@@ -219,7 +219,7 @@ async fn check_parent_type(
     let definition = resource.definition_name();
     if manifests
         .iter()
-        .any(|manifest| is_labelled_definition(manifest, &definition))
+        .any(|manifest| is_labeled_definition(manifest, &definition))
     {
         return Ok(None);
     }
@@ -238,12 +238,12 @@ async fn check_parent_type(
     let kind = resource.kind.clone();
     match labels {
         Some(labels) if labels.is_parent_type => Ok(labels.part_of),
-        Some(_) => Err(ParentError::UnlabelledKind { kind, definition }.into()),
+        Some(_) => Err(ParentError::UnlabeledKind { kind, definition }.into()),
         None => Err(ParentError::ForbiddenKind { kind }.into()),
     }
 }
 
-fn is_labelled_definition(manifest: &Manifest, name: &str) -> bool {
+fn is_labeled_definition(manifest: &Manifest, name: &str) -> bool {
     manifest.gvk.kind == GroupKind::custom_resource_definition().kind
         && manifest.name == name
         && manifest

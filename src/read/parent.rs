@@ -136,7 +136,7 @@ pub async fn parents(
     Ok(found)
 }
 
-/// Group and kind of the CRDs that are labelled as those of parents.
+/// Group and kind of the CRDs that are labeled as those of parents.
 pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
     let selector = Selector {
         labels: IS_PARENT_TYPE_LABEL.to_owned(),

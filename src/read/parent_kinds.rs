@@ -11,7 +11,7 @@ use crate::model::identity::GroupKind;
 use crate::model::resource::{Origin, Resource};
 
 /// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD is
-/// labelled for it, which are `custom`. Warns of those that may have objects and cannot be listed: their
+/// labeled for it, which are `custom`. Warns of those that may have objects and cannot be listed: their
 /// sets are not gone.
 pub async fn parent_kinds(
     cluster: &Cluster,

@@ -34,7 +34,7 @@ pub enum Rule {
     NoBookkeeping,
     /// Objects of this kind may not be parents.
     ParentKind,
-    /// The parent is labelled as a member of its own set.
+    /// The parent is labeled as a member of its own set.
     ParentInOwnSet,
     /// A recorded kind is not served.
     UnservedKind,

@@ -171,7 +171,7 @@ fn offer(findings: &mut [Finding], repaired: &[Finding]) -> bool {
 }
 
 /// Returns the appliers of a set. For a set of another tool than kubectl and this program, these
-/// include the tool and all field managers that labelled the members within the record.
+/// include the tool and all field managers that labeled the members within the record.
 fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> {
     let mut appliers = surroundings.appliers.clone();
     let Reading::Parent(bookkeeping) = &set.parent.object.reading else {

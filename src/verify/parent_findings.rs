@@ -138,7 +138,7 @@ fn of_kind(set: &Examined) -> Option<Finding> {
     let resource = &set.parent.resource;
     match set.kind {
         ParentKind::Permitted | ParentKind::Unknown => None,
-        ParentKind::Unlabelled => {
+        ParentKind::Unlabeled => {
             let message = format!(
                 "its kind cannot be a parent: its CustomResourceDefinition lacks the label {IS_PARENT_TYPE_LABEL}"
             );
@@ -324,7 +324,7 @@ mod tests {
             ["malformed-value", "terminating-parent"]
         );
         for (kind, rules) in [
-            (ParentKind::Unlabelled, &["malformed-value", "parent-kind"][..]),
+            (ParentKind::Unlabeled, &["malformed-value", "parent-kind"][..]),
             (ParentKind::Forbidden, &["parent-kind"]),
             (ParentKind::Unknown, &["malformed-value+"]),
         ] {

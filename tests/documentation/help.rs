@@ -10,7 +10,7 @@ use super::shell::Shell;
 const MANIFEST: &str = "apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings, labels: {app: web, tier: database}}
-data: {colour: blue}
+data: {color: blue}
 ";
 const KUSTOMIZATION: &str = "configMapGenerator: [{name: banner, literals: [text=sale]}]\n";
 const RELEASED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: chart, namespace: shop}\n";

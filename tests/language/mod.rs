@@ -45,6 +45,16 @@ const WORDS: &[(&str, &str)] = &[
     ("going on", "continuing"),
     ("gone on", "continued"),
     ("is no", "is not a"),
+    // The spelling of the Kubernetes API.
+    ("labelled", "labeled"),
+    ("relabelled", "relabeled"),
+    ("unlabelled", "unlabeled"),
+    ("colour", "color"),
+    ("neighbour", "neighbor"),
+    ("behaviour", "behavior"),
+    ("favour", "favor"),
+    ("honour", "honor"),
+    ("licence", "license"),
 ];
 
 /// Words that make another phrase of `is no`.
@@ -56,6 +66,7 @@ const SEARCHED: &[&str] = &[
     "src",
     "tests",
     "testdata/help",
+    "benches",
     "yaml/src",
     "docs",
     "README.md",

@@ -43,7 +43,7 @@ pub(super) fn part_of(object: &Value) -> Option<&str> {
     object["metadata"]["labels"][PART_OF].as_str()
 }
 
-fn is_labelled_by_an_applier(object: &Value) -> bool {
+fn is_labeled_by_an_applier(object: &Value) -> bool {
     let entries = object["metadata"]["managedFields"].as_array();
     entries.into_iter().flatten().any(|entry| {
         let labels = &entry["fieldsV1"]["f:metadata"]["f:labels"];
@@ -64,7 +64,7 @@ impl Subject<'_> {
             .as_array()
             .is_some_and(|owners| !owners.is_empty());
         let is_kept = metadata["annotations"][KEEP.0] == KEEP.1;
-        self.holds(object) && is_labelled_by_an_applier(object) && !has_owner && !is_kept
+        self.holds(object) && is_labeled_by_an_applier(object) && !has_owner && !is_kept
     }
 
     /// Whether another set holds an object of the manifests.

@@ -21,7 +21,7 @@ fn adopt(set: &Set, kubeconfig: Option<&Path>, objects: &[Value], flags: &[&str]
     set.invoke_by(program, "adopt", &[&["-f", &directory][..], flags].concat())
 }
 
-fn labelled(object: Value, app: &str) -> Value {
+fn labeled(object: Value, app: &str) -> Value {
     with(object, &json!({"metadata": {"labels": {"app": app}}}))
 }
 
@@ -53,7 +53,7 @@ fn live_objects_become_members_and_nothing_else_of_them_changes() {
     let set = Set::secret(&home, "web");
     let objects = [
         config_map(&home, "bare", "1"),
-        labelled(config_map(&away, "labelled", "1"), "web"),
+        labeled(config_map(&away, "labeled", "1"), "web"),
         service(&away, "web", 80),
         cluster_role(&fresh("role")),
     ];
@@ -135,7 +135,7 @@ fn what_was_disbanded_and_adopted_can_be_pruned() {
 }
 
 #[test]
-fn what_was_labelled_by_hand_is_reported_never_to_be_pruned() {
+fn what_was_labeled_by_hand_is_reported_never_to_be_pruned() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let other = config_map(&home, "other", "1");
@@ -149,7 +149,7 @@ fn what_was_labelled_by_hand_is_reported_never_to_be_pruned() {
 
     let run = adopt(&set, None, &[by_hand.clone(), reset.clone()], &[]).expect(0);
 
-    // It is unknown who labelled the one, so it may be noted as ours.
+    // It is unknown who labeled the one, so it may be noted as ours.
     assert_eq!(run.results("adopted"), identities([&reset]));
     assert_eq!(run.results("unchanged"), identities([&by_hand]));
     let warnings = run.warnings();
@@ -170,7 +170,7 @@ fn a_selector_takes_what_the_old_prune_would_have_deleted() {
     let [a, b, c] = [namespace("a"), namespace("b"), namespace("c")];
     let app = fresh("app");
     let set = Set::secret(&a, "web");
-    let mine = |object: Value| labelled(object, &app);
+    let mine = |object: Value| labeled(object, &app);
     let default_kinds = [
         mine(config_map(&a, "one", "1")),
         mine(config_map(&b, "two", "1")),
@@ -473,7 +473,7 @@ fn from_the_old_prune_with_leftovers_in_three_namespaces_to_a_clean_set_and_back
     let [a, b, c] = [namespace("a"), namespace("b"), namespace("c")];
     let app = fresh("app");
     let selector = format!("app={app}");
-    let mine = |object: Value| labelled(object, &app);
+    let mine = |object: Value| labeled(object, &app);
     let kept = [mine(config_map(&a, "web", "1")), mine(service(&a, "web", 80))];
     // Each of these is what the old prune leaves behind: a kind that it does not know, and
     // namespaces that the next run does not name.

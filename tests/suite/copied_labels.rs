@@ -130,7 +130,7 @@ fn an_object_that_another_applier_of_ours_made_is_pruned() {
 }
 
 #[test]
-fn an_object_that_an_unknown_applier_labelled_is_kept_with_a_way_out() {
+fn an_object_that_an_unknown_applier_labeled_is_kept_with_a_way_out() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let kept = config_map(&home, "kept", "1");

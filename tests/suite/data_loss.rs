@@ -50,9 +50,9 @@ fn a_namespace_with_objects_of_others() {
     for stranger in &strangers {
         cluster().create(stranger);
     }
-    let neighbour = Set::secret(&away, "neighbour");
+    let neighbor = Set::secret(&away, "neighbor");
     let theirs = secret(&away, "theirs");
-    neighbour.apply(std::slice::from_ref(&theirs));
+    neighbor.apply(std::slice::from_ref(&theirs));
     let watched = [
         own.clone(),
         inside,
@@ -66,7 +66,7 @@ fn a_namespace_with_objects_of_others() {
         "configmap/stranger",
         "service/stranger",
         "theirs",
-        "neighbour",
+        "neighbor",
     ];
     assert_refused(&set, std::slice::from_ref(&kept), &[], &watched, &[&texts]);
 

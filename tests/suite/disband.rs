@@ -41,12 +41,12 @@ fn a_set_without_members_is_reported_as_disbanded() {
 fn every_object_stays_with_every_other_field() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
-    let labelled = with(
-        config_map(&home, "labelled", "1"),
+    let labeled = with(
+        config_map(&home, "labeled", "1"),
         &json!({"metadata": {"labels": {"app": "web"}, "annotations": {"note": "y"}, "finalizers": ["example.com/keep"]}}),
     );
     let members = [
-        labelled.clone(),
+        labeled.clone(),
         secret(&away, "two"),
         service(&away, "web", 80),
         cluster_role(&fresh("role")),
@@ -60,7 +60,7 @@ fn every_object_stays_with_every_other_field() {
     let label = json!({"metadata": {"labels": {(PART_OF): set.id}}});
     cluster().apply_as(
         "other",
-        &with(named("v1", "ConfigMap", Some(&home), "labelled"), &label),
+        &with(named("v1", "ConfigMap", Some(&home), "labeled"), &label),
     );
     let before = members.each_ref().map(|object| cluster().content(object));
 
@@ -74,7 +74,7 @@ fn every_object_stays_with_every_other_field() {
     assert_eq!(parent["data"], json!({"key": "dmFsdWU="}));
     assert_eq!(parent["metadata"]["labels"], json!({"mine": "1"}));
     set.invoke("disband", &["--yes"]).expect(2);
-    cluster().patch(&labelled, &json!({"metadata": {"finalizers": null}}));
+    cluster().patch(&labeled, &json!({"metadata": {"finalizers": null}}));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_parent_that_is_a_member_of_another_set_stays_one() {
 }
 
 #[test]
-fn a_parent_that_is_labelled_into_its_own_set_loses_that_label_too() {
+fn a_parent_that_is_labeled_into_its_own_set_loses_that_label_too() {
     for command in ["disband", "delete"] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");

@@ -65,8 +65,8 @@ fn a_deployment_without_selector_fails_and_is_made_good() {
 fn a_field_that_the_kind_does_not_have_fails() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let misspelt = with(config_map(&home, "one", "1"), &json!({"dat": {"a": "b"}}));
-    let run = set.apply_with(&[misspelt], &[]).expect(1);
+    let misspelled = with(config_map(&home, "one", "1"), &json!({"dat": {"a": "b"}}));
+    let run = set.apply_with(&[misspelled], &[]).expect(1);
     assert!(run.errors()[0].contains("dat"), "{}", run.stderr);
     assert_eq!(set.members(), Vec::<String>::new());
 }

@@ -1,4 +1,4 @@
-//! kubectl as a neighbour: neither touches the sets of the other.
+//! kubectl as a neighbor: neither touches the sets of the other.
 
 use std::process::Output;
 

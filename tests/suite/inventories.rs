@@ -408,7 +408,7 @@ fn an_app_of_kapp() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
     let value = fresh("1657185600");
-    let labelled = |object: Value| {
+    let labeled = |object: Value| {
         with(
             object,
             &json!({"metadata": {"labels": {"kapp.k14s.io/app": value}}}),
@@ -430,7 +430,7 @@ fn an_app_of_kapp() {
             text("/apiVersion"),
         );
         let annotations = json!({"metadata": {"annotations": {"kapp.k14s.io/identity": identity}}});
-        labelled(with(object, &annotations))
+        labeled(with(object, &annotations))
     };
     let role = cluster_role(&fresh("role"));
     let objects = [
@@ -443,7 +443,7 @@ fn an_app_of_kapp() {
     cluster().create(&by_kapp(service(&away, "web", 80), ""));
     // Copies that a controller made: with the labels alone, and with all of the metadata.
     let copies = [
-        labelled(config_map(&home, "copy", "1")),
+        labeled(config_map(&home, "copy", "1")),
         with(objects[0].clone(), &json!({"metadata": {"name": "clone"}})),
     ];
     created(&copies);

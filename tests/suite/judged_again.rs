@@ -116,7 +116,7 @@ fn a_member_of_a_set_that_goes_as_a_whole_is_judged_alike() {
     set.assert_holds(&[member]);
 }
 
-fn labelled(object: Value, app: &str) -> Value {
+fn labeled(object: Value, app: &str) -> Value {
     with(object, &json!({"metadata": {"labels": {"app": app}}}))
 }
 
@@ -133,7 +133,7 @@ fn deselecting(object: &Value) -> Proxy {
 fn what_is_not_selected_any_more_is_not_adopted() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let object = labelled(config_map(&home, "one", "1"), "web");
+    let object = labeled(config_map(&home, "one", "1"), "web");
     kubectl_apply(std::slice::from_ref(&object), &[]).expect(0);
     let proxy = deselecting(&object);
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
@@ -157,7 +157,7 @@ fn what_is_not_selected_any_more_is_not_adopted() {
 fn what_is_not_selected_any_more_is_not_moved() {
     let home = namespace("home");
     let (old, new) = (Set::secret(&home, "old"), Set::secret(&home, "new"));
-    let object = labelled(config_map(&home, "one", "1"), "web");
+    let object = labeled(config_map(&home, "one", "1"), "web");
     old.apply(std::slice::from_ref(&object));
     let proxy = deselecting(&object);
     let program = Program::with_kubeconfig(&proxy.kubeconfig());

@@ -18,7 +18,7 @@ fn kubectl(home: &str, arguments: &[&str]) {
     );
 }
 
-fn labelled(object: Value, app: &str) -> Value {
+fn labeled(object: Value, app: &str) -> Value {
     with(object, &json!({"metadata": {"labels": {"app": app}}}))
 }
 
@@ -32,8 +32,8 @@ fn what_people_made_with_kubectl_is_taken() {
     let object = |version: &str, kind: &str, name: &str| named(version, kind, Some(&home), name);
     let map = |name: &str| object("v1", "ConfigMap", name);
 
-    kubectl(&home, &["create", "configmap", "labelled", "--from-literal=a=b"]);
-    kubectl(&home, &["label", "configmap", "labelled", &label]);
+    kubectl(&home, &["create", "configmap", "labeled", "--from-literal=a=b"]);
+    kubectl(&home, &["label", "configmap", "labeled", &label]);
     kubectl(&home, &["create", "configmap", "empty"]);
     kubectl(&home, &["label", "configmap", "empty", &label]);
     kubectl(
@@ -55,16 +55,16 @@ fn what_people_made_with_kubectl_is_taken() {
     kubectl(&home, &["rollout", "restart", "deployment/web"]);
     kubectl(&home, &["create", "serviceaccount", "account"]);
     kubectl(&home, &["label", "serviceaccount", "account", &label]);
-    let replaced = labelled(config_map(&home, "replaced", "1"), &app);
+    let replaced = labeled(config_map(&home, "replaced", "1"), &app);
     kubectl_apply(std::slice::from_ref(&replaced), &["--server-side"]).expect(0);
-    let applied = labelled(config_map(&home, "applied", "1"), &app);
+    let applied = labeled(config_map(&home, "applied", "1"), &app);
     kubectl_apply(std::slice::from_ref(&applied), &[]).expect(0);
 
     let taken = [
         object("apps/v1", "Deployment", "web"),
         applied,
         map("edited"),
-        map("labelled"),
+        map("labeled"),
         map("patched"),
         replaced,
         object("v1", "Pod", "runner"),
@@ -104,14 +104,14 @@ fn what_controllers_made_stays_for_every_writer_of_its_label() {
     kubectl(&home, &["label", "configmap", "kube-root-ca.crt", &label]);
     kubectl(&home, &["label", "serviceaccount", "default", &label]);
     // By a program that is neither kubectl nor an applier, and edited by a person since.
-    let copy = labelled(config_map(&home, "copy", "edit-me"), &app);
+    let copy = labeled(config_map(&home, "copy", "edit-me"), &app);
     cluster().create(&copy);
     kubectl(&home, &["edit", "configmap", "copy"]);
     // Made by a person, for an owner.
     kubectl(&home, &["create", "configmap", "owner"]);
     let owner = cluster().live(&object("ConfigMap", "owner")).expect("the owner");
     let owned = with(
-        labelled(config_map(&home, "owned", "1"), &app),
+        labeled(config_map(&home, "owned", "1"), &app),
         &json!({"metadata": {"ownerReferences": [
             {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]},
         ]}}),
@@ -119,7 +119,7 @@ fn what_controllers_made_stays_for_every_writer_of_its_label() {
     kubectl_apply(std::slice::from_ref(&owned), &[]).expect(0);
     // Its pods' template is copied by the controllers of the deployment.
     let web = with(
-        labelled(deployment(&home, "web", 1), &app),
+        labeled(deployment(&home, "web", 1), &app),
         &json!({"spec": {
             "selector": {"matchLabels": {"app": app}},
             "template": {"metadata": {"labels": {"app": app}}},

@@ -47,7 +47,7 @@ mod markdown;
 mod migration;
 mod move_members;
 mod move_to_namespace;
-mod neighbour;
+mod neighbor;
 mod nested_sets;
 mod new_kinds;
 mod not_done;

@@ -172,7 +172,7 @@ fn a_run_never_removes_the_namespace_of_its_own_parent() {
 }
 
 #[test]
-fn a_custom_resource_of_a_labelled_kind_is_taken_as_parent_without_a_word() {
+fn a_custom_resource_of_a_labeled_kind_is_taken_as_parent_without_a_word() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));
     cluster().define(&definition(&group, "Namespaced"));

@@ -1,4 +1,4 @@
-//! Annotations by which the whole field keeps objects: honoured, reported, and what they
+//! Annotations by which the whole field keeps objects: honored, reported, and what they
 //! keep stays in the set and in its record.
 
 use serde_json::{Value, json};

@@ -48,16 +48,16 @@ fn a_namespace_that_left_the_manifests_is_emptied_and_leaves_the_record() {
 fn objects_that_are_not_members_are_left_alone() {
     let shop = namespace("shop");
     let set = Set::secret(&shop, "web");
-    let neighbour = Set::secret(&shop, "neighbour");
+    let neighbor = Set::secret(&shop, "neighbor");
     let stranger = config_map(&shop, "stranger", "1");
     cluster().create(&stranger);
-    neighbour.apply(&[config_map(&shop, "theirs", "1")]);
+    neighbor.apply(&[config_map(&shop, "theirs", "1")]);
     set.apply(&[config_map(&shop, "first", "1")]);
 
     set.apply(&[config_map(&shop, "second", "1")]);
 
     set.assert_holds(&[config_map(&shop, "second", "1")]);
-    neighbour.assert_holds(&[config_map(&shop, "theirs", "1")]);
+    neighbor.assert_holds(&[config_map(&shop, "theirs", "1")]);
     assert!(cluster().live(&stranger).is_some());
 }
 

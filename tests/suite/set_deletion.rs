@@ -142,7 +142,7 @@ fn what_is_kept_keeps_its_parent_with_an_exact_record() {
 }
 
 #[test]
-fn what_a_controller_labelled_and_what_is_another_sets_stays() {
+fn what_a_controller_labeled_and_what_is_another_sets_stays() {
     let home = namespace("home");
     let [set, other] = [Set::secret(&home, "web"), Set::secret(&home, "other")];
     set.apply(&[config_map(&home, "one", "1")]);

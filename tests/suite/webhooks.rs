@@ -19,7 +19,7 @@ use crate::support::{
 /// The label of objects that the webhooks of these tests judge.
 const JUDGED: &str = "judged";
 
-/// A webhook that judges labelled objects of these resources in one namespace.
+/// A webhook that judges labeled objects of these resources in one namespace.
 pub(super) fn webhook(kind: &str, namespace: &str, groups: &str, resources: &str, client: &Value) -> Value {
     let name = fresh("webhook");
     with(

@@ -207,7 +207,7 @@ fn a_kind_of_parent_that_is_not_allowed() {
 }
 
 #[test]
-fn a_custom_parent_whose_definition_is_not_labelled() {
+fn a_custom_parent_whose_definition_is_not_labeled() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));
     let mut definition = definition(&group, "Namespaced");

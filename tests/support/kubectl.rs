@@ -1,4 +1,4 @@
-//! kubectl itself, of the server's version: the neighbour of every set.
+//! kubectl itself, of the server's version: the neighbor of every set.
 
 use std::process::Stdio;
 

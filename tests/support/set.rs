@@ -227,7 +227,7 @@ impl Set {
         assert_eq!(metadata["labels"][ID], *self.id);
         assert_ne!(
             metadata["labels"][PART_OF], *self.id,
-            "the parent is labelled into its own set"
+            "the parent is labeled into its own set"
         );
     }
 

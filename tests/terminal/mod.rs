@@ -1,5 +1,5 @@
 //! What a person sees at a terminal: progress while something is running, nothing of it
-//! left behind, questions, and colour only where it is wanted.
+//! left behind, questions, and color only where it is wanted.
 
 mod captures;
 mod picture;
@@ -120,8 +120,8 @@ fn nothing_is_drawn_where_it_is_not_wanted() {
 }
 
 #[test]
-fn colour_is_for_terminals_that_want_it() {
-    for (environment, is_coloured) in [
+fn color_is_for_terminals_that_want_it() {
+    for (environment, is_colored) in [
         (&[][..], true),
         (&[("NO_COLOR", "1")], false),
         (&[("TERM", "dumb")], false),
@@ -136,7 +136,7 @@ fn colour_is_for_terminals_that_want_it() {
         eventually("the hint", || terminal.screen().contains("hint: ").then_some(()));
         assert_eq!(
             terminal.written().contains("\u{1b}["),
-            is_coloured,
+            is_colored,
             "{environment:?}: {}",
             terminal.written()
         );

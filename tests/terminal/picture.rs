@@ -1,4 +1,4 @@
-//! A screen as an SVG file, in the colours that it has.
+//! A screen as an SVG file, in the colors that it has.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ const MARGIN: usize = 12;
 
 const BACKGROUND: &str = "#1e1e2e";
 const FOREGROUND: &str = "#cdd6f4";
-/// The first eight colours of a terminal.
+/// The first eight colors of a terminal.
 const PALETTE: [&str; 8] = [
     "#45475a", "#f38ba8", "#a6e3a1", "#f9e2af", "#89b4fa", "#f5c2e7", "#94e2d5", "#bac2de",
 ];

@@ -69,7 +69,7 @@ pub(super) async fn find(
                 Namespaces::All => None,
             };
             let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
-            find_labelled(cluster, resources, namespace, selector, selection, concurrency).await
+            find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
             inventory::find(
@@ -129,7 +129,7 @@ pub(super) async fn find_named(
 }
 
 /// `namespace` is that of the namespaced kinds; `None` for all.
-pub(super) async fn find_labelled(
+pub(super) async fn find_labeled(
     cluster: &Cluster,
     resources: Vec<Arc<Resource>>,
     namespace: Option<String>,

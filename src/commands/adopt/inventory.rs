@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::FoundObjects;
-use super::find::{find_labelled, find_named, missing_verb, served};
+use super::find::{find_labeled, find_named, missing_verb, served};
 use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
 use crate::error::Error;
 use crate::event::Event;
@@ -63,7 +63,7 @@ pub(super) async fn find(
                 ..find_named(cluster, wanted, selection(None), concurrency).await?
             }
         }
-        Inventory::Labelled { selector, kinds } => {
+        Inventory::Labeled { selector, kinds } => {
             let resources = match kinds {
                 Some(kinds) => {
                     let mut resources = Vec::new();
@@ -80,7 +80,7 @@ pub(super) async fn find(
                 .collect();
             {
                 let selection = selection(Some(selector.clone()));
-                find_labelled(cluster, resources, None, &selector, selection, concurrency).await?
+                find_labeled(cluster, resources, None, &selector, selection, concurrency).await?
             }
         }
     };
@@ -211,7 +211,7 @@ async fn look(
             let read = read_whole(cluster, resource, group_kind, name, namespace).await?;
             Ok(read.into_iter().collect())
         }
-        import::Place::Labelled(_, labels) => {
+        import::Place::Labeled(_, labels) => {
             look_for_labels(cluster, tool, labels, resource, namespace).await
         }
     }

@@ -366,7 +366,7 @@ mod tests {
             "Update",
             &json!({"f:metadata": {"f:finalizers": {".": {}, "v:\"x\"": {}}}}),
         );
-        let labelled = entry("kubectl-label", "Update", &json!({"f:data": {"f:b": {}}}));
+        let labeled = entry("kubectl-label", "Update", &json!({"f:data": {"f:b": {}}}));
         let revision = entry(
             "kube-controller-manager",
             "Update",
@@ -378,7 +378,7 @@ mod tests {
             (object(json!({"a": "1"}), &[finalizer]), true),
             (object(json!({"a": "1", "b": "2"}), &[revision]), true),
             (
-                object(json!({"a": "1", "b": "2"}), std::slice::from_ref(&labelled)),
+                object(json!({"a": "1", "b": "2"}), std::slice::from_ref(&labeled)),
                 false,
             ),
             (object(json!({"a": "2"}), &[]), false),
@@ -391,7 +391,7 @@ mod tests {
             );
         }
         assert_eq!(content_by_manager(&json!({"metadata": {}}), &[]), None);
-        let metadata = object(json!({}), &[labelled])["metadata"].clone();
+        let metadata = object(json!({}), &[labeled])["metadata"].clone();
         assert_eq!(
             other_deciders(&metadata, "us"),
             ["kubectl-label".to_owned()].into()

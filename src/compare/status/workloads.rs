@@ -125,7 +125,7 @@ pub(super) fn replica_set(object: Object) -> Readiness {
     let wanted = object.number("/spec/replicas").unwrap_or(1);
     let replicas = object.count("/status/replicas");
     let counts = [
-        ("/status/fullyLabeledReplicas", "replicas are fully labelled"),
+        ("/status/fullyLabeledReplicas", "replicas are fully labeled"),
         ("/status/availableReplicas", "replicas are available"),
         ("/status/readyReplicas", "replicas are ready"),
     ];

@@ -65,9 +65,9 @@ impl Adopting<'_> {
             selector: self.selector,
             judge: self.judge,
         };
-        let mut relabelled = relabelling.write_all(&self.plan.changes, sink).await;
-        relabelled.failed += self.plan.not_found();
-        let ending = ending(relabelled, &self.parent);
+        let mut relabeled = relabelling.write_all(&self.plan.changes, sink).await;
+        relabeled.failed += self.plan.not_found();
+        let ending = ending(relabeled, &self.parent);
         match known {
             Some(known) => Ok(self.ensure_covers(known, ending, sink).await),
             None => Ok(ending),

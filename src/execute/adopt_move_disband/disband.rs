@@ -85,11 +85,11 @@ impl Disbanding<'_> {
             selector: None,
             judge: &judge,
         };
-        let relabelled = relabelling.write_all(objects, sink).await;
-        ending(relabelled, &self.parent)
+        let relabeled = relabelling.write_all(objects, sink).await;
+        ending(relabeled, &self.parent)
     }
 
-    /// Warns of objects that another run labelled between the last list and the removal of the record:
+    /// Warns of objects that another run labeled between the last list and the removal of the record:
     /// no set lists them.
     async fn release_latecomers(&self, sink: &mut Sink<'_>) -> Ending {
         match members(&self.parent, self.targets).await {

@@ -12,11 +12,11 @@ mod relabel;
 pub use adopt::Adopting;
 pub use disband::Disbanding;
 pub use move_members::{Moving, Obstacles, OldParent};
-use relabel::Relabelled;
+use relabel::Relabeled;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Resume, Subject};
 use crate::execute::deletion::object::untouched;
-use crate::execute::labelled_objects::list_labelled_objects;
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::{Sink, interrupt};
 use crate::model::live::Live;
@@ -26,12 +26,12 @@ use crate::read::{ListError, ListTargets, METADATA_LIST};
 /// Lists the objects with the label of the set within this scope.
 async fn members(parent: &ParentWriting<'_>, targets: &ListTargets) -> Result<Vec<Live>, ListError> {
     let concurrency = parent.writing.concurrency;
-    let found = list_labelled_objects(parent.server, parent.set, targets, concurrency, METADATA_LIST).await;
+    let found = list_labeled_objects(parent.server, parent.set, targets, concurrency, METADATA_LIST).await;
     found.map_err(|(_, error)| error)
 }
 
-fn ending(relabelled: Relabelled, parent: &ParentWriting<'_>) -> Ending {
-    match relabelled.failed {
+fn ending(relabeled: Relabeled, parent: &ParentWriting<'_>) -> Ending {
+    match relabeled.failed {
         _ if parent.interrupt.is_requested() => Ending::Interrupted,
         0 => Ending::Done,
         _ => Ending::Incomplete,

@@ -48,21 +48,21 @@ pub(crate) struct Relabelling<'a> {
 
 /// The outcome of writing the labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Relabelled {
+pub(crate) struct Relabeled {
     /// The number of objects that could not be written.
     pub(crate) failed: usize,
 }
 
 impl Relabelling<'_> {
     /// Writes the labels of all these objects, within the concurrency limit.
-    pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabelled {
-        let mut relabelled = Relabelled::default();
+    pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabeled {
+        let mut relabeled = Relabeled::default();
         let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let write = async |live| self.write(live, &webhooks).await;
         let outcome_event = |event: WriteEvent<ObjectOutcome>| {
             sink(event.counted(|outcome| {
-                relabelled.failed += usize::from(outcome.action == Action::Failed);
+                relabeled.failed += usize::from(outcome.action == Action::Failed);
             }));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
@@ -75,7 +75,7 @@ impl Relabelling<'_> {
             outcome_event,
         )
         .await;
-        relabelled
+        relabeled
     }
 
     async fn write(&self, live: &Live, webhooks: &StartingWebhooks<'_>) -> ObjectOutcome {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::deletion::object;
 use crate::execute::deletion::prune::{Pruned, Stopped};
-use crate::execute::labelled_objects::list_labelled_objects;
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -35,7 +35,7 @@ impl Execution<'_> {
         }
         let places = self.places_of_members();
         let concurrency = self.writing.concurrency;
-        let found = list_labelled_objects(self.server, self.set, &places, concurrency, METADATA_LIST).await;
+        let found = list_labeled_objects(self.server, self.set, &places, concurrency, METADATA_LIST).await;
         let members = match found {
             Ok(members) => members,
             Err((place, error)) => {

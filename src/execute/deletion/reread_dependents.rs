@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::future::try_join3;
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::execute::labelled_objects::list_labelled_objects;
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::manifest::desired::Desired;
 use crate::model::containers::Owners;
 use crate::model::contents::Contents;
@@ -83,7 +83,7 @@ impl DependentsLook<'_> {
         places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources(resources);
         let members =
-            list_labelled_objects(self.server, self.set, &places, self.concurrency, METADATA_LIST).await;
+            list_labeled_objects(self.server, self.set, &places, self.concurrency, METADATA_LIST).await;
         members.map_err(|(place, error)| Unread::Members { place, error })
     }
 

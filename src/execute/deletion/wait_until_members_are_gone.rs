@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::labelled_objects::list_labelled_objects;
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
@@ -178,7 +178,7 @@ impl Remaining<'_> {
         parent: &ParentDisposition,
     ) -> Result<RemainingList, Unlisted> {
         let found =
-            list_labelled_objects(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
+            list_labeled_objects(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
         let mut found = found.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);

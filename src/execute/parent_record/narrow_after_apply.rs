@@ -11,7 +11,7 @@ use super::OVERTAKEN;
 use super::narrow::Narrowed;
 use super::requests::{Known, ParentWriteError};
 use crate::event::{Ending, Event};
-use crate::execute::labelled_objects::list_labelled_objects;
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::reread::reread;
 use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
@@ -92,7 +92,7 @@ impl Execution<'_> {
     async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
         let mut others = Others::default();
         for places in self.places_to_leave() {
-            let members = list_labelled_objects(
+            let members = list_labeled_objects(
                 self.server,
                 self.set,
                 &places,

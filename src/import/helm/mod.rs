@@ -1,4 +1,4 @@
-//! Helm: a labelled Secret holds each revision of a release (Helm, `pkg/storage/driver/secrets.go`;
+//! Helm: a labeled Secret holds each revision of a release (Helm, `pkg/storage/driver/secrets.go`;
 //! `pkg/storage/storage.go` for the names), and since 3.2 annotations on each object name its release
 //! (`pkg/action/validate.go`).
 //!
@@ -32,7 +32,7 @@ const MOST_NEWER: usize = 10;
 
 /// The Secrets of a release.
 pub(super) fn place(release: &str) -> Place {
-    Place::Labelled(GroupKind::new("", "Secret"), format!("owner=helm,name={release}"))
+    Place::Labeled(GroupKind::new("", "Secret"), format!("owner=helm,name={release}"))
 }
 
 /// Returns the Secrets whose payload is read: the newest deployed revision, and newer ones.

@@ -261,7 +261,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
     }
 }
 
-/// Judges one object that is to leave `from` for `to`. An object that no applier labelled, or that has
+/// Judges one object that is to leave `from` for `to`. An object that no applier labeled, or that has
 /// an owner, is kept: it became a member by accident, and a copied label follows its original.
 pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
     let is_in = |set: &Set| live.part_of.as_deref() == Some(set.id.as_str());
@@ -277,7 +277,7 @@ pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>
     } else if let Some(owner) = live.owners.first() {
         // With an owner reference to the old parent, the object would be deleted with it.
         MembershipKeepReason::Owned(owner.clone())
-    } else if live.is_labelled_by(appliers) {
+    } else if live.is_labeled_by(appliers) {
         return MembershipChange::Write(FieldOwnership::Kept);
     } else {
         MembershipKeepReason::CopiedLabel {
@@ -351,7 +351,7 @@ pub fn plan_move(
     plan
 }
 
-/// Decides which objects are released: all with the set's label. An object that no applier labelled
+/// Decides which objects are released: all with the set's label. An object that no applier labeled
 /// comes last: as a copy, it may be deleted with its original.
 pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
     let mut seen = BTreeSet::new();
@@ -359,7 +359,7 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
     let mut changes: Vec<Live> = members
         .filter(|live| judge_release(live, set) != MembershipChange::Settled)
         .collect();
-    let is_copy = |live: &Live| !live.is_labelled_by(appliers);
+    let is_copy = |live: &Live| !live.is_labeled_by(appliers);
     changes.sort_by_key(|live| (is_copy(live), live.key.clone()));
     MembershipPlan {
         changes,

@@ -26,7 +26,7 @@ pub(super) struct Credible {
 pub(in crate::read) struct LeftOut {
     /// A warning for each namespace with such objects.
     pub(in crate::read) warnings: Vec<String>,
-    /// The number of them that an applier labelled: they are probably members, but the user may not
+    /// The number of them that an applier labeled: they are probably members, but the user may not
     /// delete them.
     pub(in crate::read) likely_members: usize,
 }
@@ -54,7 +54,7 @@ pub(super) async fn credible(
             .as_ref()
             .is_some_and(|name| known.contains(name))
     };
-    let is_applied = |live: &Live| live.is_labelled_by(search.appliers);
+    let is_applied = |live: &Live| live.is_labeled_by(search.appliers);
     let deletion = |live: &Live| Permission::on(Verb::Delete, &live.resource, live.key.namespace.as_deref());
     let elsewhere = found.iter().filter(|live| !is_known(live) && is_applied(live));
     let needed = NeededPermissions {

@@ -19,7 +19,7 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
     }
     match set.kind {
         ParentKind::Permitted | ParentKind::Unknown => {}
-        ParentKind::Unlabelled | ParentKind::Forbidden => {
+        ParentKind::Unlabeled | ParentKind::Forbidden => {
             return Err("its kind cannot be a parent".to_owned());
         }
     }

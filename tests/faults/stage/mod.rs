@@ -353,7 +353,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
     let [a, b] = empty.unwrap_or_else(|| [namespace("a"), namespace("b")]);
     let role = fresh("role");
     let set = Set::secret(&a, "web");
-    let labelled = |object: Value, id: &str| {
+    let labeled = |object: Value, id: &str| {
         with(
             object,
             &serde_json::json!({"metadata": {"labels": {PART_OF: id}}}),
@@ -362,7 +362,7 @@ fn with_bystanders() -> (Stage, Vec<Value>) {
     let bystanders = vec![
         config_map(&a, "bystander", "1"),
         service(&b, "bystander", 80),
-        labelled(secret(&b, "of-another-set"), "applyset-another-v1"),
+        labeled(secret(&b, "of-another-set"), "applyset-another-v1"),
     ];
     for bystander in &bystanders {
         cluster().apply_as("applyset", bystander);

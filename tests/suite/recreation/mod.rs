@@ -36,7 +36,7 @@ fn annotated(object: Value, key: &str, value: &str) -> Value {
     with(object, &json!({"metadata": {"annotations": {key: value}}}))
 }
 
-fn labelled(object: Value, key: &str, value: &str) -> Value {
+fn labeled(object: Value, key: &str, value: &str) -> Value {
     with(object, &json!({"metadata": {"labels": {key: value}}}))
 }
 
@@ -85,7 +85,7 @@ fn a_marked_job_is_recreated_when_it_cannot_be_updated() {
     let flux = "kustomize.toolkit.fluxcd.io/force";
     let marks: [Box<dyn Fn(Value) -> Value>; 5] = [
         Box::new(mark(flux, "enabled")),
-        Box::new(|object| labelled(object, flux, "enabled")),
+        Box::new(|object| labeled(object, flux, "enabled")),
         Box::new(mark(argo_cd, "Force=true,Replace=true")),
         Box::new(mark(kapp, "fallback-on-replace")),
         Box::new(mark(kapp, "always-replace")),
@@ -99,7 +99,7 @@ fn a_marked_job_is_recreated_when_it_cannot_be_updated() {
         let first = uid(&old);
 
         // What can be updated is updated.
-        let more = labelled(old, "team", "a");
+        let more = labeled(old, "team", "a");
         let run = set.apply(&[more.clone(), other.clone()]);
         assert_eq!(run.results("configured"), identities([&more]));
         assert_eq!(uid(&new), first);

@@ -8,7 +8,7 @@ fn what_changed_after_the_run_is_left_as_it_is() {
     let runs = Runs::of(Set::secret(&home, "web"));
     let names = ["edited", "deleted", "replaced", "pruned"];
     let before = names.map(|name| config_map(&home, name, "1"));
-    let created = ["created", "relabelled", "kept"].map(|name| config_map(&home, name, "1"));
+    let created = ["created", "relabeled", "kept"].map(|name| config_map(&home, name, "1"));
     runs.set.apply(&before);
     let mut after: Vec<Value> = names[..3]
         .iter()
@@ -34,7 +34,7 @@ fn what_changed_after_the_run_is_left_as_it_is() {
         ("deleted", "deleted after the run"),
         ("replaced", "deleted and created again"),
         ("pruned", "exists again"),
-        ("relabelled", "changed after the run"),
+        ("relabeled", "changed after the run"),
         ("kept", "changed after the run"),
     ] {
         let (action, why) = &results[&format!("ConfigMap/{name}")];

@@ -2,7 +2,7 @@
 //! is found, what `--fix` writes, and what an apply finds afterwards.
 
 mod alone;
-mod neighbour;
+mod neighbor;
 mod objects;
 mod repair;
 mod rights;

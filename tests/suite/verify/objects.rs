@@ -104,8 +104,8 @@ fn members_whose_parent_is_gone_are_orphans_until_their_set_is_applied_again() {
 #[test]
 fn a_member_that_lost_its_label_is_found_until_it_is_repaired() {
     let sound = Sound::new();
-    let unlabelled = json!({"metadata": {"labels": {PART_OF: null}}});
-    cluster().patch(&sound.objects[0], &unlabelled);
+    let unlabeled = json!({"metadata": {"labels": {PART_OF: null}}});
+    cluster().patch(&sound.objects[0], &unlabeled);
     cluster().create(&config_map(&sound.home, "bystander", "1"));
     let run = verify(&sound.set, &[]).expect(1);
     assert_eq!(rules(&run), ["lost-member", "record-too-wide"]);
@@ -116,7 +116,7 @@ fn a_member_that_lost_its_label_is_found_until_it_is_repaired() {
     sound.assert_sound();
 
     // Or kept in no set, as docs/troubleshooting.md shows.
-    cluster().patch(&sound.objects[0], &unlabelled);
+    cluster().patch(&sound.objects[0], &unlabeled);
     sound.set.apply(&sound.objects[1..]);
     let forgotten = json!({"metadata": {"managedFields": [{}]}});
     cluster().patch(&sound.objects[0], &forgotten);

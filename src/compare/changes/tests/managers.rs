@@ -5,7 +5,7 @@ use crate::model::applyset::PART_OF_LABEL;
 
 /// A Deployment whose part-of label an `Update` entry of this manager has, and our `Apply` entry
 /// has not.
-fn relabelled(manager: &str, wanted: &str, live: &str) -> Example {
+fn relabeled(manager: &str, wanted: &str, live: &str) -> Example {
     let mut example = Example::deployment(
         &json!({"replicas": 1}),
         &json!({"f:replicas": {}}),
@@ -23,20 +23,20 @@ fn ours(example: &mut Example) -> &mut Value {
 
 #[test]
 fn a_label_that_our_manager_has_written_counts_as_applied() {
-    assert_eq!(relabelled(US, "set", "set").reason(), "unchanged");
+    assert_eq!(relabeled(US, "set", "set").reason(), "unchanged");
     let label = format!("metadata.labels[{PART_OF_LABEL}]");
     assert_eq!(
-        relabelled(US, "set", "another").reason(),
+        relabeled(US, "set", "another").reason(),
         format!("value differs: {label}")
     );
     for stranger in ["them", "kubectl-label"] {
         assert_eq!(
-            relabelled(stranger, "set", "set").reason(),
+            relabeled(stranger, "set", "set").reason(),
             format!("field added: {label}")
         );
     }
     // With the label went the last label, or the last field.
-    let mut only_label = relabelled(US, "set", "set");
+    let mut only_label = relabeled(US, "set", "set");
     for metadata in [
         &mut only_label.desired["metadata"],
         &mut only_label.live["metadata"],
@@ -57,7 +57,7 @@ fn a_label_that_our_manager_has_written_counts_as_applied() {
     }
     assert_eq!(only_label.reason(), "unchanged");
     // A leaf in the way is not understood.
-    let mut leaf = relabelled(US, "set", "set");
+    let mut leaf = relabeled(US, "set", "set");
     ours(&mut leaf)["fieldsV1"]["f:metadata"]["f:labels"] = json!({});
     assert_ne!(leaf.reason(), "unchanged");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn values_written_differently_are_recognised() {
+fn values_written_differently_are_recognized() {
     let cases = [
         (
             json!({"resources": {"limits": {"cpu": "1000m"}}}),

@@ -171,9 +171,9 @@ fn daemon_sets() {
 #[test]
 fn replica_sets() {
     let with = |numbers: [i64; 4], conditions: &[Value]| {
-        let [replicas, labelled, available, ready] = numbers;
+        let [replicas, labeled, available, ready] = numbers;
         json!({"spec": {"replicas": 2}, "status": {
-            "replicas": replicas, "fullyLabeledReplicas": labelled, "availableReplicas": available,
+            "replicas": replicas, "fullyLabeledReplicas": labeled, "availableReplicas": available,
             "readyReplicas": ready, "conditions": conditions,
         }})
     };
@@ -183,7 +183,7 @@ fn replica_sets() {
         [
             (json!({}), InProgress, "0 of 1"),
             (with([2, 2, 2, 2], &[failure]), InProgress, "FailedCreate: about"),
-            (with([2, 1, 2, 2], &[]), InProgress, "labelled"),
+            (with([2, 1, 2, 2], &[]), InProgress, "labeled"),
             (with([2, 2, 1, 2], &[]), InProgress, "available"),
             (with([2, 2, 2, 1], &[]), InProgress, "ready"),
             (with([3, 2, 2, 2], &[]), InProgress, "1 old"),

@@ -13,7 +13,7 @@ use super::super::requests::{Known, ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::deletion::object::deletion;
-use crate::execute::labelled_objects::list_labelled_objects;
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
@@ -194,7 +194,7 @@ impl Run<'_> {
             namespaces: BTreeSet::from(["shop".to_owned()]),
         };
         let found =
-            list_labelled_objects(self.parent.server, self.parent.set, &places, 1, METADATA_LIST).await;
+            list_labeled_objects(self.parent.server, self.parent.set, &places, 1, METADATA_LIST).await;
         found.map_err(|(_, error)| ParentWriteError::Unwatched(error))
     }
 

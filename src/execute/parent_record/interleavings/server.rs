@@ -231,8 +231,8 @@ impl World {
     /// Checks the promises after a step.
     pub(super) fn check(&mut self) {
         let recorded = self.recorded();
-        let labelled = self.members.iter().filter(|(_, (_, has_label))| *has_label);
-        let outside = labelled
+        let labeled = self.members.iter().filter(|(_, (_, has_label))| *has_label);
+        let outside = labeled
             .map(|(kind, _)| kind)
             .filter(|kind| !recorded.contains(*kind));
         let lost: Vec<&String> = outside.filter(|kind| !self.is_seen_to(kind)).collect();

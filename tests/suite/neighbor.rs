@@ -286,7 +286,7 @@ fn what_is_not_a_parent_becomes_one_only_if_confirmed() {
 
 /// kubectl labels whatever it applies, the parent of the very set included.
 #[test]
-fn a_parent_that_kubectl_labelled_into_its_own_set_is_not_another_run() {
+fn a_parent_that_kubectl_labeled_into_its_own_set_is_not_another_run() {
     for way in WAYS {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
