@@ -5,31 +5,35 @@
 
 use std::time::Duration;
 
-/// The limit at the start, unless the user allows less. A server with few seats for the user can queue this
-/// many.
-const START: usize = 4;
+/// The limit at the start, unless the user allows less. It saves most sets a second round trip; even a server
+/// with few seats for the user can queue most of this.
+const START: usize = 8;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.
 const UNQUESTIONED: usize = 16;
-/// The limit at which doubling ends: each further connection has its own handshake.
-const DOUBLED_UP_TO: usize = 64;
+/// A server whose fastest answer took longer than this is far away: each window takes a round trip.
+const FAR: Duration = Duration::from_millis(10);
+/// The factor by which a window multiplies the limit of writes to a server that is far away.
+const FACTOR_IF_FAR: usize = 4;
+/// The same for any other server.
+const FACTOR: usize = 2;
+/// The limit at which multiplying ends: each further connection has its own handshake.
+const MULTIPLIED_UP_TO: usize = 64;
 /// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles it.
 const CALM: usize = 64;
 /// The most answers that can be needed to raise the ceiling; refusals do not double this number further.
 const MOST_CALM: usize = 4096;
-/// An answer slower than this multiple of the fastest one has waited in a queue of the server; more
-/// writes would only lengthen the queue.
-const QUEUED: u32 = 3;
+/// If answers take this multiple of the fastest one on average, they have waited in a queue of the server;
+/// more writes would only lengthen the queue.
+const QUEUED: u32 = 2;
 
 /// The current limit, and the observations that raise and lower it.
 ///
 /// Slow start, then additive increase and multiplicative decrease, as TCP does it: a window of answers
-/// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
-/// Doubling helps over a slow link, where each window takes a round trip.
+/// without queueing multiplies the limit at first, and later raises it by one; a refusal halves it.
 ///
 /// A refused write delays the end of its wave by a second, and by twice as long each time that it is refused
-/// again. So the limit stays below the number of concurrent writes that led to a refusal, and grows past it
-/// slowly.
+/// again. So after a refusal, the limit stays at what the server last kept up with, and grows past it slowly.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
@@ -46,7 +50,8 @@ pub(super) struct ConcurrencyLimit {
     settling: usize,
     answers: usize,
     fastest: Duration,
-    slowest: Duration,
+    /// What the answers of the window took, added up.
+    total: Duration,
 }
 
 /// How a window of answers without queueing raises the limit.
@@ -54,8 +59,8 @@ pub(super) struct ConcurrencyLimit {
 enum Growth {
     /// Until the end of the first window with a limit of at least `UNQUESTIONED`: its writes may have waited
     /// for new connections, so slow answers are no evidence of a queue.
-    DoublingAtFirst,
-    Doubling,
+    MultiplyingAtFirst,
+    Multiplying,
     ByOne,
 }
 
@@ -65,14 +70,14 @@ impl ConcurrencyLimit {
         Self {
             limit: START.min(most).max(1),
             most: most.max(1),
-            growth: Growth::DoublingAtFirst,
+            growth: Growth::MultiplyingAtFirst,
             ceiling: most.max(1),
             calm: 0,
             calm_needed: CALM,
             settling: 0,
             answers: 0,
             fastest: Duration::MAX,
-            slowest: Duration::ZERO,
+            total: Duration::ZERO,
         }
     }
 
@@ -93,7 +98,7 @@ impl ConcurrencyLimit {
     pub(super) fn answered(&mut self, latency: Duration) {
         self.settling = self.settling.saturating_sub(1);
         self.fastest = self.fastest.min(latency);
-        self.slowest = self.slowest.max(latency);
+        self.total += latency;
         self.answers += 1;
         self.calm += 1;
         if self.calm >= self.calm_needed {
@@ -106,22 +111,31 @@ impl ConcurrencyLimit {
     }
 
     fn end_window(&mut self) {
-        let has_queued = self.slowest > self.fastest.saturating_mul(QUEUED);
+        let answers = u32::try_from(self.answers).unwrap_or(u32::MAX);
+        let has_queued = self.total / answers > self.fastest.saturating_mul(QUEUED);
         let is_questioned = self.limit >= UNQUESTIONED;
         if !(is_questioned && has_queued) {
-            let doubles = self.growth != Growth::ByOne && self.limit < DOUBLED_UP_TO;
-            let more = if doubles { self.limit } else { 1 };
-            self.limit = (self.limit + more).min(self.ceiling);
+            let multiplies = self.growth != Growth::ByOne && self.limit < MULTIPLIED_UP_TO;
+            let next = if multiplies {
+                (self.factor() * self.limit).min(MULTIPLIED_UP_TO)
+            } else {
+                self.limit + 1
+            };
+            self.limit = next.min(self.ceiling);
         }
         if is_questioned {
             self.growth = match self.growth {
-                Growth::DoublingAtFirst => Growth::Doubling,
-                Growth::Doubling if !has_queued => Growth::Doubling,
-                Growth::Doubling | Growth::ByOne => Growth::ByOne,
+                Growth::MultiplyingAtFirst => Growth::Multiplying,
+                Growth::Multiplying if !has_queued => Growth::Multiplying,
+                Growth::Multiplying | Growth::ByOne => Growth::ByOne,
             };
         }
         self.answers = 0;
-        self.slowest = Duration::ZERO;
+        self.total = Duration::ZERO;
+    }
+
+    fn factor(&self) -> usize {
+        if self.fastest > FAR { FACTOR_IF_FAR } else { FACTOR }
     }
 
     /// Records that the server throttled a request while so many writes were under way.
@@ -131,13 +145,17 @@ impl ConcurrencyLimit {
             return;
         }
         self.settling = under_way;
-        self.ceiling = (self.limit - 1).max(2).min(self.most);
+        let lower = match self.growth {
+            Growth::MultiplyingAtFirst | Growth::Multiplying => (self.limit / self.factor()).max(START / 2),
+            Growth::ByOne => (self.limit - 1).max(2),
+        };
+        self.ceiling = lower.min(self.most);
         self.calm = 0;
         self.calm_needed = (2 * self.calm_needed).min(MOST_CALM);
         self.limit = (self.limit / 2).max(1);
         self.growth = Growth::ByOne;
         self.answers = 0;
-        self.slowest = Duration::ZERO;
+        self.total = Duration::ZERO;
     }
 }
 
@@ -151,10 +169,11 @@ mod tests {
         }
     }
 
-    /// The limit after its first two windows.
+    /// The limit after its first window.
     fn after_start(most: usize) -> ConcurrencyLimit {
         let mut concurrency_limit = ConcurrencyLimit::new(most);
-        answer(&mut concurrency_limit, 4 + 8, 10);
+        answer(&mut concurrency_limit, 8, 10);
+        assert_eq!(concurrency_limit.limit, 16);
         concurrency_limit
     }
 
@@ -168,7 +187,7 @@ mod tests {
     #[test]
     fn a_server_that_keeps_up_gets_more() {
         let mut concurrency_limit = ConcurrencyLimit::new(100);
-        for (window, next) in [(4, 8), (8, 16), (16, 32), (32, 64), (64, 65), (65, 66)] {
+        for (window, next) in [(8, 16), (16, 32), (32, 64), (64, 65), (65, 66)] {
             assert_eq!(concurrency_limit.limit, window);
             answer(&mut concurrency_limit, window, 10);
             assert_eq!(concurrency_limit.limit, next);
@@ -178,13 +197,23 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_far_away_gets_more_with_each_round_trip() {
+        let mut concurrency_limit = ConcurrencyLimit::new(100);
+        for (window, next) in [(8, 32), (32, 64), (64, 65)] {
+            assert_eq!(concurrency_limit.limit, window);
+            answer(&mut concurrency_limit, window, 20);
+            assert_eq!(concurrency_limit.limit, next);
+        }
+    }
+
+    #[test]
     fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
         let mut concurrency_limit = ConcurrencyLimit::new(64);
         assert_eq!(concurrency_limit.soon(3), 3);
         assert_eq!(concurrency_limit.soon(300), 32);
         assert_eq!(ConcurrencyLimit::new(4).soon(300), 4);
         concurrency_limit.pushed_back(concurrency_limit.limit);
-        assert_eq!(concurrency_limit.soon(300), 3);
+        assert_eq!(concurrency_limit.soon(300), 4);
     }
 
     #[test]
@@ -216,11 +245,13 @@ mod tests {
     fn after_a_queue_the_limit_grows_slowly() {
         let mut concurrency_limit = after_start(64);
         for window in [1, 2] {
-            answer(&mut concurrency_limit, 15, 10);
-            answer(&mut concurrency_limit, 1, 40);
+            answer(&mut concurrency_limit, 8, 10);
+            answer(&mut concurrency_limit, 8, 40);
             assert_eq!(concurrency_limit.limit, 16, "{window}");
         }
-        answer(&mut concurrency_limit, 16, 10);
+        // One slow answer is not a queue.
+        answer(&mut concurrency_limit, 1, 150);
+        answer(&mut concurrency_limit, 15, 10);
         assert_eq!(concurrency_limit.limit, 17);
     }
 
@@ -268,6 +299,29 @@ mod tests {
         answer(&mut concurrency_limit, 1, 10);
         concurrency_limit.pushed_back(concurrency_limit.limit);
         assert_eq!(concurrency_limit.limit, 4);
+    }
+
+    #[test]
+    fn after_a_refusal_the_limit_is_what_the_server_kept_up_with() {
+        for (milliseconds, refused, kept_up_with) in [(10, 32, 16), (20, 32, 8)] {
+            let mut concurrency_limit = ConcurrencyLimit::new(64);
+            while concurrency_limit.limit < refused {
+                answer(&mut concurrency_limit, 8, milliseconds);
+            }
+            assert_eq!(concurrency_limit.limit, refused);
+            concurrency_limit.pushed_back(refused);
+            answer(&mut concurrency_limit, 120, milliseconds);
+            assert_eq!(concurrency_limit.limit, kept_up_with, "{milliseconds} ms");
+        }
+        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        concurrency_limit.pushed_back(8);
+        answer(&mut concurrency_limit, 100, 10);
+        assert_eq!(concurrency_limit.limit, 4, "refused at the start");
+        answer(&mut concurrency_limit, 100, 10);
+        assert_eq!(concurrency_limit.limit, 5);
+        concurrency_limit.pushed_back(5);
+        answer(&mut concurrency_limit, 200, 10);
+        assert_eq!(concurrency_limit.limit, 4, "one less");
     }
 
     #[test]
