@@ -218,6 +218,7 @@ pub(super) async fn check_permissions(prepared: &Prepared, options: &ApplyOption
         state,
         writing,
         plan,
+        user,
         ..
     } = prepared;
     if writing.dry_run == DryRun::Client {
@@ -230,5 +231,5 @@ pub(super) async fn check_permissions(prepared: &Prepared, options: &ApplyOption
     if options.undo_out.is_some() {
         needed.read_applied(desired, plan);
     }
-    session::permissions::check(&cluster.server, &needed, writing.concurrency).await
+    session::permissions::check_of(&cluster.server, *user, &needed, writing.concurrency).await
 }

@@ -58,7 +58,7 @@ pub use parent::{
 };
 pub use parent_kinds::parent_kinds;
 pub use parents_of_sets::parents_of_sets;
-pub use permissions::missing_permissions;
+pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};
 pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};

@@ -65,6 +65,14 @@ impl NamedSet {
         read.map_err(|error| ReadError::parent(&self.set.parent, error))
     }
 
+    /// Returns whether the parent was read beside discovery, and does not exist.
+    pub fn is_parent_missing(&self) -> bool {
+        let answer = self.parent_ahead.take();
+        let is_missing = matches!(answer.as_deref(), Some(Ok(None)));
+        self.parent_ahead.set(answer);
+        is_missing
+    }
+
     fn is_ahead_recent(&self) -> bool {
         self.ahead_since.is_some_and(is_recent)
     }

@@ -19,6 +19,8 @@ use crate::settings::{self, SetReference};
 
 /// The most connections that are opened for the lists of members before these can be sent.
 const LISTS_AT_ONCE: usize = 16;
+/// One more, in which a first apply asks about permissions.
+const BESIDE_LISTS: usize = 1;
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
 /// `-o yaml` name the cluster by its UID, so no other format asks for it.
@@ -138,7 +140,7 @@ pub async fn discover_with(
         let manifests = read.insert(finished((&mut reading).await).map(divide));
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
-                server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE));
+                server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE) + BESIDE_LISTS);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
                 Box::pin(Ahead::read(&server, wanted, &namespace)).await
             }

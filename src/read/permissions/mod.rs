@@ -48,6 +48,26 @@ struct Question {
     rights: Vec<Permission>,
 }
 
+/// Whether the user is an administrator, who has all permissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Administrator {
+    /// The user is one, or the server does not decide it.
+    Assumed,
+    /// The user is not one.
+    No,
+    /// The server was not asked.
+    NotAsked,
+}
+
+/// Asks the server whether the user is an administrator.
+pub async fn administrator(server: &ApiServer) -> Administrator {
+    let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
+    match access(server, attributes).await {
+        Some(Access { allowed: false }) => Administrator::No,
+        _ => Administrator::Assumed,
+    }
+}
+
 /// Returns the needed permissions that the user lacks, those on many objects of a resource as one.
 /// Sends nothing if nothing is needed.
 pub async fn missing_permissions(
@@ -55,7 +75,23 @@ pub async fn missing_permissions(
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Vec<Permission> {
-    if needed.rights.is_empty() || !may_lack_rights(server).await {
+    missing_permissions_of(server, Administrator::NotAsked, needed, concurrency).await
+}
+
+/// Returns the same for a user about whom the server was asked before.
+pub async fn missing_permissions_of(
+    server: &ApiServer,
+    mut user: Administrator,
+    needed: &NeededPermissions,
+    concurrency: usize,
+) -> Vec<Permission> {
+    if needed.rights.is_empty() {
+        return Vec::new();
+    }
+    if user == Administrator::NotAsked {
+        user = administrator(server).await;
+    }
+    if user == Administrator::Assumed {
         return Vec::new();
     }
     let rules = rules(server, needed, concurrency).await;
@@ -194,14 +230,6 @@ async fn brought_namespaces(
     let found = namespaces(server, &brought).await.unwrap_or_default();
     let is_absent = |namespace: &&str| !found.contains_key(*namespace);
     brought.into_iter().filter(is_absent).map(str::to_owned).collect()
-}
-
-/// Returns whether the server shows that the user is not an administrator.
-async fn may_lack_rights(server: &ApiServer) -> bool {
-    let attributes = json!({"verb": "*", "group": "*", "resource": "*"});
-    access(server, attributes)
-        .await
-        .is_some_and(|access| !access.allowed)
 }
 
 async fn may(server: &ApiServer, right: &Permission) -> bool {

@@ -6,6 +6,8 @@ pub mod saved_plan;
 pub mod undo;
 pub mod undo_out;
 
+use futures_util::future::join;
+
 use super::agreed_losses::Losses;
 use super::command_run::CommandRun;
 use super::connect::{discover, discover_with};
@@ -19,12 +21,13 @@ use crate::event::Resume;
 use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifest, Manifests};
-use crate::model::write_settings::WriteSettings;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
 use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};
 use crate::read::{
-    Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, Wanted, cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, Wanted, administrator,
+    cluster_state, named_set,
 };
 use crate::report::SetDocument;
 use crate::settings::{ApplyOptions, Confirm, TakeOver};
@@ -51,6 +54,8 @@ pub struct Prepared {
     wait_notes: WaitNotes,
     /// How much of another run the plan undoes; `None` if it undoes none.
     pub undoes: Option<UndoScope>,
+    /// What the server has said about the permissions of the user.
+    pub user: Administrator,
 }
 
 /// The source of the objects.
@@ -90,9 +95,20 @@ pub async fn to_write(
     let mut resolved = resolve(run, connection, options, Input::Sources).await?;
     let mut losses = Losses::default();
     let mut take_over = options.take_over.confirmation();
-    let (state, policy, plan) = loop {
+    let server = resolved.cluster.server.clone();
+    let mut is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
+    let (state, policy, plan, user) = loop {
         let mut outline = None;
-        let refusals = match read_and_plan(&mut resolved, options, take_over).await {
+        // A first apply writes, whatever else is read.
+        let user = async {
+            if is_asked {
+                administrator(&server).await
+            } else {
+                Administrator::NotAsked
+            }
+        };
+        let (made, user) = join(read_and_plan(&mut resolved, options, take_over), user).await;
+        let refusals = match made {
             Err(Error::Refused(refusals)) => refusals,
             made => {
                 let (state, policy, mut plan) = made?;
@@ -102,7 +118,7 @@ pub async fn to_write(
                 }
                 losses.lift(&mut plan);
                 if plan.refusals.is_empty() {
-                    break (state, policy, plan);
+                    break (state, policy, plan, user);
                 }
                 outline = Some(prompt::outline(&plan, &resolved.desired, &policy));
                 plan.refusals
@@ -119,12 +135,14 @@ pub async fn to_write(
         }
         // The cluster may have changed while the prompt was open: all is read again.
         run.confirm(refusals.clone(), outline).await?;
+        is_asked = false;
         if refusals.iter().any(Refusal::is_take_over) {
             take_over = Confirmation::Given;
         }
         losses.confirm(refusals);
     };
-    Ok(Prepared::new(run, resolved, options, state, policy, plan))
+    let prepared = Prepared::new(run, resolved, options, state, policy, plan);
+    Ok(Prepared { user, ..prepared })
 }
 
 /// Makes a plan for `diff`, which may have refusals. It may be of another tool's set, since `diff`
@@ -333,6 +351,7 @@ impl Prepared {
             manifests,
             wait_notes: WaitNotes::default(),
             undoes: None,
+            user: Administrator::NotAsked,
         }
     }
 
