@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-/// The limit at the start, unless the user allows less. It saves most sets a second round trip; even a server
-/// with few seats for the user can queue most of this.
+/// The limit at the start, unless the user allows less. It saves most sets a second round trip, and even a
+/// server with few seats for the user can queue most of these writes.
 const START: usize = 8;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.
@@ -19,7 +19,7 @@ const FACTOR_IF_FAR: usize = 4;
 const FACTOR: usize = 2;
 /// The limit at which multiplying ends: each further connection has its own handshake.
 const MULTIPLIED_UP_TO: usize = 64;
-/// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles it.
+/// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles this number.
 const CALM: usize = 64;
 /// The most answers that can be needed to raise the ceiling; refusals do not double this number further.
 const MOST_CALM: usize = 4096;
@@ -57,8 +57,9 @@ pub(super) struct ConcurrencyLimit {
 /// How a window of answers without queueing raises the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Growth {
-    /// Until the end of the first window with a limit of at least `UNQUESTIONED`: its writes may have waited
-    /// for new connections, so slow answers are no evidence of a queue.
+    /// Until the end of the first window with a limit of at least `UNQUESTIONED`. Its writes may have waited
+    /// for new connections, so slow answers do not prove a queue: the limit does not rise after this window,
+    /// but later windows may still multiply it.
     MultiplyingAtFirst,
     Multiplying,
     ByOne,
@@ -82,8 +83,8 @@ impl ConcurrencyLimit {
     }
 
     /// Returns whether one more write may start while `started` ones have not ended. The `postponed` ones
-    /// among them do not load the server, but count against the user's limit; half of the limit is kept free
-    /// for them, so that they are not refused again.
+    /// among them do not load the server, but count against the user's limit. Up to half of the current limit
+    /// is kept free for them, so that they are not refused again.
     pub(super) fn allows(&self, started: usize, postponed: usize) -> bool {
         let kept_free = postponed.min(self.limit / 2);
         started < self.most && started.saturating_sub(postponed) + kept_free < self.limit
@@ -145,14 +146,15 @@ impl ConcurrencyLimit {
             return;
         }
         self.settling = under_way;
-        let lower = match self.growth {
+        let one_less = self.limit - 1;
+        let kept_up_with = match self.growth {
             Growth::MultiplyingAtFirst | Growth::Multiplying => (self.limit / self.factor()).max(START / 2),
-            Growth::ByOne => (self.limit - 1).max(2),
+            Growth::ByOne => one_less,
         };
-        self.ceiling = lower.min(self.most);
+        self.ceiling = kept_up_with.min(one_less).min(self.ceiling).max(2).min(self.most);
         self.calm = 0;
         self.calm_needed = (2 * self.calm_needed).min(MOST_CALM);
-        self.limit = (self.limit / 2).max(1);
+        self.limit = (self.limit / 2).clamp(1, self.ceiling);
         self.growth = Growth::ByOne;
         self.answers = 0;
         self.total = Duration::ZERO;
@@ -310,6 +312,7 @@ mod tests {
             }
             assert_eq!(concurrency_limit.limit, refused);
             concurrency_limit.pushed_back(refused);
+            assert!(concurrency_limit.limit <= kept_up_with, "{milliseconds} ms");
             answer(&mut concurrency_limit, 120, milliseconds);
             assert_eq!(concurrency_limit.limit, kept_up_with, "{milliseconds} ms");
         }
