@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::lost_answers::Losing;
 use crate::support::{
     Fault, Files, GROUP_KINDS, Program, Proxy, Sent, Set, Signal, cluster, config_map, namespace,
-    objects_file, secret, with,
+    objects_file, secret, service, with,
 };
 
 /// The annotation.
@@ -86,6 +86,35 @@ fn a_run_that_fails_or_is_interrupted_is_recorded_as_such() {
     let interrupted = &runs(&set)[0];
     assert_eq!(interrupted["result"], "interrupted");
     assert_eq!(counts(interrupted), [0, 1, 0, 0]);
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_another_run_has_added_in_the_meantime() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), service(&home, "pruned", 80)]);
+    // The DELETE comes first, then the write that narrows the record.
+    let (proxy, held, go) = Proxy::held_at(1);
+    let files = Files::new().with("objects.yaml", &objects_file(&[kept]));
+    let running = set
+        .command(Program::with_kubeconfig(&proxy.kubeconfig()), &files)
+        .start();
+    held.recv().expect("the narrowing write");
+    let added = r#"[{"time":"2026-11-22T10:00:00Z","result":"done","manifests":"0","version":"v9"}]"#;
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"annotations": {HISTORY: added}}}),
+    );
+    running.signal(Signal::Interrupt);
+    go.send(()).expect("a proxy");
+    running.finish().expect(130);
+
+    let runs = runs(&set);
+    let versions: Vec<&Value> = runs.iter().map(|run| &run["version"]).collect();
+    let own = concat!("v", env!("CARGO_PKG_VERSION"));
+    assert_eq!(versions, [own, "v9"], "{runs:#?}");
+    assert_eq!(runs[0]["result"], "interrupted");
 }
 
 #[test]

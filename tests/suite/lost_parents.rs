@@ -89,6 +89,19 @@ fn delete_fails_where_an_ordinary_object_has_replaced_the_parent_of_what_is_kept
 }
 
 #[test]
+fn apply_records_its_objects_although_the_parent_is_gone_before_the_history_is_written() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [a, b] = ["a", "b"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[a, b.clone()]);
+    let changed = config_map(&home, "a", "2");
+    let proxy = without_parent_after(1, &set);
+    set.apply_through(&proxy, &[changed.clone(), b.clone()], &[])
+        .expect(0);
+    set.assert_holds(&[changed, b]);
+}
+
+#[test]
 fn move_records_the_rest_of_the_old_set_although_its_parent_is_gone() {
     let home = namespace("home");
     let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];

@@ -70,13 +70,16 @@ impl ParentWriting<'_> {
                 known.all = narrow.all;
                 return Ok(Narrowed::Done);
             }
-            match self.read().await? {
-                // The write succeeded, and its answer was lost.
-                Some(found) if is_up_to_date(&found, &target) => return Ok(Narrowed::Done),
-                Some(found) if is_up_to_date(&found, &known.annotations) => {
-                    known.resource_version = found.resource_version;
-                }
-                Some(_) | None => break,
+            let Some(found) = self.read().await? else { break };
+            // The write succeeded, and its answer was lost.
+            let is_written = is_up_to_date(&found, &target);
+            if !is_written && !is_up_to_date(&found, &known.annotations) {
+                break;
+            }
+            known.resource_version = found.resource_version;
+            known.all = found.annotations;
+            if is_written {
+                return Ok(Narrowed::Done);
             }
         }
         Ok(Narrowed::Overtaken)
