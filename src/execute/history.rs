@@ -25,8 +25,8 @@ const ATTEMPTS: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct HistoryEntry {
     changes: RefCell<Changes>,
-    /// The answer to who the user is, once the server was asked.
-    user: OnceCell<Option<String>>,
+    /// The name of the user, once the server has given it.
+    user: OnceCell<String>,
     /// The entry itself, made once at the end of the run.
     run: OnceCell<PastRun>,
     /// Whether the entry has been written, or the failure to write it has been reported.
@@ -38,13 +38,13 @@ impl HistoryEntry {
         self.changes.borrow_mut().note(event);
     }
 
-    /// Asks the server who the user is, unless it was asked before.
+    /// Asks the server who the user is, unless it has answered before.
     pub(super) async fn ask_for_user(&self, server: &ApiServer) {
         if self.user.get().is_none() {
             let name = read::user_name(server).await;
-            let _ = self
-                .user
-                .set(name.as_deref().map(history_annotation::kept_of_user));
+            if let Some(name) = name.as_deref() {
+                let _ = self.user.set(history_annotation::kept_of_user(name));
+            }
         }
     }
 }
@@ -90,7 +90,8 @@ impl Changes {
 }
 
 impl Execution<'_> {
-    /// Ensures that the record still covers what this run has written, and adds the run to the history.
+    /// Ensures that the record still covers what this run has written. Adds the run to the history, unless it
+    /// was interrupted.
     pub(super) async fn ensure_covers_with_history(
         &self,
         known: &mut Known,
@@ -99,6 +100,10 @@ impl Execution<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let (parent, needed) = (self.parent_writing(), &self.plan.record_during);
+        if ending == Ending::Interrupted {
+            // A second interrupt may end the run at once: nothing comes before the record.
+            return parent.ensure_covers(known, needed, sink).await;
+        }
         let value = match self.past_run(entry, ending).await {
             Some(run) => history_annotation::with(run.clone(), &known.all),
             None => None,
@@ -161,7 +166,7 @@ impl Execution<'_> {
             counts: entry.changes.borrow().counts(),
             undo: self.undoes.is_some(),
             manifests: desired::digest(self.desired),
-            user: entry.user.get().cloned().flatten(),
+            user: entry.user.get().cloned(),
             version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
         }))
     }

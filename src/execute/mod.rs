@@ -45,7 +45,7 @@ pub use parent_record::requests::{ParentWriteError, ParentWriting};
 use undo_file::UndoFile;
 pub use waits_between_writes::{EndOfWait, Gate};
 
-use futures_util::future::join;
+use futures_util::future::{Either, select};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
@@ -257,7 +257,7 @@ impl Execution<'_> {
         let writing = Box::pin(self.write_members(&mut known, &mut progress, sink));
         let written = if !has_parent || self.plan.deletions() > 0 {
             // The run is going to change something, so its history entry will need the user's name.
-            join(writing, entry.ask_for_user(self.server)).await.0
+            self.ask_for_user_during(writing, entry).await
         } else {
             writing.await
         };
@@ -297,6 +297,23 @@ impl Execution<'_> {
                 }
                 Ok((Ending::Incomplete, None))
             }
+        }
+    }
+
+    /// Writes, and asks for the name of the user at the same time. An interrupted run does not wait for it.
+    async fn ask_for_user_during<T>(
+        &self,
+        writing: impl Future<Output = T> + Unpin,
+        entry: &HistoryEntry,
+    ) -> T {
+        match select(writing, Box::pin(entry.ask_for_user(self.server))).await {
+            Either::Left((written, asking)) => {
+                if !self.interrupt.is_requested() {
+                    asking.await;
+                }
+                written
+            }
+            Either::Right(((), writing)) => writing.await,
         }
     }
 
