@@ -62,7 +62,7 @@ pub struct Prepared {
 pub enum Input {
     /// From the sources that the options name.
     Sources,
-    /// The same, and they are kept for a plan with these digests.
+    /// The same, and the manifests are kept for a saved plan, whose digests have this salt.
     Kept(Salt),
     /// From a saved plan.
     Saved {
@@ -96,18 +96,17 @@ pub async fn to_write(
     let mut losses = Losses::default();
     let mut take_over = options.take_over.confirmation();
     let server = resolved.cluster.server.clone();
-    let mut is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
-    let (state, policy, plan, user) = loop {
+    // A first apply always writes, so the answer is needed, whatever the lists show.
+    let is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
+    let mut user = Administrator::NotAsked;
+    let (state, policy, plan) = loop {
         let mut outline = None;
-        // A first apply writes, whatever else is read.
-        let user = async {
-            if is_asked {
-                administrator(&server).await
-            } else {
-                Administrator::NotAsked
+        let asking = async {
+            if is_asked && user == Administrator::NotAsked {
+                user = administrator(&server).await;
             }
         };
-        let (made, user) = join(read_and_plan(&mut resolved, options, take_over), user).await;
+        let (made, ()) = join(read_and_plan(&mut resolved, options, take_over), asking).await;
         let refusals = match made {
             Err(Error::Refused(refusals)) => refusals,
             made => {
@@ -118,7 +117,7 @@ pub async fn to_write(
                 }
                 losses.lift(&mut plan);
                 if plan.refusals.is_empty() {
-                    break (state, policy, plan, user);
+                    break (state, policy, plan);
                 }
                 outline = Some(prompt::outline(&plan, &resolved.desired, &policy));
                 plan.refusals
@@ -135,7 +134,6 @@ pub async fn to_write(
         }
         // The cluster may have changed while the prompt was open: all is read again.
         run.confirm(refusals.clone(), outline).await?;
-        is_asked = false;
         if refusals.iter().any(Refusal::is_take_over) {
             take_over = Confirmation::Given;
         }
@@ -265,8 +263,8 @@ async fn resolve(
     })
 }
 
-/// Values of Secrets are not saved, but read from their files again. Standard input and pipes cannot be
-/// read again, and URLs may hold passwords.
+/// Refuses Secrets that a saved plan would lose: their values are not saved, but read from their files
+/// again. Standard input and pipes cannot be read again, and URLs may hold passwords.
 fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
