@@ -37,8 +37,8 @@ const ROUND_TRIPS: &str = "round trips";
 const LINKS: [u64; 3] = [0, 20, 80];
 /// The link whose round trips are counted: nothing else takes as long as one.
 const LONG_LINK: u64 = 80;
-/// Bytes of the CEL crate and what only it needs: what it adds to a program that has all other
-/// dependencies of it, built as a release for x86-64 Linux. Measured with cel 0.15.0.
+/// Bytes that the CEL crate, and the dependencies that only it needs, add to the program, built as a release
+/// for x86-64 Linux. Measured with cel 0.15.0.
 const BYTES_OF_CEL: f64 = 1_308_728.0;
 
 /// Requests of a run that prunes objects of four kinds in one namespace, without its deletes: discovery and
@@ -181,8 +181,8 @@ fn busy(results: &Results, goals: &mut Vec<Goal>) {
 /// What of a run is looked at; `None` if it was not measured.
 type Cost = fn(&Measurement) -> Option<f64>;
 
-/// What an unchanged set of fifty times the size costs, and whether all that a set costs grows with its
-/// objects and no faster.
+/// Judges what an unchanged set of fifty times the size costs, and whether each cost of a set grows no faster
+/// than its number of objects.
 fn large(results: &Results, goals: &mut Vec<Goal>) {
     let [.., largest] = large_sizes(results.objects);
     let ours = Contender::Ours.to_string();

@@ -1,4 +1,4 @@
-//! A loaded server: it gives the contender a few seats and a short queue, and rejects all other requests
+//! A loaded server: it gives the contender a few seats and a short queue, and rejects its other requests
 //! (API Priority and Fairness). At the same time, another client measures how fast it is answered.
 
 use std::fs;
@@ -32,7 +32,7 @@ const ALONE: Duration = Duration::from_secs(3);
 /// Between two requests of the other client.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Measures all contenders that apply without waiting, each as the same limited user.
+/// Measures all contenders, each as the same limited user.
 pub(crate) async fn busy(options: &Options, contenders: &Contenders, scratch: &Path) -> Result<Vec<BusyRun>> {
     let manifests = Manifests::write(scratch, OBJECTS)?;
     let mut runs = Vec::new();

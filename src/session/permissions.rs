@@ -10,7 +10,7 @@ pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: 
     check_of(server, Administrator::NotAsked, needed, concurrency).await
 }
 
-/// Does the same for a user about whom the server was asked before.
+/// Does the same, and uses the earlier answer about the user, if there is one.
 pub async fn check_of(
     server: &ApiServer,
     user: Administrator,

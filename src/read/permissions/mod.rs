@@ -1,6 +1,6 @@
-//! Asks the server which permissions of a run the user lacks.
+//! Asks the server which of the permissions that a run needs the user lacks.
 //!
-//! One review is enough for an administrator, and one for each namespace for most others. A permission
+//! One review is enough for an administrator; most others need one more for each namespace. A permission
 //! is missing only if the server denies it; without an answer it counts as granted, and the server
 //! checks every write again.
 
@@ -26,7 +26,7 @@ const API_VERSION: &str = "authorization.k8s.io/v1";
 const NAMESPACE_WITHOUT_BINDINGS: &str = "kube-node-lease";
 
 /// Limit of objects of one kind and namespace that are reviewed one by one, if the kind as a whole is
-/// denied. All others are left to the writes.
+/// denied. If all of these are denied, the others count as denied, too; otherwise they are left to the writes.
 const OBJECTS_ASKED_ABOUT: usize = 8;
 
 #[derive(Deserialize)]
@@ -78,7 +78,7 @@ pub async fn missing_permissions(
     missing_permissions_of(server, Administrator::NotAsked, needed, concurrency).await
 }
 
-/// Returns the same for a user about whom the server was asked before.
+/// Returns the same, and uses the earlier answer about the user, if there is one.
 pub async fn missing_permissions_of(
     server: &ApiServer,
     mut user: Administrator,
@@ -216,7 +216,8 @@ async fn still_needed(
     if absent.len() == asked { denied } else { absent }
 }
 
-/// Returns the namespaces of missing permissions that only this run creates.
+/// Returns the namespaces of missing permissions that do not exist yet, and that this run creates. Their
+/// creator may get permissions in them at that moment.
 async fn brought_namespaces(
     server: &ApiServer,
     needed: &NeededPermissions,
