@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use controlplane::ControlPlane;
+use controlplane::{ControlPlane, Memory};
 use serde_json::{Value, json};
 
 use crate::Result;
@@ -40,7 +40,9 @@ const HEALTH: [&str; 4] = ["/healthz", "/livez", "/readyz", "/metrics"];
 
 impl Server {
     pub(crate) async fn start() -> Result<Self> {
-        let control_plane = tokio::task::spawn_blocking(ControlPlane::start).await??;
+        // The largest sets would reach the limit of the tests.
+        let start = || ControlPlane::start_with(Memory::Unlimited);
+        let control_plane = tokio::task::spawn_blocking(start).await??;
         let address = address_of(&control_plane, control_plane.server_url())?;
         Ok(Self {
             control_plane,

@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use error::Error;
+pub use together::Memory;
 pub use user::{Grant, User};
 
 use binaries::{Binaries, Servers};
@@ -48,9 +49,14 @@ impl ControlPlane {
     /// crate, once for each state of that module, into a cache outside the
     /// checkout.
     pub fn start() -> Result<Self, Error> {
+        Self::start_with(Memory::Small)
+    }
+
+    /// Starts one whose servers may use so much memory.
+    pub fn start_with(memory: Memory) -> Result<Self, Error> {
         let binaries = Binaries::find()?;
         let running = match &binaries.servers {
-            Servers::Together { controlplane } => together::start(controlplane)?,
+            Servers::Together { controlplane } => together::start(controlplane, memory)?,
             Servers::Separate(servers) => separate::start(servers, &binaries.kubectl)?,
         };
         Ok(Self {

@@ -18,12 +18,28 @@ use crate::running::{PATIENCE, Process, Running, not_started};
 /// 100, at least a sixth of the servers' processor time is spent on collecting.
 const GARBAGE: &str = "400";
 
-/// From here on Go collects as often as it must to stay below.
-const MEMORY: &str = "1200MiB";
+/// How much memory the servers may use before Go collects garbage as often as it must to stay below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Little enough for several control planes on one machine.
+    Small,
+    /// What Go would use by itself: a limit that many objects reach makes everything slower.
+    Unlimited,
+}
 
-pub(crate) fn start(program: &Path) -> Result<Running, Error> {
+impl Memory {
+    /// The value of `GOMEMLIMIT`.
+    fn limit(self) -> &'static str {
+        match self {
+            Self::Small => "1200MiB",
+            Self::Unlimited => "off",
+        }
+    }
+}
+
+pub(crate) fn start(program: &Path, memory: Memory) -> Result<Running, Error> {
     let data_dir = new_data_dir()?;
-    let (child, line) = begin(program, &data_dir)?;
+    let (child, line) = begin(program, &data_dir, memory)?;
     let mut process = Process {
         child,
         output: None,
@@ -49,7 +65,7 @@ pub(crate) fn restart(running: &mut Running, program: &Path, meanwhile: impl FnO
     process.child.wait().about(program)?;
     // Until there is a new one, nobody shall take the old one for it.
     fs::remove_file(&running.admin_kubeconfig).about(&running.admin_kubeconfig)?;
-    let (child, line) = begin(program, &running.data_dir)?;
+    let (child, line) = begin(program, &running.data_dir, Memory::Small)?;
     process.child = child;
     meanwhile();
     let (ready, output) = wait_until_ready(&line, &running.data_dir)?;
@@ -67,7 +83,7 @@ struct Ready {
 type FirstLine = mpsc::Receiver<(String, ChildStdout)>;
 
 /// Starts the servers; they are not ready yet.
-fn begin(program: &Path, data_dir: &Path) -> Result<(Child, FirstLine), Error> {
+fn begin(program: &Path, data_dir: &Path, memory: Memory) -> Result<(Child, FirstLine), Error> {
     let messages_path = data_dir.join("messages.log");
     let messages = File::create(&messages_path).about(&messages_path)?;
     let mut child = Command::new(program)
@@ -75,7 +91,7 @@ fn begin(program: &Path, data_dir: &Path) -> Result<(Child, FirstLine), Error> {
         .arg(data_dir)
         .arg("--remove-data-dir")
         .env("GOGC", GARBAGE)
-        .env("GOMEMLIMIT", MEMORY)
+        .env("GOMEMLIMIT", memory.limit())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(messages)
