@@ -11,7 +11,7 @@ mod diff;
 mod examples;
 mod global;
 mod help;
-mod spellings;
+mod kubectl_flag_syntax;
 mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
@@ -52,8 +52,8 @@ impl Cli {
     /// Parses the arguments, beginning with the name of the program. The error is also the output of
     /// `--help` and `--version`.
     pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
-        let mut command = help::with_pages(spellings::with_boolean_values(Self::command()));
-        let mut arguments = spellings::with_levels(arguments);
+        let mut command = help::with_pages(kubectl_flag_syntax::with_boolean_values(Self::command()));
+        let mut arguments = kubectl_flag_syntax::with_levels(arguments);
         if arguments.len() < 2 {
             arguments.push("--help".into());
         }

@@ -24,7 +24,7 @@ use crate::report::{
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::prepare::{self, Input, Prepared, compared_plan, saved_plan};
+use crate::session::prepare::{self, Input, Prepared, saved_plan, state_for_saved_plan};
 use crate::session::prompt::Questions;
 use crate::settings::{self, DiffOptions, Layout};
 
@@ -151,7 +151,7 @@ async fn compare(
 ) -> Result<Exit, Error> {
     let salt = options.out.as_ref().map(|_| saved_plan::salt()).transpose()?;
     let prepared = if let Some(plan) = plan {
-        compared_plan::prepare(run, shared, &options.apply, plan).await?
+        state_for_saved_plan::prepare(run, shared, &options.apply, plan).await?
     } else {
         let input = salt.clone().map_or(Input::Sources, Input::Kept);
         let connection = run.connect(shared).await?;

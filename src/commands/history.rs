@@ -5,7 +5,7 @@ use crate::error::{Error, Exit};
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation;
 use crate::report::{self, HistoryDocument};
-use crate::session::existing_set::{ExistingSet, Known, existing_set};
+use crate::session::set_to_show::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 

@@ -6,7 +6,7 @@ use futures_util::future::{join_all, try_join};
 
 use crate::cli::{GlobalFlags, List};
 use crate::error::{Error, Exit};
-use crate::read::inspect::FoundSet;
+use crate::read::found_set::FoundSet;
 use crate::read::{self, Wanted};
 use crate::report::{self, ContextAndServer, ListDocument, SetListing, Style};
 use crate::session::connect;

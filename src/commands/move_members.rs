@@ -309,7 +309,7 @@ fn asked(
     let Selection::Manifests(..) = selection else {
         return Ok(None);
     };
-    let desired = desired::resolve(manifests, into.named.target(cluster))?;
+    let desired = desired::resolve(manifests, into.named.resolution_context(cluster))?;
     let members = desired.members.into_iter();
     let asked = members.map(|member| Left {
         key: member.key,

@@ -13,7 +13,7 @@ use crate::model::text::counted;
 use crate::plan;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
-use crate::read::inspect::{self, FoundSet};
+use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
@@ -47,7 +47,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         &manifests.applied,
     )
     .await?;
-    let desired = desired::resolve(manifests, named.target(&cluster))?;
+    let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
     if let Some(refusal) = plan::of_hooks(&desired, options.hooks) {
         return Err(Error::Refused(vec![refusal]));
     }
@@ -85,7 +85,7 @@ async fn read_past(cluster: &mut Cluster, named: &NamedSet, concurrency: usize) 
     };
     let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
     cluster.look_up(&sets).await;
-    let places = inspect::places(&sets, &cluster.discovery);
+    let places = found_set::places(&sets, &cluster.discovery);
     let record = sets[0].bookkeeping();
     let unlisted = record.map(|record| recorded_kinds::undiscovered(&record.kinds, &cluster.discovery));
     let unlisted = unlisted.unwrap_or_default();

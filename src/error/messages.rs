@@ -72,7 +72,7 @@ fn not_confirmed(error: &Error, refusals: &[Refusal]) -> Message {
 }
 
 /// Returns the text of messages without their hints.
-pub(super) fn in_lines(messages: &[Message]) -> String {
+pub(super) fn text_without_hints(messages: &[Message]) -> String {
     let lines = messages.iter().map(|message| {
         let mut alone = message.clone();
         alone.hints.clear();

@@ -6,7 +6,7 @@ mod conversions;
 mod hints;
 mod messages;
 
-use messages::in_lines;
+use messages::text_without_hints;
 
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::connection::ConnectionError;
@@ -71,16 +71,16 @@ pub enum Error {
     #[error(transparent)]
     Manifests(#[from] ManifestErrors),
     /// Manifests that this cluster cannot accept.
-    #[error("{}", in_lines(&messages::invalid_objects(.0)))]
+    #[error("{}", text_without_hints(&messages::invalid_objects(.0)))]
     InvalidObjects(Vec<InvalidObject>),
     /// Namespaces that do not exist.
-    #[error("{}", in_lines(&messages::each(.0)))]
+    #[error("{}", text_without_hints(&messages::each(.0)))]
     MissingNamespaces(Vec<MissingNamespace>),
     /// Objects that the manifests depend on, and that are not there.
-    #[error("{}", in_lines(&messages::each(.0)))]
+    #[error("{}", text_without_hints(&messages::each(.0)))]
     MissingDependencies(Vec<MissingDependency>),
     /// Safety checks refused.
-    #[error("{}", in_lines(&Refusal::messages(.0)))]
+    #[error("{}", text_without_hints(&Refusal::messages(.0)))]
     Refused(Vec<Refusal>),
     /// The user did not confirm.
     #[error("not confirmed: nothing was written")]
@@ -112,7 +112,7 @@ pub enum Error {
     #[error(transparent)]
     List(#[from] FailedList),
     /// The user lacks permissions for the run; nothing was written.
-    #[error("{}", in_lines(&messages::forbidden(.0)))]
+    #[error("{}", text_without_hints(&messages::forbidden(.0)))]
     MissingPermissions(Vec<Permission>),
     /// A permission is missing in a command whose permissions `rbac` prints.
     #[error(transparent)]
@@ -126,7 +126,7 @@ pub enum Error {
         hidden: Vec<String>,
     },
     /// The parent does not exist, and objects have the label of its set but do not count as members.
-    #[error("{}", in_lines(&messages::members_without_parent(parent, left_out)))]
+    #[error("{}", text_without_hints(&messages::members_without_parent(parent, left_out)))]
     MembersWithoutParent {
         /// The parent that the set would have.
         parent: ObjectKey,
@@ -134,10 +134,10 @@ pub enum Error {
         left_out: Vec<String>,
     },
     /// The effect of a run on some objects could not be determined.
-    #[error("{}", in_lines(&messages::unpredicted(.0)))]
+    #[error("{}", text_without_hints(&messages::unpredicted(.0)))]
     Unpredicted(Vec<(ObjectKey, Message)>),
     /// A saved plan is stale: the cluster has changed.
-    #[error("{}", in_lines(&messages::stale(.0)))]
+    #[error("{}", text_without_hints(&messages::stale(.0)))]
     Overtaken(Vec<ChangeSincePlan>),
     /// The run to undo was on another cluster.
     #[error("the undo file is for another cluster: {then}, not {now}")]
@@ -148,7 +148,7 @@ pub enum Error {
         now: String,
     },
     /// Secrets of the manifests have changed since a saved plan was made.
-    #[error("{}", in_lines(&messages::each(.0)))]
+    #[error("{}", text_without_hints(&messages::each(.0)))]
     Altered(Vec<Alteration>),
     /// A plan is not saved, because it could not be applied.
     #[error("plan not saved: it could not be applied")]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 
-use super::deletion::object::ObjectsKeptInsteadOfDeleted;
+use super::deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
 use super::{Execution, Interrupt, Sink};
 use crate::compare::status::Written;
 use crate::event::{Action, Event, ObjectOutcome, Subject};

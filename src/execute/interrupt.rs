@@ -76,7 +76,7 @@ impl Interrupt {
 
     /// Requests a stop because the time of the run is over, which is the cause only if the user has
     /// not requested one before.
-    pub fn run_out(&self) {
+    pub fn request_by_timeout(&self) {
         if !self.is_requested() {
             self.cause.send_replace(Cause::Time);
             self.request(|_| {});

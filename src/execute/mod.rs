@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 use concurrency_limit::ConcurrencyLimit;
 pub use concurrent_writes::{WaitNotes, WriteEvent};
-pub use deletion::object::ObjectsKeptInsteadOfDeleted;
+pub use deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 pub use deletion::wait_until_members_are_gone::Lingering;
 use dependency_order::DependencyStates;
@@ -128,8 +128,8 @@ pub(crate) struct Applied {
     dependencies: DependencyStates,
 }
 
-/// Progress of a run.
-pub(crate) struct Progress {
+/// The state of a run between its steps.
+pub(crate) struct RunState {
     applied: Applied,
     /// Objects that were to be pruned and are kept: the record is not narrowed.
     kept: usize,
@@ -148,7 +148,7 @@ enum LastStepOfRecord {
     Leave,
 }
 
-impl Progress {
+impl RunState {
     fn new(execution: &Execution<'_>) -> Self {
         let mut concurrency_limit = ConcurrencyLimit::new(execution.writing.concurrency);
         if execution.server.throttled_answers() > 0 {
@@ -230,19 +230,19 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        let mut progress = Progress::new(self);
+        let mut run_state = RunState::new(self);
         if self.interrupt.is_requested() {
             return Ok((Ending::Interrupted, None));
         }
         let writes = self.plan.applies() + self.plan.deletions();
-        self.server.prepare_for(progress.concurrency_limit.soon(writes));
+        self.server.prepare_for(run_state.concurrency_limit.soon(writes));
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.
-            self.write_prerequisites(&mut progress, sink).await?;
-            match self.stopped(&progress) {
+            self.write_prerequisites(&mut run_state, sink).await?;
+            match self.stopped(&run_state) {
                 Some(ending) => return Ok((ending, None)),
-                None => self.report_unchanged(&mut progress.applied, sink),
+                None => self.report_unchanged(&mut run_state.applied, sink),
             }
         }
         let mut known = match self.widened(sink).await? {
@@ -250,11 +250,11 @@ impl Execution<'_> {
             Err(ending) => return Ok((ending, None)),
         };
         if has_parent {
-            self.report_unchanged(&mut progress.applied, sink);
-            self.write_prerequisites(&mut progress, sink).await?;
+            self.report_unchanged(&mut run_state.applied, sink);
+            self.write_prerequisites(&mut run_state, sink).await?;
         }
         let mut reported = None;
-        let writing = Box::pin(self.write_members(&mut known, &mut progress, sink));
+        let writing = Box::pin(self.write_members(&mut known, &mut run_state, sink));
         let written = if !has_parent || self.plan.deletions() > 0 {
             // The run is going to change something, so its history entry will need the user's name.
             self.ask_for_user_during(writing, entry).await
@@ -265,7 +265,7 @@ impl Execution<'_> {
             // A failure before the first write is an error; a later one is a failure of writing.
             Err(error) => {
                 sink(Event::failure(error.to_string()));
-                progress.applied.report_held(&BTreeSet::new(), sink);
+                run_state.applied.report_held(&BTreeSet::new(), sink);
                 sink(NotDone::all(error.without_server_message()));
                 reported = Some(error.without_server_message());
                 Ending::Incomplete
@@ -274,12 +274,12 @@ impl Execution<'_> {
         };
         // What was judged again, and is kept, is not undone.
         let ending = match ending {
-            Ending::Done if self.undoes.is_some() && progress.kept > 0 => Ending::Incomplete,
+            Ending::Done if self.undoes.is_some() && run_state.kept > 0 => Ending::Incomplete,
             ending => ending,
         };
-        let kept = match self.last_step_of_record(&known, ending, &progress) {
+        let kept = match self.last_step_of_record(&known, ending, &run_state) {
             LastStepOfRecord::Narrow => {
-                let narrowing = self.narrow(&mut known, &progress.applied.uids, sink);
+                let narrowing = self.narrow(&mut known, &run_state.applied.uids, sink);
                 Box::pin(narrowing).await
             }
             LastStepOfRecord::EnsureCovers => {
@@ -318,8 +318,8 @@ impl Execution<'_> {
     }
 
     /// Returns the last step for the record of a run that ends like this.
-    fn last_step_of_record(&self, known: &Known, ending: Ending, progress: &Progress) -> LastStepOfRecord {
-        if ending != Ending::Done || progress.kept > 0 {
+    fn last_step_of_record(&self, known: &Known, ending: Ending, run_state: &RunState) -> LastStepOfRecord {
+        if ending != Ending::Done || run_state.kept > 0 {
             // However a run ends, its members must be recorded.
             return LastStepOfRecord::EnsureCovers;
         }
@@ -371,36 +371,36 @@ impl Execution<'_> {
     async fn write_members(
         &self,
         known: &mut Known,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ParentWriteError> {
-        if let Some(Ending::Interrupted) = self.stopped(progress) {
+        if let Some(Ending::Interrupted) = self.stopped(run_state) {
             return Ok(Ending::Interrupted);
         }
         let parent = self.parent_writing();
         let version = known.resource_version.clone();
         match parent.apply_manifest(known, &self.plan.preconditions, sink).await {
             Err(error) => {
-                progress.applied.failed += 1;
+                run_state.applied.failed += 1;
                 sink(Event::failure(error.to_string()));
             }
             Ok(()) => self.report_parent(&version, known, sink),
         }
-        Box::pin(self.write_steps(known, progress, sink)).await?;
-        progress.applied.failed += Box::pin(self.report_taken(&progress.applied.found, sink)).await;
+        Box::pin(self.write_steps(known, run_state, sink)).await?;
+        run_state.applied.failed += Box::pin(self.report_taken(&run_state.applied.found, sink)).await;
         self.report_skips(sink);
-        if let Some(ending) = self.stopped(progress) {
-            progress.applied.report_held(&BTreeSet::new(), sink);
+        if let Some(ending) = self.stopped(run_state) {
+            run_state.applied.report_held(&BTreeSet::new(), sink);
             if ending == Ending::Incomplete && self.plan.deletions() > 0 {
                 sink(Event::Warning(format!(
                     "nothing was pruned: {} could not be applied; the next successful run prunes",
-                    counted(progress.applied.failed, "object")
+                    counted(run_state.applied.failed, "object")
                 )));
                 sink(NotDone::all("not pruned: an object could not be applied"));
             }
             return Ok(ending);
         }
-        Box::pin(self.prune_in_order(known, progress, sink)).await
+        Box::pin(self.prune_in_order(known, run_state, sink)).await
     }
 
     /// Records again what the run writes: a wave may take long, and another run may have narrowed the
@@ -414,11 +414,11 @@ impl Execution<'_> {
     }
 
     /// Returns the ending of a run that must stop.
-    fn stopped(&self, progress: &Progress) -> Option<Ending> {
+    fn stopped(&self, run_state: &RunState) -> Option<Ending> {
         if self.interrupt.is_requested() {
             Some(Ending::Interrupted)
         } else {
-            (progress.applied.failed > 0).then_some(Ending::Incomplete)
+            (run_state.applied.failed > 0).then_some(Ending::Incomplete)
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::{detach, object};
+use crate::execute::deletion::{delete_wave, remove_owner_references};
 use crate::execute::parent_record::requests::Known;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
@@ -17,7 +17,7 @@ impl Applied {
     pub(super) fn report_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
         let configured = |outcome: &ObjectOutcome| ObjectOutcome {
             action: Action::Configured,
-            reason: detach::OWNERS_REMOVED.to_owned(),
+            reason: remove_owner_references::OWNERS_REMOVED.to_owned(),
             ..outcome.clone()
         };
         let is_detached = |outcome: &ObjectOutcome| detached.contains(&outcome.subject.key());
@@ -58,7 +58,7 @@ impl Execution<'_> {
                 )
             }
         });
-        let pruned = self.plan.all_prunes().map(object::untouched);
+        let pruned = self.plan.all_prunes().map(delete_wave::untouched);
         self.unchanged()
             .chain(applied)
             .chain(self.skipped())
@@ -125,7 +125,7 @@ impl Execution<'_> {
     pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
-            ..object::untouched(&skip.live)
+            ..delete_wave::untouched(&skip.live)
         })
     }
 

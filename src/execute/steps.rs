@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use super::dependency_order::Hindrance;
 use super::members::webhooks::{Round, SetAside};
 use super::parent_record::requests::{Known, ParentWriteError};
-use super::{Execution, Progress, Sink};
+use super::{Execution, RunState, Sink};
 use crate::event::{Event, NotDone, Phase, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::text::listed;
@@ -139,7 +139,7 @@ impl Execution<'_> {
     /// Applies what has to exist before the parent.
     pub(super) async fn write_prerequisites(
         &self,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let until = Until::AllIsOver(Some(self.writing.webhook_patience.in_step));
@@ -150,7 +150,7 @@ impl Execution<'_> {
                 break;
             }
             steps.unsent.push(step.iter().collect());
-            Box::pin(self.work(&mut steps, until, None, progress, &shared)).await?;
+            Box::pin(self.work(&mut steps, until, None, run_state, &shared)).await?;
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Execution<'_> {
     pub(super) async fn write_steps(
         &self,
         known: &mut Known,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let shared = RefCell::new(sink);
@@ -175,12 +175,13 @@ impl Execution<'_> {
             steps.unsent.retain(|step| !step.is_empty());
             steps.unsent.push(wave.iter().collect());
             let until = Until::LastStepIsOver;
-            self.work(&mut steps, until, Some(&mut *known), progress, &shared)
+            self.work(&mut steps, until, Some(&mut *known), run_state, &shared)
                 .await?;
         }
         steps.has_waited = true;
         let until = Until::AllIsOver(self.writing.webhook_patience.at_end);
-        self.work(&mut steps, until, Some(known), progress, &shared).await
+        self.work(&mut steps, until, Some(known), run_state, &shared)
+            .await
     }
 
     /// Sends objects once they are free, and waits for the others.
@@ -189,21 +190,21 @@ impl Execution<'_> {
         steps: &mut Steps<'s, 's>,
         until: Until,
         mut known: Option<&mut Known>,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         shared: &'s RefCell<&mut Sink<'_>>,
     ) -> Result<(), ParentWriteError> {
         let mut sink = |event: Event| (shared.borrow_mut())(event);
         loop {
             if self.interrupt.is_requested() {
                 steps.waits.stop().await;
-                let round = steps.set_aside.round(&progress.webhooks, self.interrupt);
-                self.send(round, steps, progress, &mut sink).await;
+                let round = steps.set_aside.round(&run_state.webhooks, self.interrupt);
+                self.send(round, steps, run_state, &mut sink).await;
                 return Ok(());
             }
-            self.skip_lost(steps, progress, &mut sink);
-            let free = self.take_free(steps, progress);
+            self.skip_lost(steps, run_state, &mut sink);
+            let free = self.take_free(steps, run_state);
             let round = if free.is_empty() {
-                let is_waiting = self.begin_waits(steps, progress, shared);
+                let is_waiting = self.begin_waits(steps, run_state, shared);
                 let is_over = match until {
                     Until::LastStepIsOver => !is_waiting,
                     Until::AllIsOver(_) => steps.is_over(),
@@ -212,22 +213,22 @@ impl Execution<'_> {
                     return Ok(());
                 }
                 if steps.is_stuck() {
-                    self.leave(steps, progress, &mut sink);
+                    self.leave(steps, run_state, &mut sink);
                     return Ok(());
                 }
-                let Some(round) = self.wait(steps, until, progress).await else {
+                let Some(round) = self.wait(steps, until, run_state).await else {
                     continue;
                 };
                 round
             } else {
-                progress.webhooks.stop_clock();
+                run_state.webhooks.stop_clock();
                 Round::of(free)
             };
             if let Some(known) = known.as_deref_mut().filter(|_| steps.has_waited) {
                 steps.has_waited = false;
                 steps.waits.during(self.still_covers(known, &mut sink)).await?;
             }
-            self.send(round, steps, progress, &mut sink).await;
+            self.send(round, steps, run_state, &mut sink).await;
         }
     }
 
@@ -237,29 +238,29 @@ impl Execution<'_> {
         &self,
         steps: &mut Steps<'w, '_>,
         until: Until,
-        progress: &mut Progress,
+        run_state: &mut RunState,
     ) -> Option<Round<'w>> {
         match until {
             Until::AllIsOver(patience) if steps.waits.under_way.is_empty() => {
-                progress.webhooks.start(patience, &steps.set_aside);
+                run_state.webhooks.start(patience, &steps.set_aside);
             }
-            Until::AllIsOver(_) | Until::LastStepIsOver => progress.webhooks.stop_clock(),
+            Until::AllIsOver(_) | Until::LastStepIsOver => run_state.webhooks.stop_clock(),
         }
         steps.has_waited = true;
-        let time = steps.set_aside.next_round(&progress.webhooks);
+        let time = steps.set_aside.next_round(&run_state.webhooks);
         let found = tokio::select! {
             biased;
             () = self.interrupt.requested() => return None,
             found = steps.waits.next(time) => found,
         };
         let Some(found) = found else {
-            return Some(steps.set_aside.round(&progress.webhooks, self.interrupt));
+            return Some(steps.set_aside.round(&run_state.webhooks, self.interrupt));
         };
         let mut next = Some(found);
         while let Some(found) = next {
             match found {
-                WaitOutcome::Current(key) => progress.applied.dependencies.arrived(key),
-                WaitOutcome::Missed(key) => progress.applied.dependencies.missed(key),
+                WaitOutcome::Current(key) => run_state.applied.dependencies.arrived(key),
+                WaitOutcome::Missed(key) => run_state.applied.dependencies.missed(key),
             }
             next = steps.waits.news.try_recv().ok();
         }
@@ -267,8 +268,8 @@ impl Execution<'_> {
     }
 
     /// Takes the objects of the first step that has any that can be sent.
-    fn take_free<'w>(&self, steps: &mut Steps<'w, '_>, progress: &Progress) -> Vec<&'w Apply> {
-        let states = &progress.applied.dependencies;
+    fn take_free<'w>(&self, steps: &mut Steps<'w, '_>, run_state: &RunState) -> Vec<&'w Apply> {
+        let states = &run_state.applied.dependencies;
         let last = steps.unsent.len().saturating_sub(1);
         if states.is_trivial() && steps.set_aside.is_empty() && steps.unsent[..last].iter().all(Vec::is_empty)
         {
@@ -297,16 +298,16 @@ impl Execution<'_> {
     }
 
     /// Skips all objects that are left, and makes the run fail.
-    fn leave(&self, steps: &mut Steps<'_, '_>, progress: &mut Progress, sink: &mut Sink<'_>) {
+    fn leave(&self, steps: &mut Steps<'_, '_>, run_state: &mut RunState, sink: &mut Sink<'_>) {
         let left = steps.unsent.drain(..).flatten();
         let left: Vec<ObjectKey> = left.map(|apply| self.key(apply).clone()).collect();
-        progress.applied.failed += left.len();
+        run_state.applied.failed += left.len();
         sink(NotDone::some(left, "what it depends on was not applied"));
     }
 
     /// Skips objects that depend on what will not be Current in this run, and makes the run fail.
-    fn skip_lost(&self, steps: &mut Steps<'_, '_>, progress: &mut Progress, sink: &mut Sink<'_>) {
-        let applied = &mut progress.applied;
+    fn skip_lost(&self, steps: &mut Steps<'_, '_>, run_state: &mut RunState, sink: &mut Sink<'_>) {
+        let applied = &mut run_state.applied;
         if applied.dependencies.is_trivial() {
             return;
         }
@@ -349,10 +350,10 @@ impl Execution<'_> {
     fn begin_waits<'s>(
         &'s self,
         steps: &mut Steps<'s, 's>,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         shared: &'s RefCell<&mut Sink<'_>>,
     ) -> bool {
-        let states = &mut progress.applied.dependencies;
+        let states = &mut run_state.applied.dependencies;
         if states.is_trivial() {
             return false;
         }
@@ -416,7 +417,7 @@ impl Execution<'_> {
         &self,
         round: Round<'w>,
         steps: &mut Steps<'w, '_>,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) {
         if steps.phase == Shown::Waiting && steps.waits.under_way.is_empty() {
@@ -428,14 +429,14 @@ impl Execution<'_> {
         }
         let Steps { set_aside, waits, .. } = steps;
         waits
-            .during(Box::pin(self.apply_round(round, set_aside, progress, sink)))
+            .during(Box::pin(self.apply_round(round, set_aside, run_state, sink)))
             .await;
     }
 
     /// Sends the dry runs of a step.
-    pub(super) async fn dry_run_step(&self, wave: &[Apply], progress: &mut Progress, sink: &mut Sink<'_>) {
+    pub(super) async fn dry_run_step(&self, wave: &[Apply], run_state: &mut RunState, sink: &mut Sink<'_>) {
         let round = Round::of(wave.iter().collect());
         let mut set_aside = SetAside::default();
-        Box::pin(self.apply_round(round, &mut set_aside, progress, sink)).await;
+        Box::pin(self.apply_round(round, &mut set_aside, run_state, sink)).await;
     }
 }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, object_id, object_key};
+use super::{FoundInventory, Mark, Unusable, cli_utils_object_id, object_key};
 use crate::model::identity::ObjectKey;
 
 /// Label that identifies an inventory of cli-utils.
@@ -47,7 +47,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let data = object["data"].as_object();
     data.into_iter()
         .flatten()
-        .map(|(entry, _)| object_id::parse(entry))
+        .map(|(entry, _)| cli_utils_object_id::parse(entry))
         .collect()
 }
 

@@ -4,11 +4,11 @@
 //! Pure. Inventories are never written. `plan` decides which of their objects are adopted.
 
 mod argocd;
+mod cli_utils_object_id;
 mod flux;
 mod helm;
 mod kapp;
 mod kpt;
-mod object_id;
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The values that all stages share. No I/O.
 
 pub mod applyset;
-pub mod containers;
+pub mod container_owners;
 pub mod contents;
 pub mod dependency_ranks;
 pub mod depends_on;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::container::{Container, container_kind};
+use super::container_kinds::{Container, container_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 

@@ -21,13 +21,13 @@ pub struct Remains {
 }
 
 impl Remains {
-    /// Sorts the objects. `deleted` are the UIDs of the objects that the run deletes, `parent` is the
+    /// Divides the objects by what becomes of them. `deleted` are the UIDs of the objects that the run deletes, `parent` is the
     /// disposition of the parent without members, and `containers_of_kept` are the UIDs of containers that
     /// are kept because an object in them has a keep annotation.
     ///
     /// A member with another owner counts as kept. An applier labeled it, so a parent has to record it,
     /// but its owner deletes it. A rerun could not delete it either, so a failure would have no remedy.
-    pub fn sort(
+    pub fn classify(
         objects: Vec<Live>,
         set: &Set,
         appliers: &BTreeSet<String>,
@@ -105,7 +105,7 @@ mod tests {
         let deleted = BTreeSet::from(["deleted".to_owned()]);
         let containers_of_kept = BTreeSet::from([live("Namespace", None, "holds-annotated").uid]);
         let appliers = &policy().appliers;
-        let remains = Remains::sort(
+        let remains = Remains::classify(
             left.to_vec(),
             &set(),
             appliers,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::container::{Container, container_kind};
+use super::container_kinds::{Container, container_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 

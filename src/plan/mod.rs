@@ -5,14 +5,14 @@
 
 mod adopt_move_disband;
 mod annotations_limit;
+mod applied_and_unchanged;
 mod apply_order_of_kinds;
-mod container;
 mod container_index;
+mod container_kinds;
 mod data_loss;
 mod deletion_remains;
 mod dependencies;
 mod dependents;
-mod desired_members;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod judge;
@@ -21,19 +21,19 @@ mod member_scope;
 mod nested_parents;
 mod observed;
 mod overlap;
-mod parent_disposition;
+mod parent_after_members_are_gone;
 mod parent_judgement;
 pub mod permissions;
 mod planned_items;
 mod policy;
 mod preconditions;
-mod prune_all;
 mod prune_rules;
 mod prune_waves;
 mod prunes_judged_again;
 pub mod recorded_kinds;
 mod recreation;
 mod refusal;
+mod refuse_to_prune_all;
 mod replicas_handover;
 pub mod saved;
 mod skip_reason;
@@ -48,18 +48,18 @@ pub use adopt_move_disband::{
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use annotations_limit::annotations_too_large;
-pub use container::{holds_parent_of, is_container};
+pub use applied_and_unchanged::is_not_yet_served;
+pub use container_kinds::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
-pub use desired_members::is_not_yet_served;
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
-pub use parent_disposition::{ParentDisposition, ParentKeptReason, parent_disposition};
+pub use parent_after_members_are_gone::{ParentDisposition, ParentKeptReason, parent_disposition};
 pub use parent_judgement::{Confirmation, ParentPolicy, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
@@ -70,7 +70,7 @@ pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, loses_data};
 pub use refusal::{Refusal, of_hooks, with_keep_annotations};
 pub use replicas_handover::{
-    HandoverCause, ReplicasHandover, autoscaler_kinds, desired_autoscalers, kept_unsure, not_handed_over,
+    HandoverCause, ReplicasHandover, autoscaler_kinds, autoscalers_by_target, kept_unsure, not_handed_over,
     target_of,
 };
 pub use skip_reason::{SkipReason, label_written_by};
@@ -79,7 +79,7 @@ pub use unowned_objects::{newcomers, unowned_reason};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 pub use crate::manifest::desired::defined_kind;
-use crate::model::containers::Containers;
+use crate::model::container_owners::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -103,7 +103,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         let namespace = live.key.namespace.as_deref();
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
-    let members = desired_members::divide(set, desired, observed, policy);
+    let members = applied_and_unchanged::divide(set, desired, observed, policy);
     let mut steps = PruneSteps::of(set, prunes, &skips);
     steps
         .ignored

@@ -87,7 +87,7 @@ pub fn target_of(kind: &GroupKind, autoscaler: &Value, namespace: Option<&str>) 
 }
 
 /// Returns the autoscalers among the manifests by the objects that they target.
-pub fn desired_autoscalers(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
+pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey> {
     let kinds = autoscaler_kinds();
     let autoscalers = desired
         .members

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::ahead::Ahead;
-use super::inspect::FoundSet;
+use super::beside_discovery::ReadBesideDiscovery;
+use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
 use super::{ReadError, UnsettledError, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
@@ -35,7 +35,7 @@ pub struct Cluster {
     /// The waits for kinds that it does not serve yet.
     pub kind_waits: KindWaits,
     /// What was read beside discovery.
-    pub ahead: Ahead,
+    pub read_beside_discovery: ReadBesideDiscovery,
 }
 
 /// The waits of a run for kinds that are not served yet.

@@ -4,20 +4,21 @@
 //! Its rules, such as those about the parent and the scope, are pure and in `plan`, which does not
 //! depend on this stage. A list that could not be read to its end is an error, never a shorter list.
 
-mod ahead;
+mod beside_discovery;
 mod cluster;
 mod cluster_state;
 mod contents;
 mod definitions;
 mod error;
 mod existing;
-pub mod inspect;
+pub mod found_set;
 mod kinds_missing_from_discovery;
 mod list;
 mod list_all;
 mod live;
 mod member_state;
 mod members;
+mod members_to_show;
 mod named_set;
 mod namespaces;
 mod not_found;
@@ -27,13 +28,12 @@ mod owners_of_containers;
 mod page;
 mod parent;
 mod parent_kinds;
-mod parents_of_sets;
+mod parents_of_other_sets;
 mod permissions;
-mod sets;
 mod user;
 mod watch;
 
-pub use ahead::{Ahead, Wanted};
+pub use beside_discovery::{ReadBesideDiscovery, Wanted};
 pub use cluster::{Cluster, KindWaits, Unlisted};
 pub use cluster_state::{ClusterState, Goal, Rules, TakingOver, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
@@ -47,6 +47,9 @@ pub use list_all::{
 };
 pub use member_state::MemberState;
 pub use members::{members, throughout};
+pub use members_to_show::{
+    find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
+};
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
 pub use objects::{metadata, object, objects};
@@ -57,13 +60,12 @@ pub use parent::{
     whole_parent,
 };
 pub use parent_kinds::parent_kinds;
-pub use parents_of_sets::parents_of_sets;
+pub use parents_of_other_sets::parents_of_other_sets;
 pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};
-pub use sets::{find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings};
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
 
-pub use crate::model::containers::{Containers, Owners};
+pub use crate::model::container_owners::{Containers, Owners};
 pub use crate::model::contents::{Contents, Held};
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 pub use crate::model::namespace::NamespaceState;

@@ -9,7 +9,9 @@ use std::time::Instant;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::ahead::{Ahead, NamespaceStates, NamespacesAhead, ParentAnswer, is_recent};
+use super::beside_discovery::{
+    NamespaceStates, NamespacesBesideDiscovery, ParentAnswer, ReadBesideDiscovery, is_recent,
+};
 use super::cluster::Cluster;
 use super::error::{ParentError, ReadError};
 use super::namespaces::namespaces;
@@ -17,7 +19,7 @@ use super::parent::{DefinitionLabels, WholeParent, definition_labels, whole_pare
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::manifest::Manifest;
-use crate::manifest::desired::Target;
+use crate::manifest::desired::ResolutionContext;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, ParentIdentity, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::parent_object::ParentObject;
@@ -35,17 +37,17 @@ pub struct NamedSet {
     /// The set that the definition of a custom parent's kind is a member of.
     pub(super) definition_part_of: Option<String>,
     /// The parent, if it was read beside discovery and is not used yet.
-    parent_ahead: Cell<Option<Box<ParentAnswer>>>,
+    parent_beside_discovery: Cell<Option<Box<ParentAnswer>>>,
     /// The states of namespaces, likewise.
-    namespaces_ahead: Cell<Option<Box<NamespacesAhead>>>,
+    namespaces_beside_discovery: Cell<Option<Box<NamespacesBesideDiscovery>>>,
     /// When these reads began.
-    ahead_since: Option<Instant>,
+    read_since: Option<Instant>,
 }
 
 impl NamedSet {
-    /// The target against which manifests of this set are resolved.
-    pub fn target<'a>(&'a self, cluster: &'a Cluster) -> Target<'a> {
-        Target {
+    /// Returns what manifests of this set are resolved against.
+    pub fn resolution_context<'a>(&'a self, cluster: &'a Cluster) -> ResolutionContext<'a> {
+        ResolutionContext {
             discovery: &cluster.discovery,
             parent: &self.set.parent,
             id: &self.set.id,
@@ -58,7 +60,11 @@ impl NamedSet {
         if self.resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
-        let read = match self.parent_ahead.take().filter(|_| self.is_ahead_recent()) {
+        let read = match self
+            .parent_beside_discovery
+            .take()
+            .filter(|_| self.is_read_recent())
+        {
             Some(read) => *read,
             None => whole_parent(server, &self.resource, &self.set.parent).await,
         };
@@ -67,14 +73,14 @@ impl NamedSet {
 
     /// Returns whether the parent was read beside discovery, and does not exist.
     pub fn is_parent_missing(&self) -> bool {
-        let answer = self.parent_ahead.take();
+        let answer = self.parent_beside_discovery.take();
         let is_missing = matches!(answer.as_deref(), Some(Ok(None)));
-        self.parent_ahead.set(answer);
+        self.parent_beside_discovery.set(answer);
         is_missing
     }
 
-    fn is_ahead_recent(&self) -> bool {
-        self.ahead_since.is_some_and(is_recent)
+    fn is_read_recent(&self) -> bool {
+        self.read_since.is_some_and(is_recent)
     }
 
     /// Reads the state of each of these namespaces that exists.
@@ -83,8 +89,11 @@ impl NamedSet {
         server: &ApiServer,
         names: &BTreeSet<&str>,
     ) -> Result<NamespaceStates, ReadError> {
-        let ahead = self.namespaces_ahead.take().filter(|_| self.is_ahead_recent());
-        let read = match ahead.and_then(|ahead| ahead.about(names)) {
+        let answer = self
+            .namespaces_beside_discovery
+            .take()
+            .filter(|_| self.is_read_recent());
+        let read = match answer.and_then(|answer| answer.about(names)) {
             Some(read) => read,
             None => namespaces(server, names).await,
         };
@@ -117,17 +126,17 @@ pub async fn named_set(
     {
         identity.namespace = Some(namespace.clone());
     }
-    let Ahead {
+    let ReadBesideDiscovery {
         parent,
         namespaces,
         begun,
         ..
-    } = mem::take(&mut cluster.ahead).unless_older(&cluster.server);
+    } = mem::take(&mut cluster.read_beside_discovery).unless_older(&cluster.server);
     let parent = parent.map(|parent| *parent).filter(|(read, _)| *read == identity);
     Ok(NamedSet {
-        parent_ahead: Cell::new(parent.map(|(_, answer)| Box::new(as_listed(answer, &resource)))),
-        namespaces_ahead: Cell::new(namespaces),
-        ahead_since: begun,
+        parent_beside_discovery: Cell::new(parent.map(|(_, answer)| Box::new(as_listed(answer, &resource)))),
+        namespaces_beside_discovery: Cell::new(namespaces),
+        read_since: begun,
         set: Set {
             id: ApplySetId::of(&identity),
             parent: identity,

@@ -8,7 +8,7 @@ use super::document::ErrorDocument;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
-use crate::read::inspect::{FoundSet, Visibility};
+use crate::read::found_set::{FoundSet, Visibility};
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]

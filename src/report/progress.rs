@@ -47,7 +47,7 @@ fn show(bar: Option<&ProgressBar>) {
 }
 
 /// The bar of the current phase, if it is drawn.
-pub(super) struct Bars {
+pub(super) struct PhaseBar {
     progress: Progress,
     device: Device,
     phase: Option<Phase>,
@@ -55,7 +55,7 @@ pub(super) struct Bars {
     waiting: Option<WaitScreen>,
 }
 
-impl Bars {
+impl PhaseBar {
     pub(super) fn new(progress: Progress, device: Device) -> Self {
         Self {
             progress,

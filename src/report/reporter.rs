@@ -11,7 +11,7 @@ use super::markdown::{self, End};
 use super::objects_without_result::ObjectsWithoutResult;
 use super::output::{print, print_document, print_line, print_message, say};
 use super::paint::Line;
-use super::progress::Bars;
+use super::progress::PhaseBar;
 use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
 use super::{
@@ -26,7 +26,7 @@ use crate::model::write_settings::DryRun;
 /// Consumes the events of a run.
 pub struct Reporter {
     pub(super) style: Style,
-    pub(super) bars: Bars,
+    pub(super) bars: PhaseBar,
     pub(super) summary: Summary,
     pub(super) parent: ParentLine,
     pub(super) collected: Collected,
@@ -54,7 +54,7 @@ impl Reporter {
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
         Self {
             style,
-            bars: Bars::new(style.progress, style.messages),
+            bars: PhaseBar::new(style.progress, style.messages),
             summary: Summary::default(),
             parent: ParentLine::None,
             collected: Collected {

@@ -6,7 +6,7 @@ use super::SetDocument;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::GroupKind;
-use crate::read::inspect::{FoundSet, RecordStatus, Visibility};
+use crate::read::found_set::{FoundSet, RecordStatus, Visibility};
 
 /// The fields of a set in `list` and `view`.
 #[derive(Debug, Serialize)]

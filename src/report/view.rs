@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::read::MemberState;
-use crate::read::inspect::{FoundSet, Visibility};
+use crate::read::found_set::{FoundSet, Visibility};
 
 /// The document of `view`.
 #[derive(Debug, Serialize)]

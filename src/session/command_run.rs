@@ -110,9 +110,9 @@ impl CommandRun {
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
-            interrupt.run_out();
+            interrupt.request_by_timeout();
             tokio::time::sleep(LAST_REQUESTS).await;
-            interrupt.run_out();
+            interrupt.request_by_timeout();
         });
     }
 
@@ -144,7 +144,7 @@ impl CommandRun {
             let text = "timed out waiting for the condition: --timeout ran out";
             self.reporter.event(Event::failure(text.to_owned()));
         }
-        if let Some(reason) = self.reason_of_what_is_left(&outcome) {
+        if let Some(reason) = self.reason_not_reached(&outcome) {
             self.reporter.event(NotDone::all(reason));
         }
         let seconds = self.reporter.seconds();
@@ -169,7 +169,7 @@ impl CommandRun {
 
     /// Returns the reason why planned objects that were not reported are skipped; `None` if none is
     /// left.
-    fn reason_of_what_is_left(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
+    fn reason_not_reached(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
         Some(match outcome {
             Ok(Ending::Done) => return None,
             Ok(Ending::Incomplete) | Err(_) => "not reached: the run ended early",

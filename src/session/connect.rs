@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
-use crate::read::{Ahead, Cluster, KindWaits, Wanted};
+use crate::read::{Cluster, KindWaits, ReadBesideDiscovery, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings::{self, SetReference};
 
@@ -93,14 +93,14 @@ pub async fn discover(
     wanted: Wanted<'_>,
 ) -> Result<Cluster, Error> {
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
-    let reads = Box::pin(Ahead::read(&server, wanted, &namespace));
+    let reads = Box::pin(ReadBesideDiscovery::read(&server, wanted, &namespace));
     Box::pin(discover_beside(connection, kind_waits, reads)).await
 }
 
 async fn discover_beside(
     connection: Connection,
     kind_waits: KindWaits,
-    reads: impl Future<Output = Ahead>,
+    reads: impl Future<Output = ReadBesideDiscovery>,
 ) -> Result<Cluster, Error> {
     let server = &connection.server;
     let identify = async {
@@ -111,10 +111,10 @@ async fn discover_beside(
     };
     // A server without discovery is not waited for.
     let reads = async { Ok(reads.await) };
-    let (discovery, (), ahead) = try_join3(discovery::fetch(server), identify, reads).await?;
+    let (discovery, (), read_beside) = try_join3(discovery::fetch(server), identify, reads).await?;
     Ok(Cluster {
         discovery,
-        ahead: ahead.beside_discovery(server),
+        read_beside_discovery: read_beside.valid_until_next_request(server),
         server: connection.server,
         namespace: connection.namespace,
         endpoint: connection.endpoint,
@@ -136,18 +136,18 @@ pub async fn discover_with(
     let mut reading = spawn_blocking(move || manifest::read(&sources, recursion));
     let mut read = None;
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
-    let ahead = async {
+    let read_beside = async {
         let manifests = read.insert(finished((&mut reading).await).map(divide));
         match (set, manifests) {
             (Some(set), Ok(manifests)) => {
                 server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE) + BESIDE_LISTS);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
-                Box::pin(Ahead::read(&server, wanted, &namespace)).await
+                Box::pin(ReadBesideDiscovery::read(&server, wanted, &namespace)).await
             }
-            _ => Ahead::default(),
+            _ => ReadBesideDiscovery::default(),
         }
     };
-    let cluster = Box::pin(discover_beside(connection, kind_waits, ahead)).await;
+    let cluster = Box::pin(discover_beside(connection, kind_waits, read_beside)).await;
     let manifests = match read {
         Some(manifests) => manifests?,
         // Discovery failed before the manifests were read.

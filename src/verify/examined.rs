@@ -9,7 +9,7 @@ use crate::model::applyset::{Record, Tooling};
 use crate::model::live::Live;
 use crate::plan::reason_not_a_member;
 use crate::read::ParentCandidate;
-use crate::read::inspect::FoundSet;
+use crate::read::found_set::FoundSet;
 
 /// A parent or an object that claims to be one, with what was found of its set.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
 use crate::model::text::listed;
 use crate::plan::{SkipReason, label_written_by, reason_not_a_member};
-use crate::read::inspect::FoundSet;
+use crate::read::found_set::FoundSet;
 
 /// Applies the rules to the members of one set.
 pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {

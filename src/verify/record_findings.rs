@@ -13,7 +13,7 @@ use crate::model::resource::Scope;
 use crate::model::text::listed;
 use crate::plan::recorded_kinds::Entry;
 use crate::read::ListTarget;
-use crate::read::inspect::{FoundSet, entries};
+use crate::read::found_set::{FoundSet, entries};
 
 /// Applies the rules to the record; there are no findings for one that cannot be read.
 ///

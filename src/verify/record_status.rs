@@ -8,7 +8,7 @@ use super::record_findings::findings;
 use crate::cluster::discovery::Discovery;
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::Reading;
-use crate::read::inspect::{FoundSet, RecordStatus};
+use crate::read::found_set::{FoundSet, RecordStatus};
 
 impl FoundSet {
     /// Returns the status of the set.

@@ -9,7 +9,7 @@ use crate::model::applyset::parent::ApplySetRecord;
 use crate::model::live::{Live, Presence};
 use crate::plan::reason_not_a_member;
 use crate::plan::recorded_kinds::Entry;
-use crate::read::inspect::{FoundSet, entries};
+use crate::read::found_set::{FoundSet, entries};
 
 /// Returns the record with its kinds as they are served. A kind that is not served has no members.
 pub(super) fn served(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Record {

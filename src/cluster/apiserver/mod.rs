@@ -7,13 +7,13 @@
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
 mod api_request;
-mod clock;
 mod connection_opener;
 mod credential;
 mod error;
 mod failed_attempt;
 mod hide_sent_secret_values;
 mod retry;
+mod server_clock;
 mod status;
 mod watch;
 
@@ -29,13 +29,13 @@ use serde::de::IgnoredAny;
 use tokio::sync::watch::Sender;
 
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
-use clock::Clock;
 pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
 use hide_sent_secret_values::SecretValues;
 use retry::{Attempts, Reachability, Retry};
+use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
 
@@ -54,7 +54,7 @@ pub struct ApiServer {
     /// Whether none is sent again any more.
     waits_no_more: Sender<bool>,
     reachability: Reachability,
-    clock: Clock,
+    clock: ServerClock,
     request_timeout: Duration,
     credential: Option<Credential>,
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
@@ -87,7 +87,7 @@ impl ApiServer {
             postponed: Sender::new(0),
             waits_no_more: Sender::new(false),
             reachability: Reachability::default(),
-            clock: Clock::default(),
+            clock: ServerClock::default(),
             request_timeout,
             credential: None,
             connection_opener: None,

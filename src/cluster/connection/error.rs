@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use kube::config::KubeconfigError;
 
-use super::conflict::Conflict;
 use super::exec_credential_plugin::{ExecError, ExecFault};
+use super::kubeconfig_validation::Conflict;
 use super::kuberc::KubercError;
 use crate::cluster::proxy::InvalidProxy;
 use crate::model::text::{os_cause, shell_word};

@@ -4,14 +4,14 @@
 
 mod apply_flags_to_kubeconfig;
 mod client;
-mod conflict;
 mod early_connections;
 mod error;
 mod exec_credential_plugin;
 mod home;
 mod kubeconfig;
+mod kubeconfig_validation;
 mod kuberc;
-mod login;
+mod user_credentials;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use tokio::task::spawn_blocking;
 
 use self::apply_flags_to_kubeconfig::Resolved;
-pub use self::conflict::Conflict;
 pub use self::error::ConnectionError;
 pub use self::exec_credential_plugin::{ExecError, ExecFault};
 use self::kubeconfig::{Chosen, Names};
+pub use self::kubeconfig_validation::Conflict;
 pub use self::kuberc::{Denial, KubercError};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
@@ -217,7 +217,7 @@ impl ConnectionOptions {
         let plugin = config.auth_info.exec.as_ref();
         let plugin = plugin.and_then(|plugin| plugin.command.as_deref());
         let policy = kuberc::policy(self.kuberc.as_deref(), plugin)?;
-        let credential = login::log_in(&mut config.auth_info, self.login, policy)?;
+        let credential = user_credentials::log_in(&mut config.auth_info, self.login, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
         Ok(Configured {
             config,

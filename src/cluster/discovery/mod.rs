@@ -11,7 +11,7 @@ mod fetch;
 mod missing_kinds;
 mod parse;
 mod resource_argument;
-mod similar;
+mod similar_kinds;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -204,7 +204,7 @@ impl Discovery {
             .filter(|resource| resource.group != gvk.group || resource.kind != gvk.kind);
         Lookup::UnknownKind {
             served_versions,
-            similar: similar::similar(gvk, others),
+            similar: similar_kinds::similar(gvk, others),
         }
     }
 

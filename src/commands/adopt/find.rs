@@ -51,7 +51,7 @@ pub(super) async fn find(
     let concurrency = options.membership.writing.concurrency;
     match &options.choice {
         Choice::Manifests(..) => {
-            let desired = desired::resolve(manifests, read.named.target(cluster))?;
+            let desired = desired::resolve(manifests, read.named.resolution_context(cluster))?;
             let notes = manifest::notes_on_hooks_left_out(&desired.hooks, Hooks::Skipped);
             let wanted = desired.members.into_iter().chain(desired.parent);
             let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
@@ -76,7 +76,7 @@ pub(super) async fn find(
                 cluster,
                 reference,
                 *unmarked,
-                heir(&read.named.set, options),
+                field_manager_taking_over(&read.named.set, options),
                 concurrency,
             )
             .await
@@ -86,7 +86,7 @@ pub(super) async fn find(
 
 /// Returns the field manager that takes over the fields of the former tool; `None` if they stay with
 /// that tool.
-fn heir(set: &Set, options: &AdoptOptions) -> Option<FieldManagerTakingOver> {
+fn field_manager_taking_over(set: &Set, options: &AdoptOptions) -> Option<FieldManagerTakingOver> {
     (options.former_fields == FormerFields::Taken).then(|| FieldManagerTakingOver {
         manager: options.membership.writing.field_manager.clone(),
         last_applied: LastApplied::in_set_of(&set.tooling),

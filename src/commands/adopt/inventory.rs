@@ -30,7 +30,7 @@ pub(super) async fn find(
     cluster: &Cluster,
     reference: &InventoryReference,
     unmarked: Unmarked,
-    heir: Option<FieldManagerTakingOver>,
+    taking_over: Option<FieldManagerTakingOver>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let tool = reference.tool;
@@ -42,7 +42,7 @@ pub(super) async fn find(
             inventory: source.clone(),
             unmarked,
             selector,
-            heir: heir.clone(),
+            taking_over: taking_over.clone(),
         }))
     };
     let mut found = match inventory {

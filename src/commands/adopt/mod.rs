@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use self::object_selection::ObjectSelection;
 use crate::cli::{Adopt, GlobalFlags};
 use crate::cluster::connection::Connection;
-use crate::compare::ownership::Maker;
+use crate::compare::ownership::Creator;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
@@ -21,7 +21,7 @@ use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
-use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_sets};
+use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_other_sets};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -134,7 +134,7 @@ async fn prepare(
     let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
     let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
     let concurrency = usize::from(shared.concurrency);
-    let parents = parents_of_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
+    let parents = parents_of_other_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.report_warnings(&warnings);
     let mut plan = plan::plan_adoption(
         set,
@@ -186,7 +186,7 @@ async fn prepare(
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let is_settled = |candidate: &&Candidate| {
         let live = &candidate.live;
-        !matches!(candidate.way, FoundBy::Selected(Maker::Others(_)))
+        !matches!(candidate.way, FoundBy::Selected(Creator::Others(_)))
             && live.part_of.as_deref() == Some(set.id.as_str())
             && live.tracking == Tracking::On
     };

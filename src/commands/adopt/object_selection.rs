@@ -30,7 +30,7 @@ pub(super) struct Tracked {
     pub(super) unmarked: Unmarked,
     pub(super) selector: Option<String>,
     /// The field manager that takes over the fields of the tool; `None` if the tool keeps them.
-    pub(super) heir: Option<FieldManagerTakingOver>,
+    pub(super) taking_over: Option<FieldManagerTakingOver>,
 }
 
 /// The field manager that takes over the fields of a tool.
@@ -46,7 +46,7 @@ impl ObjectSelection {
         let metadata = &object["metadata"];
         let way = match self {
             Self::Named => FoundBy::Named,
-            Self::Selected(_, appliers) => FoundBy::Selected(ownership::maker(metadata, appliers)),
+            Self::Selected(_, appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
             Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.mark(
                 &tracked.inventory,
                 &live.key,
@@ -72,14 +72,14 @@ impl ObjectSelection {
 
 impl Tracked {
     fn fields(&self, metadata: &Value, live: &Live) -> FieldOwnership {
-        let Some(heir) = &self.heir else {
+        let Some(taking_over) = &self.taking_over else {
             return FieldOwnership::Kept;
         };
         let former = Former {
-            manager: &heir.manager,
+            manager: &taking_over.manager,
             tool: None,
             writers: self.tool.field_managers(&self.inventory),
-            last_applied: heir.last_applied,
+            last_applied: taking_over.last_applied,
         };
         let moved = if live.key.group_kind == GroupKind::new("", "Secret") {
             ownership::migrated_secret(metadata, &former)

@@ -1,13 +1,13 @@
 //! Completion: the scripts that shells load, and the candidates that they request.
 //!
-//! Commands, flags and fixed values come from the command line of `cli`, so nothing is repeated; `tree`
+//! Commands, flags and fixed values come from the command line of `cli`, so nothing is repeated; `value_sources`
 //! adds the sources of other values, and `values` reads these. `kubectl` implements kubectl's protocol
 //! for plugins, clap's engine those of the shells. Nothing is written here, and errors are not
 //! reported.
 
 mod plugin_completion;
 mod shell_quoting;
-mod tree;
+mod value_sources;
 mod values;
 
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use clap_complete::env::Shells;
 
 use crate::report;
 use shell_quoting::Quoting;
-use tree::PathsBy;
+use value_sources::PathsBy;
 use values::Values;
 
 /// The argument of kubectl's completion: `kubectl_complete-applyset` passes its words after it.
@@ -53,7 +53,7 @@ pub fn answer(arguments: &[OsString]) -> bool {
 
 fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
     let values = Values::of_line(words.get(1..)?, Quoting::of_shell(shell));
-    let mut command = tree::with_values(&Arc::new(values), &PathsBy::Engine);
+    let mut command = value_sources::with_values(&Arc::new(values), &PathsBy::Engine);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();
     Shells::builtins()

@@ -11,7 +11,7 @@ use clap_complete::engine::{CompletionCandidate, complete};
 
 use super::PROGRAM;
 use super::shell_quoting::Quoting;
-use super::tree::{self, PathsBy, WantedPath};
+use super::value_sources::{self, PathsBy, WantedPath};
 use super::values::Values;
 use crate::model::text::one_line;
 
@@ -36,7 +36,7 @@ const EXTENSIONS: &str = "json\nyaml\nyml\n";
 pub(super) fn answer(words: &[OsString]) -> String {
     let asked = Arc::new(Mutex::new(None));
     let values = Arc::new(Values::of_line(words, Quoting::Unknown));
-    let mut command = tree::with_values(&values, &PathsBy::Shell(Arc::clone(&asked)));
+    let mut command = value_sources::with_values(&values, &PathsBy::Shell(Arc::clone(&asked)));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
     line.retain(|word| !takes_value_behind_equals_only(&command, &word.to_string_lossy()));

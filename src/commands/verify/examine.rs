@@ -16,7 +16,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::counted;
-use crate::read::inspect::{self, FoundSet};
+use crate::read::found_set::{self, FoundSet};
 use crate::read::{
     self, Cluster, ListError, ListTarget, ListTargets, Look, Looking, ParentCandidate, ParentError,
     ParentKind, Selector,
@@ -156,7 +156,7 @@ impl Inspection<'_> {
             .iter()
             .map(|(place, _)| place.clone())
             .collect();
-        inspect::assign(&mut founds, members, &unread, &self.cluster.discovery);
+        found_set::assign(&mut founds, members, &unread, &self.cluster.discovery);
         // Missing permissions are reported for each set, other failures here.
         let is_wanted = |place: &ListTarget| founds.iter().any(|found| found.unread.contains(place));
         let mut unread = std::mem::take(&mut self.unread_places);
@@ -306,7 +306,7 @@ impl Inspection<'_> {
     /// namespaces, only known ones are searched.
     async fn members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let mut namespaces = inspect::places(&founds, &self.cluster.discovery).namespaces;
+        let mut namespaces = found_set::places(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
         let selector = selector(labels);
         if self.style.loudness == Loudness::Verbose {
@@ -378,7 +378,7 @@ impl Inspection<'_> {
     /// Finds objects in the scope of the sets that were applied as members, and are not in a set.
     async fn lost(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let places = inspect::places(&founds, &self.cluster.discovery);
+        let places = found_set::places(&founds, &self.cluster.discovery);
         let selector = selector(&format!("!{PART_OF_LABEL}"));
         let looking = Looking {
             selector: &selector,

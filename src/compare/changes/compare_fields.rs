@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::atomic_or_granular::{Membership, Relation, Shape};
 use super::built_in::TypeMeta;
 use super::defaults::Field;
-use super::managed_fields_entries::FieldEntries;
+use super::own_and_other_entries::OwnAndOtherEntries;
 use super::{CrdVersion, Reason, defaults};
 use crate::compare::field_paths::readable;
 use crate::compare::ownership::LAST_APPLIED;
@@ -53,7 +53,7 @@ pub(super) fn unchanged(
         let path = format!("metadata.annotations[{LAST_APPLIED}]");
         return Err(Reason::SharedField(path));
     }
-    let entries = FieldEntries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
+    let entries = OwnAndOtherEntries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
     // etcd may hold an empty list that another manager has applied to a custom resource's
     // metadata (`finalizers: []`). A read omits it, and the next write drops it, so whether it
     // is there cannot be seen.
@@ -89,7 +89,7 @@ pub(super) struct FieldComparison<'a> {
     status_ignored: bool,
     /// The keys of the tree from its root to here.
     pub(super) path: Vec<&'a str>,
-    entries: &'a FieldEntries<'a>,
+    entries: &'a OwnAndOtherEntries<'a>,
 }
 
 impl<'a> FieldComparison<'a> {

@@ -79,7 +79,7 @@ mod built_in;
 mod compare_fields;
 mod defaults;
 mod lists;
-mod managed_fields_entries;
+mod own_and_other_entries;
 mod quantity;
 mod schema_field_set;
 mod zeros;

@@ -4,7 +4,7 @@
 //! Pure. [`IgnoreRules::mark`] notes the fields at the objects of the manifests once; change detection,
 //! dry runs and writes then ask [`body`] for what is compared or sent.
 
-mod body;
+mod body_with_live_values;
 mod file;
 mod labels;
 mod managed_fields_entries;
@@ -13,7 +13,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use body::{Purpose, body};
+pub use body_with_live_values::{Purpose, body};
 pub use file::{IgnoreFault, IgnoreFileError, may_be_ignored};
 
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
     let is_reset = |pointer: &&Pointer| {
         let ignored = std::slice::from_ref(*pointer);
         let kept = body(&object.object, ignored, live, manager, Purpose::Send);
-        kept.value() != manifest || body::has_more_than(live, &manifest, pointer.segments())
+        kept.value() != manifest || body_with_live_values::has_more_than(live, &manifest, pointer.segments())
     };
     object.ignored.iter().filter(is_reset).cloned().collect()
 }
@@ -51,7 +51,7 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
 pub fn without(object: &Value, ignored: &[Pointer]) -> Value {
     let mut left = object.clone();
     for pointer in ignored {
-        body::remove(&mut left, pointer.segments());
+        body_with_live_values::remove(&mut left, pointer.segments());
     }
     left
 }

@@ -4,8 +4,8 @@
 //! Pure: metadata in, a patch or an object out.
 
 mod applyset_metadata;
+mod creator;
 mod fields_left_to_others;
-mod maker;
 mod managed_fields;
 mod managers;
 mod merge_patch;
@@ -16,8 +16,8 @@ mod replicas;
 mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
+pub use creator::{Creator, creator};
 pub use fields_left_to_others::{changed_by_others, scaled_fields};
-pub use maker::{Maker, maker};
 pub use managed_fields::{content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
 pub use managers::{

@@ -15,7 +15,7 @@ pub use move_members::{Moving, Obstacles, OldParent};
 use relabel::Relabeled;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Resume, Subject};
-use crate::execute::deletion::object::untouched;
+use crate::execute::deletion::delete_wave::untouched;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::{Sink, interrupt};

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrent_writes::WriteEvent;
-use crate::execute::deletion::detach::Detacher;
-use crate::execute::deletion::object::{self, Deleting, ObjectsKeptInsteadOfDeleted, Purpose};
+use crate::execute::deletion::delete_wave::{self, Deleting, ObjectsKeptInsteadOfDeleted, Purpose};
+use crate::execute::deletion::remove_owner_references::Detacher;
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Applied, EndOfWait, Execution, ParentWriteError, Progress, Sink};
+use crate::execute::{Applied, EndOfWait, Execution, ParentWriteError, RunState, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::prune_order::PruneOrder;
@@ -40,7 +40,7 @@ impl Execution<'_> {
     pub(crate) async fn prune_in_order(
         &self,
         known: &mut Known,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ParentWriteError> {
         let mut pruned = Pruned::default();
@@ -56,7 +56,7 @@ impl Execution<'_> {
                 has_waited = true;
                 let waited = now.until_ready(sink).await;
                 if waited != EndOfWait::Reached {
-                    return Ok(now.leave_unpruned(waited, order, progress, sink));
+                    return Ok(now.leave_unpruned(waited, order, run_state, sink));
                 }
                 // The wait may have taken long, and another run may have narrowed the record since.
                 self.parent_writing()
@@ -67,7 +67,7 @@ impl Execution<'_> {
                 break;
             }
             if has_waited {
-                let judged = now.judge_prunes_again(order, &progress.applied, &mut pruned, sink);
+                let judged = now.judge_prunes_again(order, &run_state.applied, &mut pruned, sink);
                 match Box::pin(judged).await {
                     Ok(plan) => plan_now = Some(plan),
                     Err(Stopped) => break,
@@ -75,14 +75,14 @@ impl Execution<'_> {
             }
             let now = self.with_plan(plan_now.as_ref());
             let waves = now.waves_of(order);
-            let stopped = now.prune_waves(waves, &mut pruned, progress, sink).await;
+            let stopped = now.prune_waves(waves, &mut pruned, run_state, sink).await;
             if stopped.is_err() {
                 break;
             }
         }
         // They are reported with the first prune, and there may be none left.
-        progress.applied.report_held(&BTreeSet::new(), sink);
-        progress.kept = pruned.kept;
+        run_state.applied.report_held(&BTreeSet::new(), sink);
+        run_state.kept = pruned.kept;
         if self.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
@@ -101,12 +101,12 @@ impl Execution<'_> {
     }
 
     /// Predicts the prunes in a dry run: nothing is waited for.
-    pub(crate) async fn predict_prunes(&self, progress: &mut Progress, sink: &mut Sink<'_>) -> Pruned {
+    pub(crate) async fn predict_prunes(&self, run_state: &mut RunState, sink: &mut Sink<'_>) -> Pruned {
         let mut pruned = Pruned::default();
         for order in [PruneOrder::Regular, PruneOrder::Last] {
             let waves = self.waves_of(order);
             if self
-                .prune_waves(waves, &mut pruned, progress, sink)
+                .prune_waves(waves, &mut pruned, run_state, sink)
                 .await
                 .is_err()
             {
@@ -166,10 +166,10 @@ impl Execution<'_> {
         &self,
         waited: EndOfWait,
         order: PruneOrder,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        progress.applied.report_held(&BTreeSet::new(), sink);
+        run_state.applied.report_held(&BTreeSet::new(), sink);
         if waited == EndOfWait::Interrupted {
             return Ending::Interrupted;
         }
@@ -201,7 +201,7 @@ impl Execution<'_> {
         &self,
         waves: &[Vec<Live>],
         pruned: &mut Pruned,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
         if waves.is_empty() {
@@ -212,11 +212,11 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total,
         });
-        let Progress {
+        let RunState {
             applied,
             concurrency_limit,
             ..
-        } = progress;
+        } = run_state;
         let desired_uids = applied.uids.clone();
         let mut judge = Judge::of_plan(
             self.set,
@@ -369,7 +369,7 @@ fn report_desired<'l>(
     for live in desired {
         let outcome = ObjectOutcome {
             reason: "applied under another API group".to_owned(),
-            ..object::untouched(live)
+            ..delete_wave::untouched(live)
         };
         left.note(&outcome);
         sink(Event::Object(outcome));

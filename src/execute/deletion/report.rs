@@ -1,11 +1,15 @@
-//! Reports on the parent of a deleted set, and on what is left of the set.
+//! Reports on the parent of a deleted set, on what is left of the set, and on what an interrupted run has not
+//! deleted.
 
-use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::parent_managers;
+use std::fmt::Display;
+
+use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
+use crate::execute::deletion::set::SetDeletion;
+use crate::execute::{Cause, Sink, parent_managers};
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::model::text::listed;
+use crate::model::text::{counted, listed};
 use crate::plan::{ParentDisposition, parent_disposition};
 use crate::read::WholeParent;
 
@@ -53,4 +57,30 @@ pub(crate) fn predicted_disposition(
         ParentDisposition::Stays(why) => outcome_event(&parent.live, Action::Skipped, why.to_string()),
     };
     (disposition, event)
+}
+
+impl SetDeletion<'_> {
+    /// Warns that the run ends before `left` objects, and the parent if there is one, are deleted.
+    pub(super) fn report_not_deleted(&self, left: usize, sink: &mut Sink<'_>) {
+        let objects = (left > 0).then(|| counted(left, "object"));
+        let parent = self.parent.map(|_| "the set's parent".to_owned());
+        let before: Vec<String> = objects.into_iter().chain(parent).collect();
+        if before.is_empty() {
+            return;
+        }
+        let is_interrupted = match self.interrupt.cause() {
+            Cause::User => "interrupted",
+            Cause::Time => "the run ended",
+        };
+        sink(Event::Warning(format!(
+            "{is_interrupted} before {}; run the same command again",
+            before.join(" and ")
+        )));
+    }
+}
+
+/// Reports that owner references cannot be read, and what that means for the objects to be deleted.
+pub(super) fn report_unread(unread: &impl Display, consequence: &str, sink: &mut Sink<'_>) {
+    sink(Event::failure(format!("{unread}; {consequence}")));
+    sink(NotDone::all("not deleted: owner references cannot be read"));
 }

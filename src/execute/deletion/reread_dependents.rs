@@ -12,7 +12,7 @@ use futures_util::future::try_join3;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::manifest::desired::Desired;
-use crate::model::containers::Owners;
+use crate::model::container_owners::Owners;
 use crate::model::contents::Contents;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;

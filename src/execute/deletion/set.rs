@@ -3,23 +3,22 @@
 //! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
-use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::WriteEvent;
-use crate::execute::deletion::detach::Detacher;
-use crate::execute::deletion::object::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
-use crate::execute::deletion::report::outcome_event;
+use crate::execute::deletion::delete_wave::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
+use crate::execute::deletion::remove_owner_references::Detacher;
+use crate::execute::deletion::report::{outcome_event, report_unread};
 use crate::execute::deletion::reread_dependents::{DependentsLook, Unread};
 use crate::execute::dependency_order::DependentsFirst;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Cause, DependencyGate, Interrupt, ParentWriting, Sink};
+use crate::execute::{DependencyGate, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::contents::Contents;
@@ -206,7 +205,7 @@ impl SetDeletion<'_> {
     /// the members that were tried, `failed` those of them that could not be deleted.
     fn ending(&self, done: usize, failed: usize, sink: &mut Sink<'_>) -> Ending {
         if self.interrupt.is_requested() {
-            self.report_left(self.plan.deletions() - done, sink);
+            self.report_not_deleted(self.plan.deletions() - done, sink);
             Ending::Interrupted
         } else if failed > 0 {
             // The parent may have changed since it was read.
@@ -317,26 +316,4 @@ impl SetDeletion<'_> {
             webhooks,
         }
     }
-
-    pub(super) fn report_left(&self, left: usize, sink: &mut Sink<'_>) {
-        let objects = (left > 0).then(|| counted(left, "object"));
-        let parent = self.parent.map(|_| "the set's parent".to_owned());
-        let before: Vec<String> = objects.into_iter().chain(parent).collect();
-        let is_interrupted = match self.interrupt.cause() {
-            Cause::User => "interrupted",
-            Cause::Time => "the run ended",
-        };
-        if before.is_empty() {
-            return;
-        }
-        sink(Event::Warning(format!(
-            "{is_interrupted} before {}; run the same command again",
-            before.join(" and ")
-        )));
-    }
-}
-
-fn report_unread(unread: &impl Display, consequence: &str, sink: &mut Sink<'_>) {
-    sink(Event::failure(format!("{unread}; {consequence}")));
-    sink(NotDone::all("not deleted: owner references cannot be read"));
 }

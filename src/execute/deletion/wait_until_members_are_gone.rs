@@ -184,7 +184,7 @@ impl Remaining<'_> {
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
         let (copies, left) = found.into_iter().partition(is_copy);
         Ok(RemainingList {
-            remains: Remains::sort(
+            remains: Remains::classify(
                 left,
                 self.set,
                 self.appliers,

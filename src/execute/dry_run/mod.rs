@@ -20,7 +20,7 @@ use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
-use crate::execute::deletion::detach::{OWNERS_REMOVED, without_owners};
+use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::reread::GONE_ALREADY;

@@ -9,7 +9,7 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::prune::Pruned;
 use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
 use crate::execute::members::recreate::RECREATED_IF;
-use crate::execute::{Execution, Progress, Sink};
+use crate::execute::{Execution, RunState, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
 use crate::model::write_settings::DryRun;
@@ -26,31 +26,31 @@ impl Execution<'_> {
         if self.parent.is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        let mut progress = Progress::new(self);
+        let mut run_state = RunState::new(self);
         for time in self.plan.apply_times(self.desired) {
             sink(Event::Note(time));
         }
         if let Some(objects) = self.recreatable() {
             sink(Event::Note(format!("{RECREATED_IF}: {objects}")));
         }
-        self.report_unchanged(&mut progress.applied, sink);
+        self.report_unchanged(&mut run_state.applied, sink);
         for wave in self.plan.prerequisites.iter().chain(&self.plan.waves) {
-            self.dry_run_step(wave, &mut progress, sink).await;
+            self.dry_run_step(wave, &mut run_state, sink).await;
         }
         let is_asked =
             |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
         if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
             && let Err(error) = self.parent_writing().dry_run_manifest(parent).await
         {
-            progress.applied.failed += 1;
+            run_state.applied.failed += 1;
             sink(Event::failure(format!("the set's parent: {}", error.kind)));
         }
         self.report_skips(sink);
-        if progress.applied.failed > 0 {
-            progress.applied.report_held(&BTreeSet::new(), sink);
+        if run_state.applied.failed > 0 {
+            run_state.applied.report_held(&BTreeSet::new(), sink);
             return Ending::Incomplete;
         }
-        match self.predict_prunes(&mut progress, sink).await {
+        match self.predict_prunes(&mut run_state, sink).await {
             _ if self.interrupt.is_requested() => Ending::Interrupted,
             Pruned { failed: 0, .. } => Ending::Done,
             Pruned { .. } => Ending::Incomplete,

@@ -19,7 +19,7 @@ use crate::event::{Action, Event, NotDone, ObjectOutcome};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause, reporting};
 use crate::execute::kinds::schema_change::Redefined;
 use crate::execute::members::creation::Expected;
-use crate::execute::{Execution, Progress, Sink};
+use crate::execute::{Execution, RunState, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;
@@ -70,7 +70,7 @@ fn id(resource: &Resource) -> KindVersion {
     (resource.group_kind(), resource.version.clone())
 }
 
-impl Progress {
+impl RunState {
     /// Reports those of these objects whose kind is not going to be served.
     fn report_unserved(&mut self, promised: Vec<&DesiredObject>, sink: &mut Sink<'_>) {
         let mut unserved: BTreeMap<&'static str, Vec<ObjectKey>> = BTreeMap::new();
@@ -95,7 +95,7 @@ impl Execution<'_> {
     pub(crate) async fn await_kinds<'w>(
         &self,
         wave: Vec<&'w Apply>,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) -> Vec<&'w Apply> {
         let promised: Vec<&DesiredObject> = wave
@@ -106,7 +106,7 @@ impl Execution<'_> {
         if promised.is_empty() {
             return wave;
         }
-        let kinds = &mut progress.kinds;
+        let kinds = &mut run_state.kinds;
         let mut new: BTreeMap<KindVersion, &DesiredObject> = BTreeMap::new();
         for object in &promised {
             let id = id(&object.resource);
@@ -148,8 +148,8 @@ impl Execution<'_> {
             };
             kinds.awaited.insert(id, reason);
         }
-        progress.report_unserved(promised, sink);
-        let kinds = &progress.kinds;
+        run_state.report_unserved(promised, sink);
+        let kinds = &run_state.kinds;
         let can_be_written = |apply: &&Apply| {
             let object = &self.desired.members[apply.index];
             !matches!(kinds.awaited.get(&id(&object.resource)), Some(Some(_)))

@@ -11,7 +11,7 @@ use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::ATTEMPTS;
-use crate::execute::members::contested;
+use crate::execute::members::taken_by_concurrent_run;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
@@ -128,7 +128,7 @@ impl Execution<'_> {
                 client_side_apply: live.client_side_apply,
                 is_parent: live.parent_of.is_some(),
             }),
-            Some(id) => Err(Unapplied::Taken(contested::joined(id))),
+            Some(id) => Err(Unapplied::Taken(taken_by_concurrent_run::joined(id))),
         }
     }
 }

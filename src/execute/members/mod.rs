@@ -5,9 +5,8 @@
 pub(crate) mod apply;
 pub(crate) mod apply_with_live_fields;
 pub(crate) mod conflict;
-pub(crate) mod contested;
 pub(crate) mod creation;
-pub(crate) mod found;
+pub(crate) mod existing_despite_plan;
 pub(crate) mod message_of_invalid_object;
 pub(crate) mod message_of_rejected_manifest;
 pub(crate) mod migrate;
@@ -16,5 +15,6 @@ pub(crate) mod recreate;
 pub(crate) mod replicas_handover;
 pub(crate) mod reply;
 pub(crate) mod round;
+pub(crate) mod taken_by_concurrent_run;
 pub(crate) mod taken_in;
 pub(crate) mod webhooks;

@@ -19,7 +19,7 @@ use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrent_writes::SLOW;
-use crate::execute::deletion::object::{Deleting, Purpose};
+use crate::execute::deletion::delete_wave::{Deleting, Purpose};
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};

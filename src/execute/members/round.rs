@@ -3,7 +3,7 @@
 use crate::event::{Action, Event};
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::webhooks::{Round, Sending, SetAside};
-use crate::execute::{Applied, Execution, Progress, Sink};
+use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::write_settings::DryRun;
 use crate::plan::Apply;
 
@@ -13,7 +13,7 @@ impl Execution<'_> {
         &self,
         round: Round<'w>,
         set_aside: &mut SetAside<'w>,
-        progress: &mut Progress,
+        run_state: &mut RunState,
         sink: &mut Sink<'_>,
     ) {
         let Round {
@@ -21,21 +21,21 @@ impl Execution<'_> {
             given_up,
         } = round;
         if self.writing.dry_run == DryRun::None {
-            wave = Box::pin(self.await_kinds(wave, progress, sink)).await;
+            wave = Box::pin(self.await_kinds(wave, run_state, sink)).await;
         }
         let ended = given_up.iter().map(|(apply, _)| *apply);
         let all: Vec<&Apply> = wave.iter().copied().chain(ended).collect();
         let defined = self.kinds_defined_by(&all);
         let mut former = Box::pin(self.former_definitions(&defined)).await;
-        Box::pin(self.await_schemas(&wave, &progress.kinds)).await;
+        Box::pin(self.await_schemas(&wave, &run_state.kinds)).await;
         let mut definitions = Vec::new();
-        let Progress {
+        let RunState {
             applied,
             kinds,
             webhooks,
             concurrency_limit,
             ..
-        } = progress;
+        } = run_state;
         let mut take = |index: usize, reply: MemberReply, sink: &mut Sink<'_>| {
             if defined.contains_key(&reply.outcome.subject.key()) {
                 definitions.push(reply.outcome.clone());
@@ -67,7 +67,7 @@ impl Execution<'_> {
         for outcome in definitions {
             let key = outcome.subject.key();
             if let Some(kind) = defined.get(&key) {
-                progress.kinds.note(kind.clone(), &outcome, former.remove(&key));
+                run_state.kinds.note(kind.clone(), &outcome, former.remove(&key));
             }
         }
     }

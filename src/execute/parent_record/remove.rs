@@ -11,7 +11,7 @@ use super::requests::{ParentWriteError, ParentWriting, is_overtaken};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::event::Event;
 use crate::execute::Sink;
-use crate::execute::deletion::object::deletion;
+use crate::execute::deletion::delete_wave::deletion;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, Record};

@@ -86,7 +86,7 @@ pub struct Desired {
 
 /// What manifests are resolved against.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub struct ResolutionContext<'a> {
     /// The kinds of the server and of the CRDs among the manifests.
     pub discovery: &'a Discovery,
     /// The parent of the set.
@@ -126,10 +126,10 @@ impl Desired {
 
 /// Gives every manifest its resource and namespace, and finds all that cannot be applied here: unknown
 /// kinds, kinds that cannot be members, objects defined twice.
-pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredError> {
+pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desired, DesiredError> {
     let hooks = manifests.hooks.into_iter();
     let mut desired = Desired {
-        hooks: hooks.map(|hook| hook_manifest(hook, target)).collect(),
+        hooks: hooks.map(|hook| hook_manifest(hook, context)).collect(),
         ..Desired::default()
     };
     let mut errors = Vec::new();
@@ -150,7 +150,7 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
         );
         let resource = match resources.get(&gvk) {
             Some(resource) => Arc::clone(resource),
-            None => match find_resource(&manifest, target.discovery)? {
+            None => match find_resource(&manifest, context.discovery)? {
                 Ok(resource) => Arc::clone(resources.entry(gvk).or_insert(resource)),
                 Err(error) => {
                     errors.push(error);
@@ -158,7 +158,7 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
                 }
             },
         };
-        let (mut object, metadata) = place(manifest, resource, target.namespace);
+        let (mut object, metadata) = place(manifest, resource, context.namespace);
         match seen.entry(object.key.clone()) {
             Entry::Occupied(first) => errors.push(InvalidObject {
                 position: object.position,
@@ -169,7 +169,7 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
             }),
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
-                let fault = fault(&object.key, &metadata, target).map(Box::new);
+                let fault = fault(&object.key, &metadata, context).map(Box::new);
                 match fault.map_or_else(|| dependencies::named(&object.key, &metadata), Err) {
                     Err(problem) => errors.push(InvalidObject {
                         position: object.position,
@@ -177,14 +177,14 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
                     }),
                     Ok(depends_on) => {
                         object.depends_on = depends_on;
-                        desired.add(object, metadata, target);
+                        desired.add(object, metadata, context);
                     }
                 }
             }
         }
     }
     if errors.is_empty() {
-        errors.extend(dependencies::misplaced(&desired, target.parent));
+        errors.extend(dependencies::misplaced(&desired, context.parent));
         errors.extend(dependencies::cycle(&desired));
     }
     if errors.is_empty() {
@@ -198,8 +198,13 @@ pub fn resolve(manifests: Manifests, target: Target) -> Result<Desired, DesiredE
 }
 
 impl Desired {
-    fn add(&mut self, mut object: DesiredObject, mut metadata: Map<String, Value>, target: Target) {
-        if object.key == *target.parent {
+    fn add(
+        &mut self,
+        mut object: DesiredObject,
+        mut metadata: Map<String, Value>,
+        context: ResolutionContext,
+    ) {
+        if object.key == *context.parent {
             if strip_applyset_metadata(&mut metadata) {
                 self.warnings.push(format!(
                     "{}: ApplySet labels and annotations of {} in the manifest are ignored; apply writes them",
@@ -210,8 +215,8 @@ impl Desired {
             self.parent = Some(object);
         } else {
             // The parent is there before any member.
-            object.depends_on.retain(|key| key != target.parent);
-            stamp(&mut metadata, target.id);
+            object.depends_on.retain(|key| key != context.parent);
+            stamp(&mut metadata, context.id);
             object.object = object.object.with_metadata(&metadata);
             self.members.push(object);
         }
@@ -219,12 +224,12 @@ impl Desired {
 }
 
 /// Names the object of a hook. Its kind need not be served: it is not applied.
-fn hook_manifest((manifest, hook): (Manifest, Hook), target: Target) -> HookManifest {
-    let is_cluster_scoped = match target.discovery.resource(&manifest.gvk) {
+fn hook_manifest((manifest, hook): (Manifest, Hook), context: ResolutionContext) -> HookManifest {
+    let is_cluster_scoped = match context.discovery.resource(&manifest.gvk) {
         Lookup::Found(resource) => resource.scope == Scope::Cluster,
         Lookup::UnknownKind { .. } | Lookup::GroupFailed(_) => false,
     };
-    let namespace = manifest.namespace.unwrap_or_else(|| target.namespace.to_owned());
+    let namespace = manifest.namespace.unwrap_or_else(|| context.namespace.to_owned());
     HookManifest {
         key: ObjectKey {
             group_kind: manifest.gvk.group_kind(),
@@ -238,11 +243,15 @@ fn hook_manifest((manifest, hook): (Manifest, Hook), target: Target) -> HookMani
 }
 
 /// What is wrong with an object by itself.
-fn fault(key: &ObjectKey, metadata: &Map<String, Value>, target: Target) -> Option<InvalidObjectProblem> {
+fn fault(
+    key: &ObjectKey,
+    metadata: &Map<String, Value>,
+    context: ResolutionContext,
+) -> Option<InvalidObjectProblem> {
     if has_strict_name(&key.group_kind) && !is_dns_subdomain(&key.name) {
         return Some(InvalidObjectProblem::InvalidName { key: key.clone() });
     }
-    if key == target.parent {
+    if key == context.parent {
         return None;
     }
     let keys = ["labels", "annotations"]

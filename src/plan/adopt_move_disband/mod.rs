@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use self::objects_outside_inventory_namespace::{Bounds, judge_inventory};
 use super::{OtherParents, Refusal, TakeOwnership, label_written_by};
-use crate::compare::ownership::Maker;
+use crate::compare::ownership::Creator;
 use crate::import::Mark;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -116,7 +116,7 @@ pub enum FoundBy {
     /// The user named it.
     Named,
     /// A label selector matches it.
-    Selected(Maker),
+    Selected(Creator),
     /// The inventory of another tool lists it, and it has this mark.
     Tracked(Mark),
 }
@@ -241,7 +241,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
         return MembershipChange::Leave(MembershipKeepReason::Owned(owner.clone()));
     }
     match &candidate.way {
-        FoundBy::Selected(Maker::Others(managers)) => {
+        FoundBy::Selected(Creator::Others(managers)) => {
             let managers = managers.clone();
             return MembershipChange::Leave(MembershipKeepReason::MadeByOthers { managers });
         }
@@ -251,7 +251,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
         FoundBy::Tracked(Mark::Missing(reason)) => {
             return MembershipChange::Leave(MembershipKeepReason::Unmarked(reason.clone()));
         }
-        FoundBy::Named | FoundBy::Selected(Maker::Person) | FoundBy::Tracked(Mark::Own) => {}
+        FoundBy::Named | FoundBy::Selected(Creator::Person) | FoundBy::Tracked(Mark::Own) => {}
     }
     match &live.part_of {
         Some(other) if other != set.id.as_str() && take_ownership == TakeOwnership::Refused => {

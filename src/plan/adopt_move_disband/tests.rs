@@ -57,9 +57,9 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
     );
     assert_eq!(named(|live| live.owners.push(owner("uid-of-parent"))), WRITE);
     let table = [
-        (FoundBy::Selected(Maker::Person), WRITE),
+        (FoundBy::Selected(Creator::Person), WRITE),
         (
-            FoundBy::Selected(Maker::Others(vec!["operator".to_owned()])),
+            FoundBy::Selected(Creator::Others(vec!["operator".to_owned()])),
             Leave(MadeByOthers {
                 managers: vec!["operator".to_owned()],
             }),

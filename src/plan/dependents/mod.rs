@@ -18,7 +18,7 @@ pub use namespaces_of_dependents::DependentNamespaces;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::containers::Owners;
+use crate::model::container_owners::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::parent_object::ParentObject;

@@ -3,7 +3,7 @@
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;
-use crate::model::containers::Containers;
+use crate::model::container_owners::Containers;
 use crate::model::contents::{Contents, Held};
 use crate::model::identity::GroupKind;
 

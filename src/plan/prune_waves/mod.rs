@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::apply_order_of_kinds::Wave;
-use super::container::holds_parent_of;
 use super::container_index::ContainerIndex;
+use super::container_kinds::holds_parent_of;
 use super::dependencies::faults;
 use super::kept_objects::KeptObjects;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};

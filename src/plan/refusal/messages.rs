@@ -2,7 +2,7 @@
 //! hint below it.
 
 use super::Refusal;
-use super::text::other_set;
+use super::phrases::other_set;
 use crate::model::message::Message;
 use crate::model::text::with_more;
 

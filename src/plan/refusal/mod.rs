@@ -4,15 +4,15 @@ mod consent;
 mod hint;
 mod messages;
 mod of_plan;
-mod text;
+mod phrases;
 
 use std::collections::BTreeMap;
 
 pub use of_plan::of_hooks;
 pub(super) use of_plan::of_plan;
-pub(super) use text::losses;
-pub use text::with_keep_annotations;
-use text::{after_colon, other_set, outside, this_is, with_objects};
+pub(super) use phrases::losses;
+pub use phrases::with_keep_annotations;
+use phrases::{after_colon, other_set, outside, this_is, with_objects};
 
 use super::OtherParent;
 use crate::event::Operation;

@@ -1,8 +1,8 @@
 //! The refusals of a plan: every rule that stops a run before its first write.
 
 use super::super::{
-    Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap, prune_all,
-    unowned_objects,
+    Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap,
+    refuse_to_prune_all, unowned_objects,
 };
 use super::Refusal;
 use crate::manifest::HookKind;
@@ -21,7 +21,7 @@ pub(in super::super) fn of_plan(
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     refusals.extend(of_hooks(desired, policy.hooks));
-    refusals.extend(prune_all::refusal(plan, desired, observed, policy));
+    refusals.extend(refuse_to_prune_all::refusal(plan, desired, observed, policy));
     if policy.take_ownership == TakeOwnership::Refused {
         refusals.extend(overlap::refusals(set, desired, observed));
     }

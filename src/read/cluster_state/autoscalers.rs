@@ -40,7 +40,7 @@ pub(super) async fn handovers(
         .values()
         .any(|(_, replicas)| matches!(replicas, Replicas::Dropped(_)))
     {
-        autoscalers.by_target = plan::desired_autoscalers(desired);
+        autoscalers.by_target = plan::autoscalers_by_target(desired);
         autoscalers.read(cluster, &scaled).await?;
     }
     let mut handovers = BTreeMap::new();

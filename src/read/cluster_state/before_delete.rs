@@ -6,7 +6,7 @@ use super::scope::Scoped;
 use super::{ClusterState, Rules, comparison, container_owners};
 use crate::manifest::desired::Desired;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
-use crate::read::orphans::Orphans;
+use crate::read::orphans::OrphanSearchResult;
 use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent};
 
 /// Reads the state before all members are deleted.
@@ -53,9 +53,9 @@ fn with_pruning(policy: &Policy, pruning: Pruning) -> Policy {
 }
 
 /// The error of a deletion that found neither a parent nor members.
-fn nothing_to_delete(named: &NamedSet, orphans: Option<Orphans>) -> ReadError {
+fn nothing_to_delete(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> ReadError {
     let parent = named.set.parent.clone();
-    let Some(Orphans { hidden, left_out, .. }) = orphans else {
+    let Some(OrphanSearchResult { hidden, left_out, .. }) = orphans else {
         return ParentError::NoSuchSet(parent).into();
     };
     match (hidden.is_empty(), left_out.warnings.is_empty()) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::model::containers::{Containers, Owners};
+use crate::model::container_owners::{Containers, Owners};
 use crate::model::identity::ObjectKey;
 use crate::model::namespace::NamespaceState;
 use crate::read::{ReadError, owners_of_containers};

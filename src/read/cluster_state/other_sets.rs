@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Cluster, NamedSet, ReadError, parents_of_sets};
+use super::super::{Cluster, NamedSet, ReadError, parents_of_other_sets};
 use crate::cluster::apiserver::ApiServer;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
@@ -68,5 +68,5 @@ pub(super) async fn parents(
         .collect();
     let namespaces = wanted.iter().filter_map(|key| key.namespace.clone());
     let namespaces = namespaces.chain(named.set.parent.namespace.clone()).collect();
-    parents_of_sets(cluster, &ids, namespaces, concurrency, warnings).await
+    parents_of_other_sets(cluster, &ids, namespaces, concurrency, warnings).await
 }

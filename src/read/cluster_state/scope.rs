@@ -9,7 +9,7 @@ use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
 use crate::model::namespace::NamespaceState;
 use crate::plan::{self, MemberScope, Observed, ParentStatus, Pruning};
-use crate::read::orphans::{self, Orphans, Parent, Search};
+use crate::read::orphans::{self, OrphanSearchResult, Parent, Search};
 use crate::read::{Cluster, NamedSet, ReadError};
 
 /// The scope of a set.
@@ -17,7 +17,7 @@ pub(super) struct Scoped {
     pub(super) judged: Judged,
     pub(super) member_scope: MemberScope,
     /// The result of a search of the whole cluster; `None` if there was none.
-    pub(super) orphans: Option<Orphans>,
+    pub(super) orphans: Option<OrphanSearchResult>,
 }
 
 impl Scoped {

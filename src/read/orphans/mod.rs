@@ -23,7 +23,7 @@ use crate::plan::MemberScope;
 
 /// The result of a search of the whole cluster for a set without a record.
 #[derive(Debug)]
-pub(super) struct Orphans {
+pub(super) struct OrphanSearchResult {
     /// The number of members.
     pub(super) members: usize,
     /// Names of what could not be listed in all namespaces: resources by their plural, kinds that
@@ -56,7 +56,7 @@ pub(super) async fn find(
     named: &NamedSet,
     member_scope: &mut MemberScope,
     search: Search<'_>,
-) -> Result<Orphans, ReadError> {
+) -> Result<OrphanSearchResult, ReadError> {
     let unlistable = cluster.await_everything().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
     let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
@@ -92,7 +92,7 @@ pub(super) async fn find(
     let joined =
         |plurals: Vec<String>, unlistable: Vec<String>| plurals.into_iter().chain(unlistable).collect();
     let unanswered = plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden()));
-    Ok(Orphans {
+    Ok(OrphanSearchResult {
         members: found.len(),
         hidden: joined(plurals(&mut unread.iter()), unlistable.names()),
         unanswered: joined(unanswered, unlistable.unserved),
@@ -120,7 +120,7 @@ pub(super) enum Parent {
     Gone,
 }
 
-impl Orphans {
+impl OrphanSearchResult {
     /// Warns of found members, of members that may have been missed, and of objects that were left out.
     ///
     /// Most users may not list everything. It is worth a warning only for a set whose parent exists,

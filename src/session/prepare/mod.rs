@@ -1,8 +1,8 @@
 //! Everything that `apply` and `diff` do before the first write: manifests → discovery → cluster
 //! state → plan. Both make the same plan.
 
-pub mod compared_plan;
 pub mod saved_plan;
+pub mod state_for_saved_plan;
 pub mod undo;
 pub mod undo_out;
 
@@ -238,7 +238,8 @@ async fn resolve(
         Input::Compared(plan) => {
             connection.namespace.clone_from(&plan.set.namespace);
             let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
-            let manifests = compared_plan::manifests(&cluster, &plan, options.writing.concurrency).await?;
+            let manifests =
+                state_for_saved_plan::manifests(&cluster, &plan, options.writing.concurrency).await?;
             let manifests = divide(manifests);
             cluster.add_definitions(&manifests.applied).await?;
             (cluster, manifests)
@@ -248,7 +249,7 @@ async fn resolve(
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
-    let mut desired = desired::resolve(manifests, named.target(&cluster))?;
+    let mut desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
     if let Some(ignore) = &options.ignore {
         run.report_warnings(&ignore.rules.mark(&mut desired, &ignore.file));
     }

@@ -9,7 +9,7 @@ use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
 use crate::plan::recorded_kinds::{self, Entry};
-use crate::read::inspect::FoundSet;
+use crate::read::found_set::FoundSet;
 
 /// Returns the record to write. After a look at the whole cluster, it names exactly what is there.
 /// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.

@@ -9,8 +9,8 @@ use kube::config::{AuthInfo, Cluster};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::conflict::{self, Conflict};
 use super::kubeconfig::Chosen;
+use super::kubeconfig_validation::{self, Conflict};
 use super::{Certificates, ConnectionError, ConnectionOptions, non_empty, parse_server};
 
 /// The settings of one connection.
@@ -28,8 +28,8 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Re
     override_cluster(options, &mut cluster);
     override_user(options, &mut user);
     let server = parse_server(cluster.server.as_ref().ok_or(ConnectionError::NoServer)?)?;
-    conflict::of_cluster(&cluster, &chosen.cluster_name)?;
-    conflict::of_user(&user, &chosen.user_name)?;
+    kubeconfig_validation::of_cluster(&cluster, &chosen.cluster_name)?;
+    kubeconfig_validation::of_user(&user, &chosen.user_name)?;
     if is_encrypted(&server) {
         if cluster.insecure_skip_tls_verify == Some(true) && has_authority(&cluster) {
             return Err(Conflict::AuthorityUnverified.into());
@@ -112,7 +112,7 @@ fn drop_unused_login(user: &mut AuthInfo) {
         user.password = Some(String::new().into());
     }
     let has_header = user.token.is_some() || user.token_file.is_some() || user.username.is_some();
-    if has_header || conflict::has_certificate(user) {
+    if has_header || kubeconfig_validation::has_certificate(user) {
         user.exec = None;
     }
     if has_header {

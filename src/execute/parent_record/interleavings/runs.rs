@@ -12,7 +12,7 @@ use super::super::remove::{Removal, Removed};
 use super::super::requests::{Known, ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
-use crate::execute::deletion::object::deletion;
+use crate::execute::deletion::delete_wave::deletion;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};

@@ -16,7 +16,7 @@ use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, ScaleSubresource, Scope};
 use crate::model::set::Set;
-use crate::plan::{Recreate, autoscaler_kinds, desired_autoscalers};
+use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
@@ -108,7 +108,7 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
 /// Permissions to list the autoscalers of objects whose number of replicas is not in their manifests: it
 /// may have just left them (`plan::replicas_handover`). A run without them keeps the number.
 fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
-    let known = desired_autoscalers(desired);
+    let known = autoscalers_by_target(desired);
     let is_scaled = |member: &&DesiredObject| {
         member.resource.scale == ScaleSubresource::Listed
             && !known.contains_key(&member.key)

@@ -18,7 +18,7 @@ use crate::cluster::apiserver::{ApiError, ApiErrorKind, Change, query};
 use crate::event::Action;
 use crate::execute::Execution;
 use crate::execute::members::apply::MemberReply;
-use crate::execute::members::contested;
+use crate::execute::members::taken_by_concurrent_run;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -82,7 +82,7 @@ impl Execution<'_> {
             match befores.remove(&self.desired.members[*index].key) {
                 None => self.judge_before(Before::InNoSet, reply),
                 Some(Ok(before)) => self.judge_before(before, reply),
-                Some(Err(error)) => fail(reply, contested::unknown(&error.kind)),
+                Some(Err(error)) => fail(reply, taken_by_concurrent_run::unknown(&error.kind)),
             }
         }
     }
@@ -96,7 +96,7 @@ impl Execution<'_> {
                 self.mark_taken_in(found, &mut reply.outcome);
             }
             (Before::Absent | Before::InThisSet | Before::InNoSet, _) => {}
-            (Before::OfSet(id), _) => fail(reply, contested::taken_from(&id)),
+            (Before::OfSet(id), _) => fail(reply, taken_by_concurrent_run::taken_from(&id)),
         }
     }
 

@@ -37,9 +37,9 @@ pub enum Wanted<'a> {
 
 /// The answers, as far as the requests were known without discovery.
 #[derive(Debug, Default)]
-pub struct Ahead {
+pub struct ReadBesideDiscovery {
     pub(super) parent: Option<Box<(ParentIdentity, ParentAnswer)>>,
-    pub(super) namespaces: Option<Box<NamespacesAhead>>,
+    pub(super) namespaces: Option<Box<NamespacesBesideDiscovery>>,
     /// The number of requests that the run had sent when these reads and discovery were done.
     requests: u64,
     /// When these reads began; `None` if nothing was read.
@@ -54,12 +54,12 @@ pub(super) type NamespaceStates = BTreeMap<String, NamespaceState>;
 
 /// The answer to a read of namespaces.
 #[derive(Debug)]
-pub(super) struct NamespacesAhead {
+pub(super) struct NamespacesBesideDiscovery {
     names: BTreeSet<String>,
     answer: Result<NamespaceStates, (ListTarget, ListError)>,
 }
 
-impl NamespacesAhead {
+impl NamespacesBesideDiscovery {
     /// Returns the answer about these namespaces; `None` if others were read.
     pub(super) fn about(
         self,
@@ -70,7 +70,7 @@ impl NamespacesAhead {
     }
 }
 
-impl Ahead {
+impl ReadBesideDiscovery {
     /// Reads what is wanted and needs no discovery. `namespace` is that of objects without one.
     pub async fn read(server: &ApiServer, wanted: Wanted<'_>, namespace: &str) -> Self {
         let (reference, manifests) = match wanted {
@@ -92,7 +92,7 @@ impl Ahead {
         let namespaces = async {
             let names = names?;
             let answer = namespaces(server, &names.iter().map(String::as_str).collect()).await;
-            Some(Box::new(NamespacesAhead { names, answer }))
+            Some(Box::new(NamespacesBesideDiscovery { names, answer }))
         };
         let begun = Instant::now();
         let (parent, namespaces) = join(parent, namespaces).await;
@@ -106,7 +106,7 @@ impl Ahead {
 
     /// Notes that discovery is done, too: any later request makes the answers too old.
     #[must_use]
-    pub fn beside_discovery(self, server: &ApiServer) -> Self {
+    pub fn valid_until_next_request(self, server: &ApiServer) -> Self {
         Self {
             requests: server.requests(),
             ..self

@@ -3,7 +3,7 @@
 //! Two runs can both list an object as a member of no set, and then both apply it. They have one
 //! field manager, so neither conflicts with the other, and the part-of label is that of the later
 //! one. Its apply is answered 200 instead of 201. So is the apply of an object that was there
-//! before and in no set; `found` distinguishes the two.
+//! before and in no set; `existing_despite_plan` distinguishes the two.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

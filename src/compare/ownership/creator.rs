@@ -1,4 +1,4 @@
-//! The maker of an object according to its field ownership: a person or a controller.
+//! The creator of an object according to its field ownership: a person or a controller.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ const CHANGING: [&str; 12] = [
 
 /// The creator of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Maker {
+pub enum Creator {
     /// A person, with one of kubectl's commands or by applying it.
     Person,
     /// One of these field managers, which are neither of these. Empty if no manager is known.
@@ -47,9 +47,9 @@ pub enum Maker {
 ///
 /// A controller's object stays a controller's if a person labels it. An object that both have changed
 /// counts as the controller's, unless it has an entry of a creating command.
-pub fn maker(metadata: &Value, appliers: &BTreeSet<String>) -> Maker {
+pub fn creator(metadata: &Value, appliers: &BTreeSet<String>) -> Creator {
     if was_applied(metadata) {
-        return Maker::Person;
+        return Creator::Person;
     }
     let managers: BTreeSet<&str> = entries(metadata)
         .iter()
@@ -57,7 +57,7 @@ pub fn maker(metadata: &Value, appliers: &BTreeSet<String>) -> Maker {
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
     if managers.iter().any(|manager| CREATING.contains(manager)) {
-        return Maker::Person;
+        return Creator::Person;
     }
     let is_person = |manager: &&str| CHANGING.contains(manager);
     let others = managers
@@ -66,9 +66,9 @@ pub fn maker(metadata: &Value, appliers: &BTreeSet<String>) -> Maker {
         .map(|manager| (*manager).to_owned())
         .collect::<Vec<_>>();
     if others.is_empty() && managers.iter().any(is_person) {
-        Maker::Person
+        Creator::Person
     } else {
-        Maker::Others(others)
+        Creator::Others(others)
     }
 }
 
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn people_use_kubectl_and_controllers_do_not() {
-        let person = || Maker::Person;
-        let others = |names: &[&str]| Maker::Others(names.iter().map(|&name| name.to_owned()).collect());
-        let table: [(&[&str], Maker); 16] = [
+        let person = || Creator::Person;
+        let others = |names: &[&str]| Creator::Others(names.iter().map(|&name| name.to_owned()).collect());
+        let table: [(&[&str], Creator); 16] = [
             (&["kubectl-create"], person()),
             (&["kubectl-run", "kube-scheduler"], person()),
             (&["kubectl-create", "kube-controller-manager"], person()),
@@ -108,7 +108,7 @@ mod tests {
         for (managers, expected) in table {
             let entry = |manager: &&str| json!({"manager": manager, "operation": "Update", "fieldsV1": {}});
             let metadata = json!({"managedFields": managers.iter().map(entry).collect::<Vec<_>>()});
-            assert_eq!(maker(&metadata, &appliers), expected, "{managers:?}");
+            assert_eq!(creator(&metadata, &appliers), expected, "{managers:?}");
         }
     }
 
@@ -117,17 +117,17 @@ mod tests {
         let no_appliers = BTreeSet::new();
         let entry = |manager: &str, operation: &str, subresource: &str| json!({"manager": manager, "operation": operation, "subresource": subresource});
         let table = [
-            (entry("helm", "Apply", ""), Maker::Person),
+            (entry("helm", "Apply", ""), Creator::Person),
             (
                 entry("helm", "Update", ""),
-                Maker::Others(vec!["helm".to_owned()]),
+                Creator::Others(vec!["helm".to_owned()]),
             ),
-            (entry("kubelet", "Update", "status"), Maker::Others(Vec::new())),
-            (entry("kubectl", "Update", "scale"), Maker::Others(Vec::new())),
+            (entry("kubelet", "Update", "status"), Creator::Others(Vec::new())),
+            (entry("kubectl", "Update", "scale"), Creator::Others(Vec::new())),
         ];
         for (entry, expected) in table {
             let metadata = json!({"managedFields": [entry]});
-            assert_eq!(maker(&metadata, &no_appliers), expected, "{metadata}");
+            assert_eq!(creator(&metadata, &no_appliers), expected, "{metadata}");
         }
     }
 }

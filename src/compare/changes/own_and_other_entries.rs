@@ -8,7 +8,7 @@ use super::Reason;
 use crate::model::applyset::PART_OF_LABEL;
 
 /// managedFields as one apply sees it.
-pub(super) struct FieldEntries<'a> {
+pub(super) struct OwnAndOtherEntries<'a> {
     /// The field set of our `Apply` entry, with the part-of label if our manager has written
     /// that otherwise than by an apply.
     pub(super) ours: Cow<'a, Map<String, Value>>,
@@ -19,7 +19,7 @@ pub(super) struct FieldEntries<'a> {
     has_status_subresource: bool,
 }
 
-impl<'a> FieldEntries<'a> {
+impl<'a> OwnAndOtherEntries<'a> {
     /// Reads managedFields; fails on entries that an apply would change: those that the server
     /// cannot decode, empty ones and those of other versions.
     pub(super) fn read(

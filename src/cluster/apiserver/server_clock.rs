@@ -9,9 +9,9 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 /// The clock of a server: by how many seconds it is ahead of the clock of this machine.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Clock(Arc<AtomicI64>);
+pub(super) struct ServerClock(Arc<AtomicI64>);
 
-impl Clock {
+impl ServerClock {
     /// Takes the time of an answer; one without a time changes nothing.
     pub(super) fn set_by(&self, headers: &HeaderMap) {
         let date = headers.get(header::DATE).and_then(|date| date.to_str().ok());
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_time_is_that_of_the_last_answer() {
-        let clock = Clock::default();
+        let clock = ServerClock::default();
         let mut headers = HeaderMap::new();
         headers.insert(
             header::DATE,

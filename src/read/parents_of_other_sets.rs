@@ -13,7 +13,7 @@ use crate::plan::OtherParents;
 
 /// Finds the parents of the sets with these ids. For a user who may not list all namespaces, these are
 /// searched in `namespaces` and that of the connection, where the other set probably is.
-pub async fn parents_of_sets(
+pub async fn parents_of_other_sets(
     cluster: &Cluster,
     ids: &BTreeSet<&str>,
     mut namespaces: BTreeSet<String>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::cluster::Cluster;
 use super::error::ReadError;
-use super::inspect::{self, FoundSet};
+use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{Looking, list_visible};
 use super::members::members;
@@ -24,7 +24,7 @@ pub async fn find_members(
     sets: &mut [FoundSet],
     concurrency: usize,
 ) -> Result<(), ReadError> {
-    let places = inspect::places(sets, &cluster.discovery);
+    let places = found_set::places(sets, &cluster.discovery);
     let selector = Selector {
         labels: PART_OF_LABEL.to_owned(),
         accept: METADATA_LIST,
@@ -32,7 +32,7 @@ pub async fn find_members(
     let ids = ids(sets);
     let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::from_object(item, resource)?, &ids);
     let found = members(&cluster.server, &places, &selector, concurrency, reduce).await?;
-    inspect::assign(sets, found, &[], &cluster.discovery);
+    found_set::assign(sets, found, &[], &cluster.discovery);
     Ok(())
 }
 
@@ -90,7 +90,7 @@ async fn find_members_by(
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
-    let places = inspect::places(sets, &cluster.discovery);
+    let places = found_set::places(sets, &cluster.discovery);
     let looking = Looking {
         selector,
         concurrency,
@@ -100,7 +100,7 @@ async fn find_members_by(
     let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(reduce(item, resource)?, &ids);
     let look = list_visible(&cluster.server, &places, looking, reduce).await;
     let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();
-    inspect::assign(sets, look.found, &unread, &cluster.discovery);
+    found_set::assign(sets, look.found, &unread, &cluster.discovery);
     let mut unread = unread_reasons(look.unread);
     unread.retain(|(place, _)| sets.iter().any(|set| set.unread.contains(place)));
     warnings.extend(unread_warnings(&unread));
