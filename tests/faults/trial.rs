@@ -203,12 +203,15 @@ pub(super) fn attempt(
         let now = stage.look();
         stage.check_always(&director.before, &now)?;
         if let Some(run) = &run {
-            check_run(run, &stage, &now, target, disturbance, director.carried_out()).map_err(|problem| {
-                format!(
-                    "{problem}\n--- stdout\n{}\n--- stderr\n{}",
-                    run.stdout, run.stderr
-                )
-            })?;
+            let writes = director.carried_out();
+            check_run(run, &stage, [&director.before, &now], target, disturbance, writes).map_err(
+                |problem| {
+                    format!(
+                        "{problem}\n--- stdout\n{}\n--- stderr\n{}",
+                        run.stdout, run.stderr
+                    )
+                },
+            )?;
         }
         put_in_order(&stage, number % stage.sequels.len(), &director.before)?;
         stage.clear();
@@ -281,11 +284,11 @@ fn disturb(
     }
 }
 
-/// What has to hold of every run that ended by itself.
+/// What has to hold of every run that ended by itself, with the snapshots from before and after it.
 fn check_run(
     run: &Run,
     stage: &Stage,
-    now: &Snapshot,
+    [before, now]: [&Snapshot; 2],
     target: &Target,
     disturbance: Disturbance,
     writes: usize,
@@ -332,6 +335,10 @@ fn check_run(
     }
     if run.code == 0 {
         stage.check_done(&stage.sequels[0], now)?;
+        // What is on its way out while the run looks stays recorded, and may be gone by now.
+        if !stage.has_deleted_container(before) {
+            stage.assert_records(&stage.sequels[0]);
+        }
     } else if results.iter().all(|result| result["action"] != "failed")
         && document["error"].is_null()
         && run.code != 130
@@ -399,6 +406,7 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
     let now = stage.look();
     let in_order = |problem| format!("after the run after it: {problem}");
     stage.check_done(sequel, &now).map_err(in_order)?;
+    stage.assert_records(sequel);
     if number == 0 {
         stage.check_always(before, &now).map_err(in_order)?;
     }

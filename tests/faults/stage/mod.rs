@@ -755,6 +755,14 @@ impl Stage {
             .is_some_and(|live| live["metadata"]["deletionTimestamp"].is_string())
     }
 
+    /// Whether the namespace among the members was there in this snapshot, and is deleted or on its way out now.
+    pub(super) fn has_deleted_container(&self, before: &Snapshot) -> bool {
+        let Some(container) = self.container.as_deref().map(namespace_object) else {
+            return false;
+        };
+        before.contains_key(&identity(&container)) && (!self.has_container() || self.is_container_going())
+    }
+
     /// Waits until what is on its way out is gone.
     pub(super) fn settle(&self) {
         eventually("the objects go", || {
@@ -834,19 +842,25 @@ impl Stage {
             }
             let parent = now.get(&identity(&set.parent));
             match left {
-                // What is still going stays recorded until it is gone.
-                Left::Members(_) if self.is_container_going() => {}
-                Left::Members(objects) => set.assert_records(objects),
                 Left::Nothing if parent.is_some() => return Err("the parent is still there".to_owned()),
                 Left::Objects(_)
                     if parent.is_none_or(|parent| !parent["metadata"]["labels"][ID].is_null()) =>
                 {
                     return Err("the parent has not become an ordinary object".to_owned());
                 }
-                Left::Objects(_) | Left::Nothing => {}
+                Left::Members(_) | Left::Objects(_) | Left::Nothing => {}
             }
         }
         Ok(())
+    }
+
+    /// Panics unless the parents record the members that this sequel leaves, and nothing else.
+    pub(super) fn assert_records(&self, sequel: &Sequel) {
+        for (set, left) in self.sets.iter().zip(&sequel.leaves) {
+            if let Left::Members(objects) = left {
+                set.assert_records(objects);
+            }
+        }
     }
 }
 
