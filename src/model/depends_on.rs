@@ -23,6 +23,11 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
+    /// Returns whether the object has no such annotation, or an empty one.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.fault.is_none()
+    }
+
     /// Reads the annotation of an object, if it has one.
     pub fn of(annotations: &BTreeMap<&str, &str>) -> Self {
         match annotations.get(DEPENDS_ON).map(|text| parse(text)) {

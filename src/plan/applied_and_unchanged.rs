@@ -1,6 +1,6 @@
 //! The members that the manifests hold: which are applied, in which order, and which are unchanged.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Apply, LiveMembership, Observed, Policy, Unchanged, UnchangedMembers, dependencies};
 use crate::compare::changes::Verdict;
@@ -22,9 +22,8 @@ pub(super) struct Division {
 
 /// Divides the members that the manifests hold.
 pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Division {
-    let members: BTreeMap<&ObjectKey, &Live> =
-        observed.members.iter().map(|live| (&live.key, live)).collect();
-    let others: BTreeSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
+    let members: HashMap<&ObjectKey, &Live> = observed.members.iter().map(|live| (&live.key, live)).collect();
+    let others: HashSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
     let redefined = redefined_kinds(desired, observed);
     let mut applies = Vec::new();
     let mut prerequisites = Vec::new();

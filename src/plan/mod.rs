@@ -87,7 +87,8 @@ use crate::model::set::Set;
 
 /// Decides what a run does.
 pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Plan {
-    let mut judge = judge_of(set, desired, observed, policy);
+    let dependent = unchanged_dependents(desired, observed);
+    let mut judge = judge_of(set, desired, observed, policy, &dependent);
     let (prunes, skips) = judge.divide(&observed.members);
     let dependents = Dependents::find(desired, observed, &prunes, &skips);
     judge.let_go(prunes.iter(), &dependents);
@@ -107,7 +108,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let mut steps = PruneSteps::of(set, prunes, &skips);
     steps
         .ignored
-        .extend(unchanged(desired, observed).flat_map(dependencies::faults));
+        .extend(dependent.iter().copied().flat_map(dependencies::faults));
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
@@ -119,7 +120,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         edges: Edges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::named_by(unchanged(desired, observed))
+            needed: dependencies::named_by(dependent.iter().copied())
                 .map(|(key, dependent)| (key.clone(), dependent.clone()))
                 .collect(),
             ignored: steps.ignored,
@@ -167,25 +168,37 @@ fn divide_if_cluster_scoped(
     if members.all(|live| live.key.namespace.is_some()) {
         return (Vec::new(), Vec::new());
     }
-    judge_of(set, desired, observed, policy).divide(&observed.members)
+    let dependent = unchanged_dependents(desired, observed);
+    judge_of(set, desired, observed, policy, &dependent).divide(&observed.members)
 }
 
 /// Creates the judge of a plan that is still to be made.
-fn judge_of<'a>(set: &'a Set, desired: &'a Desired, observed: &'a Observed, policy: &'a Policy) -> Judge<'a> {
+fn judge_of<'a>(
+    set: &'a Set,
+    desired: &'a Desired,
+    observed: &'a Observed,
+    policy: &'a Policy,
+    dependent: &[&'a Live],
+) -> Judge<'a> {
     let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
     let desired_uids = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_uids.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.need(dependencies::named_by(unchanged(desired, observed)));
+    judge.need(dependencies::named_by(dependent.iter().copied()));
     judge
 }
 
-/// Returns the members that are as their manifests have them. The dependencies of all others may change
-/// with the apply.
-fn unchanged<'a>(desired: &'a Desired, observed: &'a Observed) -> impl Iterator<Item = &'a Live> {
+/// Returns the members that name dependencies and are as their manifests have them. The dependencies of all
+/// others may change with the apply.
+fn unchanged_dependents<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'a Live> {
+    let members = observed.members.iter();
+    let mut dependent: Vec<&Live> = members.filter(|live| !live.dependencies.is_empty()).collect();
+    if dependent.is_empty() {
+        return dependent;
+    }
     let is_unchanged = |index: &usize| observed.comparisons.get(index) == Some(&Verdict::Unchanged);
     let indexes = (0..desired.members.len()).filter(is_unchanged);
     let keys: HashSet<&ObjectKey> = indexes.map(|index| &desired.members[index].key).collect();
-    let members = observed.members.iter();
-    members.filter(move |live| keys.contains(&live.key))
+    dependent.retain(|live| keys.contains(&live.key));
+    dependent
 }

@@ -3,7 +3,7 @@
 //! An object belongs to one set at most (KEP-3659, "ApplySet member objects"): of two sets that apply it,
 //! each would prune what the other one needs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::refusal::Target;
@@ -18,7 +18,7 @@ use crate::model::set::Set;
 
 /// Returns the kinds and namespaces of objects that are not members yet: these may be in another set.
 pub fn scope_of_newcomers(desired: &Desired, members: &[Live]) -> ListTargets {
-    let known: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
+    let known: HashSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let mut resources: BTreeMap<_, Arc<Resource>> = BTreeMap::new();
     let mut places = ListTargets::default();
     for member in &desired.members {
@@ -69,7 +69,7 @@ impl OtherParents {
 
 /// Returns a refusal for each object of the manifests that is in another set.
 pub(super) fn refusals(set: &Set, desired: &Desired, observed: &Observed) -> Vec<Refusal> {
-    let held: BTreeMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
+    let held: HashMap<&ObjectKey, &Live> = observed.others.iter().map(|live| (&live.key, live)).collect();
     let overlaps: Vec<(&DesiredObject, String)> = desired
         .members
         .iter()

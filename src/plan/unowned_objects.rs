@@ -1,7 +1,7 @@
 //! Objects of the manifests that exist and are not in a set. An apply makes them members, so a later run
 //! prunes them once the manifests no longer hold them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::prune_rules::judge;
@@ -46,7 +46,7 @@ pub fn newcomers<T>(
     served: &[Arc<Resource>],
     namespaces: &BTreeMap<String, T>,
 ) -> Vec<(ObjectKey, Arc<Resource>)> {
-    let known: BTreeSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
+    let known: HashSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
     let may_exist = |object: &&DesiredObject| {
         let namespace = object.key.namespace.as_ref();
         !known.contains(&object.key) && namespace.is_none_or(|namespace| namespaces.contains_key(namespace))
@@ -62,7 +62,7 @@ pub fn newcomers<T>(
 /// Returns a refusal for each object of the manifests that exists and is not in a set.
 pub(super) fn refusals(desired: &Desired, observed: &Observed) -> Vec<Refusal> {
     let unowned = observed.existing.iter().filter(|live| live.part_of.is_none());
-    let unowned: BTreeSet<&ObjectKey> = unowned.map(|live| &live.key).collect();
+    let unowned: HashSet<&ObjectKey> = unowned.map(|live| &live.key).collect();
     let refused = desired
         .members
         .iter()

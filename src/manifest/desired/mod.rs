@@ -10,8 +10,8 @@ mod error;
 mod ignored_order_annotations;
 mod string_data;
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use dependencies::{defined_kind, graph, must_exist_before_parent};
@@ -133,7 +133,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
         ..Desired::default()
     };
     let mut errors = Vec::new();
-    let mut seen: BTreeMap<ObjectKey, Position> = BTreeMap::new();
+    let mut seen: HashMap<ObjectKey, Position> = HashMap::new();
     let mut resources: BTreeMap<(String, String, String), Arc<Resource>> = BTreeMap::new();
     for manifest in manifests.applied {
         if manifest.naming == Naming::Generated {
