@@ -23,7 +23,7 @@ mod steps;
 pub mod undo_file;
 mod waits_between_writes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
@@ -114,7 +114,7 @@ pub type Sink<'a> = dyn FnMut(Event) + 'a;
 /// State of the members that were applied.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
-    uids: BTreeSet<String>,
+    uids: HashSet<String>,
     failed: usize,
     /// Members that existed outside of any set when they were applied.
     found: BTreeSet<ObjectKey>,

@@ -2,7 +2,7 @@
 //!
 //! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::cluster::apiserver::ApiServer;
@@ -295,7 +295,7 @@ impl SetDeletion<'_> {
 
     /// Creates the judge of the deletions. `nothing` are the desired objects of a deleted set.
     pub(super) fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependents) -> Judge<'j> {
-        let uids = BTreeSet::new();
+        let uids = HashSet::new();
         let mut judge = Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids);
         judge.replace_dependents(attached);
         judge

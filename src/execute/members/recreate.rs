@@ -6,7 +6,7 @@
 //! which objects are chosen, and what prevents their deletion. Whatever interrupts a recreation, the
 //! record covers the object, and the next run creates it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -57,7 +57,7 @@ pub(crate) struct Victim {
 
 impl Victim {
     fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
-        let uids = BTreeSet::new();
+        let uids = HashSet::new();
         let mut judge = Judge::of_plan(run.set, run.policy, run.desired, run.contents, &self.plan, uids);
         judge.replace_dependents(&self.dependents);
         judge

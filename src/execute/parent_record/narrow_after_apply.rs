@@ -2,7 +2,7 @@
 //!
 //! Only the kinds and namespaces that the record is about to lose are listed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Execution<'_> {
     pub(crate) async fn narrow(
         &self,
         known: &mut Known,
-        settled: &BTreeSet<String>,
+        settled: &HashSet<String>,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ParentWriteError> {
         let parent = self.parent_writing();
@@ -74,7 +74,7 @@ impl Execution<'_> {
     }
 
     /// Lists until deleted objects are gone, or until one has to wait for something slow.
-    async fn look_for_others(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
+    async fn look_for_others(&self, settled: &HashSet<String>) -> Result<Others, ParentWriteError> {
         let mut found = self.look(settled).await?;
         for pause in PAUSES {
             if found.has_newcomers() || found.lingering == Record::default() || self.interrupt.is_requested()
@@ -89,7 +89,7 @@ impl Execution<'_> {
 
     /// Finds objects in the scope that this run is about to remove from the record. An object of two
     /// groups is not a newcomer under its other name.
-    async fn look(&self, settled: &BTreeSet<String>) -> Result<Others, ParentWriteError> {
+    async fn look(&self, settled: &HashSet<String>) -> Result<Others, ParentWriteError> {
         let mut others = Others::default();
         for places in self.places_to_leave() {
             let members = list_labeled_objects(

@@ -29,7 +29,7 @@ pub struct Judge<'a> {
     desired: HashSet<&'a ObjectKey>,
     /// UIDs of desired objects. Two API groups can serve one object: one that is desired under one name
     /// is not pruned under the other.
-    desired_uids: BTreeSet<String>,
+    desired_uids: HashSet<String>,
     desired_index: ContainerIndex<'a>,
     /// Hooks among the manifests that are not applied.
     hooks: &'a [HookManifest],
@@ -62,7 +62,7 @@ impl<'a> Judge<'a> {
         policy: &'a Policy,
         desired: &'a Desired,
         contents: &'a BTreeMap<ObjectKey, Contents>,
-        desired_uids: BTreeSet<String>,
+        desired_uids: HashSet<String>,
     ) -> Self {
         let members = || desired.members.iter().map(|object| &object.key);
         let parent = desired.parent.iter().map(|object| &object.key);
@@ -96,7 +96,7 @@ impl<'a> Judge<'a> {
         desired: &'a Desired,
         contents: &'a BTreeMap<ObjectKey, Contents>,
         plan: &'a Plan,
-        desired_uids: BTreeSet<String>,
+        desired_uids: HashSet<String>,
     ) -> Self {
         let mut judge = Self::new(set, policy, desired, contents, desired_uids);
         judge.need(plan.edges.needed.iter());
@@ -124,7 +124,7 @@ impl<'a> Judge<'a> {
 
     /// Divides members as [`Self::divide`] does, where others are kept already.
     pub(super) fn divide_with(&mut self, members: &[Live], mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         let mut prunes = Vec::new();
         for live in members {
             if !seen.insert(live.uid.as_str()) {

@@ -1,6 +1,6 @@
 //! Table: every rule of the judgement, when a plan is made and right before the write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::json;
 
@@ -346,7 +346,7 @@ fn an_owner_is_pruned_once_everything_is_detached_from_it() {
         &manifests,
         &observed.contents,
         &plan,
-        BTreeSet::new(),
+        HashSet::new(),
     );
     let [detachment] = &plan.dependents.detachments[..] else {
         panic!("{:?}", plan.dependents);
@@ -391,7 +391,7 @@ fn what_came_into_a_container_keeps_it() {
     let observed = observed(&namespace, &Around::default());
     let policy = policy();
     let plan = plan(&set, &manifests, &observed, &policy);
-    let judge = Judge::of_plan(&set, &policy, &manifests, &contents, &plan, BTreeSet::new());
+    let judge = Judge::of_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
     assert_eq!(judge.filled(&namespace, &Contents::default()), None);
     let now = Contents {
         objects: vec![Held {
@@ -407,7 +407,7 @@ fn what_came_into_a_container_keeps_it() {
         data_loss: DataLoss::Allowed,
         ..self::policy()
     };
-    let judge = Judge::of_plan(&set, &allowed, &manifests, &contents, &plan, BTreeSet::new());
+    let judge = Judge::of_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
     assert_eq!(judge.filled(&namespace, &now), None);
     let mut annotated = now;
     annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
@@ -467,7 +467,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         &manifests,
         &observed.contents,
         &plan,
-        BTreeSet::new(),
+        HashSet::new(),
     );
     let pruned = plan.all_prunes();
     assert!(

@@ -3,7 +3,7 @@
 //! While a run waits, a member may come to depend on an object that is to be pruned, or get a keep
 //! annotation. What it depends on is kept then, as if the plan had been made now.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::dependencies::named_by;
 use super::prune_rules::is_owned_copy;
@@ -25,7 +25,7 @@ pub struct PrunesJudgedAgain<'a> {
     /// The desired objects.
     pub desired: &'a Desired,
     /// The UIDs of those that were applied or are unchanged.
-    pub desired_uids: &'a BTreeSet<String>,
+    pub desired_uids: &'a HashSet<String>,
     /// The contents of namespaces and CRDs when the plan was made.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The members as they are now.

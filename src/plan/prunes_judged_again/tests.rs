@@ -63,7 +63,7 @@ fn judged(plan: &Plan, order: PruneOrder, members: &[Live]) -> Plan {
         set: &set(),
         policy: &policy(),
         desired: &manifests(),
-        desired_uids: &BTreeSet::from([map("web").uid]),
+        desired_uids: &HashSet::from([map("web").uid]),
         contents: &BTreeMap::new(),
         members,
     };

@@ -1,5 +1,7 @@
 //! Table: which objects are recreated, and every obstacle to it.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use super::super::fixtures::{desired, live, policy, set};
@@ -101,7 +103,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
         ..super::super::plan(&set, &manifests, &super::super::Observed::default(), policy)
     };
     let plan = plan.deleting(live);
-    let mut judge = Judge::of_plan(&set, policy, &manifests, &contents, &plan, BTreeSet::new());
+    let mut judge = Judge::of_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
     judge.replace_dependents(&around.dependents);
     judge.obstacle_to_recreation(live)
 }

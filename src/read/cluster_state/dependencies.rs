@@ -1,6 +1,6 @@
 //! The objects that the manifests depend on, as far as they are not among the manifests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -35,16 +35,22 @@ pub(super) async fn known(
         current,
         outside: BTreeMap::new(),
     };
-    let held: BTreeSet<&ObjectKey> = desired.members.iter().map(|member| &member.key).collect();
     let named = desired.members.iter().flat_map(|member| &member.depends_on);
-    let outside: BTreeSet<&ObjectKey> = named.filter(|key| !held.contains(key)).collect();
+    let mut outside: BTreeSet<&ObjectKey> = named.collect();
+    for member in &desired.members {
+        if outside.is_empty() {
+            break;
+        }
+        outside.remove(&member.key);
+    }
     if outside.is_empty() {
         return Ok(known);
     }
+    let members: HashMap<&ObjectKey, &Live> = members.iter().map(|live| (&live.key, live)).collect();
     let mut unread = Vec::new();
     let mut missing = BTreeSet::new();
     for key in outside {
-        if let Some(live) = members.iter().find(|live| live.key == *key) {
+        if let Some(live) = members.get(key) {
             known.outside.insert(key.clone(), Arc::clone(&live.resource));
             continue;
         }
