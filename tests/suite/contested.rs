@@ -1,14 +1,14 @@
-//! Two new sets that both take an object which was in no set when they looked: the object
-//! is in one of them, and at least one run says so and fails.
+//! Objects that two sets take at the same time: the object is in one of them, and at least one run says so and
+//! fails. Members that change otherwise between the LIST and their apply are judged again.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, identities, namespace,
-    objects_file, service,
+    Fault, Files, PART_OF, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, identities,
+    namespace, objects_file, service,
 };
 
 /// Applies `object` to the set `late`, and right before its apply to the set `early`. Asserts that
@@ -159,6 +159,127 @@ fn a_run_fails_if_an_object_may_have_been_another_sets() {
         let run = set.apply(std::slice::from_ref(&shared));
         assert_eq!(run.results("unchanged"), identities([&shared]));
     }
+}
+
+/// Does something right before the first write of the object `shared`.
+struct BeforeShared<F>(F, AtomicBool);
+
+impl<F: Fn() + Send + Sync + 'static> Watch for BeforeShared<F> {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        let is_shared = sent.is_write() && sent.path.contains("/configmaps/shared");
+        if is_shared && !self.1.swap(true, Ordering::SeqCst) {
+            (self.0)();
+        }
+        Verdict::Forward
+    }
+}
+
+fn before_shared(act: impl Fn() + Send + Sync + 'static) -> Proxy {
+    Proxy::watched(Arc::new(BeforeShared(act, AtomicBool::new(false))))
+}
+
+#[test]
+fn a_member_that_another_set_takes_during_the_run_is_not_taken_back() {
+    let home = namespace("home");
+    let [early, late] = ["early", "late"].map(|name| Set::secret(&home, name));
+    late.apply(&[config_map(&home, "shared", "1")]);
+    let theirs = config_map(&home, "shared", "theirs");
+    let id = early.id.clone();
+    let object = theirs.clone();
+    let proxy = before_shared(move || {
+        let objects = std::slice::from_ref(&object);
+        drop(early.apply_with(objects, &["--take-ownership"]).expect(0));
+    });
+    let changed = config_map(&home, "shared", "2");
+
+    let run = late
+        .apply_through(&proxy, std::slice::from_ref(&changed), &[])
+        .expect(1);
+
+    assert_eq!(run.results("failed"), identities([&changed]));
+    assert!(run.errors()[0].contains(&id), "{}", run.stderr);
+    assert_eq!(late.members(), Vec::<String>::new());
+    let live = cluster().live(&theirs).expect("it");
+    assert_eq!(live["data"], theirs["data"]);
+    assert_eq!(live["metadata"]["labels"][PART_OF], id);
+}
+
+/// Deletes `shared` and creates it outside of any set while a run applies it as a member with these flags.
+fn replaced(home: &str, flags: &[&str]) -> (Set, Run) {
+    let set = Set::secret(home, "web");
+    set.apply(&[config_map(home, "shared", "1")]);
+    let foreign = config_map(home, "shared", "foreign");
+    let proxy = before_shared(move || {
+        cluster().delete(&foreign);
+        cluster().create(&foreign);
+    });
+    let changed = config_map(home, "shared", "2");
+    let flags = [flags, &["--force-conflicts"]].concat();
+    let run = set.apply_through(&proxy, &[changed], &flags);
+    (set, run)
+}
+
+#[test]
+fn a_member_that_is_replaced_during_the_run_is_another_object() {
+    let home = namespace("home");
+    let shared = config_map(&home, "shared", "2");
+    let (set, run) = replaced(&home, &[]);
+    let run = run.expect(0);
+    assert!(run.reason("shared").contains("existed before"), "{}", run.stderr);
+    set.assert_holds(&[shared]);
+
+    let home = namespace("home");
+    let (set, run) = replaced(&home, &["--only-new-or-owned"]);
+    let run = run.expect(1);
+    assert!(run.errors()[0].contains("--only-new-or-owned"), "{}", run.stderr);
+    assert_eq!(set.members(), Vec::<String>::new());
+    let live = cluster().live(&config_map(&home, "shared", "2")).expect("it");
+    assert_eq!(live["data"]["key"], "foreign");
+}
+
+#[test]
+fn a_member_that_is_deleted_during_the_run_is_created_again() {
+    for flags in [&[][..], &["--only-new-or-owned"]] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let [old, new] = ["1", "2"].map(|value| config_map(&home, "shared", value));
+        set.apply(std::slice::from_ref(&old));
+        let proxy = before_shared(move || cluster().delete(&old));
+
+        let run = set
+            .apply_through(&proxy, std::slice::from_ref(&new), flags)
+            .expect(0);
+
+        assert_eq!(run.results("created"), identities([&new]), "{flags:?}");
+        set.assert_holds(&[new]);
+    }
+}
+
+#[test]
+fn a_member_that_others_write_all_the_time_is_applied() {
+    struct Busy(Value, AtomicUsize);
+    impl Watch for Busy {
+        fn before(&self, sent: &Sent, _: usize) -> Verdict {
+            if sent.is_write() && sent.path.contains("/configmaps/shared") {
+                let number = self.1.fetch_add(1, Ordering::SeqCst);
+                let annotations = json!({"example.com/beat": number.to_string()});
+                cluster().patch(&self.0, &json!({"metadata": {"annotations": annotations}}));
+            }
+            Verdict::Forward
+        }
+    }
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [old, new] = ["1", "2"].map(|value| config_map(&home, "shared", value));
+    set.apply(&[old]);
+    let proxy = Proxy::watched(Arc::new(Busy(new.clone(), AtomicUsize::new(0))));
+
+    let run = set
+        .apply_through(&proxy, std::slice::from_ref(&new), &[])
+        .expect(0);
+
+    assert_eq!(run.results("configured"), identities([&new]));
+    set.assert_holds(&[new]);
 }
 
 /// How many watches and how many reads of single objects asked what was before a write.

@@ -48,6 +48,21 @@ pub struct Reply {
     pub earlier_attempts: EarlierAttempts,
 }
 
+impl Reply {
+    /// Returns the answer to a request that was sent after these attempts at the same write.
+    #[must_use]
+    pub fn after(self, earlier_attempts: EarlierAttempts) -> Self {
+        Self {
+            earlier_attempts: if earlier_attempts.may_have_succeeded() {
+                earlier_attempts
+            } else {
+                self.earlier_attempts
+            },
+            ..self
+        }
+    }
+}
+
 /// The result of earlier attempts at the same request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlierAttempts {

@@ -10,6 +10,7 @@ use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
+use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
 use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
@@ -101,10 +102,13 @@ impl Execution<'_> {
             return failed(subject, reason);
         }
         match self.apply_if_allowed(object, live_membership, kinds).await {
-            Ok(reply) => MemberReply {
-                handover,
-                ..self.applied(object, subject, live_membership, &reply, kinds)
-            },
+            Ok(AppliedAs { reply, membership }) => {
+                let membership = membership.as_ref().unwrap_or(live_membership);
+                MemberReply {
+                    handover,
+                    ..self.applied(object, subject, membership, &reply, kinds)
+                }
+            }
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
@@ -195,14 +199,17 @@ impl Execution<'_> {
             } => *client_side_apply || self.writing.former_manager.is_some(),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => false,
         };
+        let mut lock = match precondition {
+            Expected::AsListed => listed_version(live_membership),
+            Expected::Any | Expected::Absent => self.plan.preconditions.of(&object.key).lock().cloned(),
+        };
         if is_known_to_need_it {
-            self.migrate(object).await?;
+            self.migrate_locked(object, &mut lock).await?;
         }
-        let lock = self.plan.preconditions.of(&object.key).lock();
-        let reply = match self.send_settled(object, live_membership, lock).await {
+        let reply = match self.send_settled(object, live_membership, lock.as_ref()).await {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
-                self.migrate(object).await?;
-                return self.send_settled(object, live_membership, lock).await;
+                self.migrate_locked(object, &mut lock).await?;
+                return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
             // The object may be invalid together with the fields of its former owner. They are migrated
             // only if it is valid without them.
@@ -213,8 +220,8 @@ impl Execution<'_> {
                         .await
                         .is_some() =>
             {
-                self.migrate(object).await?;
-                return self.send_settled(object, live_membership, lock).await;
+                self.migrate_locked(object, &mut lock).await?;
+                return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
             reply => reply?,
         };
@@ -238,13 +245,15 @@ impl Execution<'_> {
 
     /// Two runs that create the same object at once are answered with a conflict that concerns no
     /// field; the object exists then. So is an apply over a parent whose record its own run has written
-    /// since it was read. An object with a precondition is sent again only as long as it is unchanged.
+    /// since it was read. An object of a saved plan is sent again only as long as it is unchanged, and one that
+    /// has to be as it was listed is not sent again.
     async fn send_settled(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
+        let is_listed = lock.is_some() && !self.plan.preconditions.require_unchanged();
         let mut lock = lock.cloned();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
@@ -262,6 +271,8 @@ impl Execution<'_> {
                 }
             };
             let error = match self.server.send(request).await {
+                // The caller judges it again.
+                Err(error) if is_listed => return Err(error),
                 Err(error)
                     if attempts < ATTEMPTS
                         && (is_passing_conflict(&error) || self.is_outdated(object, &sent, &error).await) =>

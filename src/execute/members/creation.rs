@@ -7,15 +7,16 @@
 use http::StatusCode;
 use serde_json::json;
 
-use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply};
+use crate::cluster::apiserver::{ApiError, Reply};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::ATTEMPTS;
+use crate::execute::members::apply_as_listed::AppliedAs;
 use crate::execute::members::taken_by_concurrent_run;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{self, LiveMembership, Unowned};
+use crate::plan::{self, LiveMembership, TakeOwnership, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -26,6 +27,8 @@ const VERSION_OF_NO_OBJECT: &str = "1";
 pub(crate) enum Expected {
     /// None, or the object as a saved plan has seen it.
     Any,
+    /// It has the version that was listed.
+    AsListed,
     /// It does not exist.
     Absent,
 }
@@ -45,11 +48,16 @@ impl Execution<'_> {
     /// `live_membership` says that it is not a member and only new objects are allowed.
     fn precondition(&self, object: &DesiredObject, live_membership: &LiveMembership) -> Expected {
         let is_approved_as_new = || self.plan.preconditions.of(&object.key) == plan::Precondition::Absent;
-        let has_to_be_new = self.policy.unowned == Unowned::Refused || is_approved_as_new();
-        if *live_membership == LiveMembership::NotAMember && has_to_be_new {
-            Expected::Absent
-        } else {
-            Expected::Any
+        let has_to_be_new = || self.policy.unowned == Unowned::Refused || is_approved_as_new();
+        match live_membership {
+            LiveMembership::NotAMember if has_to_be_new() => Expected::Absent,
+            LiveMembership::Member { .. } if !self.plan.preconditions.require_unchanged() => {
+                Expected::AsListed
+            }
+            LiveMembership::NotAMember
+            | LiveMembership::Member { .. }
+            | LiveMembership::OfAnotherSet
+            | LiveMembership::Terminating => Expected::Any,
         }
     }
 
@@ -59,10 +67,16 @@ impl Execution<'_> {
         object: &DesiredObject,
         live_membership: &LiveMembership,
         kinds: &Kinds,
-    ) -> Result<Reply, Unapplied> {
+    ) -> Result<AppliedAs, Unapplied> {
         let precondition = self.precondition(object, live_membership);
-        self.apply_with_precondition(object, live_membership, precondition, kinds)
-            .await
+        if precondition == Expected::AsListed {
+            return self.apply_as_listed(object, live_membership, kinds).await;
+        }
+        let answer = self.apply_with_precondition(object, live_membership, precondition, kinds);
+        Ok(AppliedAs {
+            reply: answer.await?,
+            membership: None,
+        })
     }
 
     /// Applies a member under this precondition.
@@ -108,19 +122,17 @@ impl Execution<'_> {
             let answer = self
                 .apply_in_time(object, &live_membership, Expected::Any, kinds)
                 .await;
-            return answer.map_err(Unapplied::Failed).map(|reply| Reply {
-                earlier_attempts: match error.earlier_attempts {
-                    EarlierAttempts::MayHaveSucceeded => EarlierAttempts::MayHaveSucceeded,
-                    EarlierAttempts::NoEffect => reply.earlier_attempts,
-                },
-                ..reply
-            });
+            let reply = answer.map_err(Unapplied::Failed)?;
+            return Ok(reply.after(error.earlier_attempts));
         }
     }
 
-    fn membership_of_found(&self, live: &Live) -> Result<LiveMembership, Unapplied> {
+    /// Returns what an object is that the plan did not expect like this.
+    pub(crate) fn membership_of_found(&self, live: &Live) -> Result<LiveMembership, Unapplied> {
+        let is_bound = self.plan.preconditions.require_unchanged();
         match &live.part_of {
-            None => Err(Unapplied::Exists),
+            None if is_bound || self.policy.unowned == Unowned::Refused => Err(Unapplied::Exists),
+            None => Ok(LiveMembership::NotAMember),
             Some(id) if id == self.set.id.as_str() => Ok(LiveMembership::Member {
                 uid: live.uid.clone(),
                 resource_version: live.resource_version.clone(),
@@ -128,6 +140,9 @@ impl Execution<'_> {
                 client_side_apply: live.client_side_apply,
                 is_parent: live.parent_of.is_some(),
             }),
+            Some(_) if !is_bound && self.policy.take_ownership == TakeOwnership::Allowed => {
+                Ok(LiveMembership::OfAnotherSet)
+            }
             Some(id) => Err(Unapplied::Taken(taken_by_concurrent_run::joined(id))),
         }
     }

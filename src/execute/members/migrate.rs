@@ -9,16 +9,33 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::plan::LiveMembership;
+use crate::model::applyset::PART_OF_LABEL;
+use crate::plan::{LiveMembership, Seen};
 use crate::read::METADATA;
 
 /// Attempts to write an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
+    /// Migrates the fields of an object that has to be as it was listed. The migration changes its version, so
+    /// `lock` becomes the new one if the object is in this set.
+    pub(crate) async fn migrate_locked(
+        &self,
+        object: &DesiredObject,
+        lock: &mut Option<Seen>,
+    ) -> Result<(), ApiError> {
+        let migrated = self.migrate(object).await?;
+        let is_listed = lock.is_some() && !self.plan.preconditions.require_unchanged();
+        let is_member = |live: &Value| live["metadata"]["labels"][PART_OF_LABEL] == *self.set.id.as_str();
+        if let Some(migrated) = migrated.filter(|live| is_listed && is_member(live)) {
+            *lock = Some(Seen::version(&migrated));
+        }
+        Ok(())
+    }
+
     /// Moves what client-side apply owns of a live object to our field manager, and to `data`
-    /// what was applied as `stringData`.
-    pub(crate) async fn migrate(&self, object: &DesiredObject) -> Result<(), ApiError> {
+    /// what was applied as `stringData`. Returns the metadata of the object if they changed.
+    pub(crate) async fn migrate(&self, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
         let path = object.resource.path_of(&object.key);
         let mut attempts = 0;
         loop {
@@ -38,14 +55,14 @@ impl Execution<'_> {
                 ownership::migration(metadata, former.manager, former.tool, former.last_applied)
             };
             let Some(moves) = moves else {
-                return Ok(());
+                return Ok(None);
             };
             let parameters = [("fieldManager", &*self.writing.field_manager)];
             let body = Bytes::from(moves.to_string());
             let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
-                reply => return reply.map(drop),
+                reply => return reply.map(|reply| serde_json::from_slice(&reply.body).ok()),
             }
         }
     }

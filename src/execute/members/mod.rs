@@ -3,6 +3,7 @@
 //! `apply` sends a member; each other file handles one special case.
 
 pub(crate) mod apply;
+pub(crate) mod apply_as_listed;
 pub(crate) mod apply_with_live_fields;
 pub(crate) mod conflict;
 pub(crate) mod creation;
