@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use crate::support::{
-    Fault, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, fresh, identities, namespace,
+    Fault, Files, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, fresh, identities, namespace,
     namespace_object, with,
 };
 
@@ -93,4 +93,26 @@ fn what_goes_while_the_answer_is_lost_is_reported_to_be_pruned_and_holds_nothing
         }
         cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
     }
+}
+
+#[test]
+fn what_goes_while_the_answer_is_lost_is_pruned_in_a_run_that_can_be_undone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let held = with(
+        config_map(&home, "held", "1"),
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    set.apply(&[kept.clone(), held.clone()]);
+    let files = Files::new();
+    let undo = format!("--undo-out={}", files.path("undo").display());
+    let proxy = Proxy::watched(Arc::new(Losing(Fault::ClosedAfter, Mutex::default())));
+
+    let run = set
+        .apply_through(&proxy, std::slice::from_ref(&kept), &[&undo])
+        .expect(0);
+
+    assert_eq!(run.results("pruned"), identities([&held]), "{}", run.stderr);
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
 }

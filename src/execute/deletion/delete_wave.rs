@@ -23,7 +23,7 @@ use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipRea
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// Attempts to judge an object that keeps changing.
-const JUDGEMENTS: usize = 5;
+pub(crate) const JUDGEMENTS: usize = 5;
 
 /// The reason why an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,54 +146,73 @@ impl Deleting<'_> {
 
     /// Deletes the object as it was read; one that changed since is judged again.
     pub(crate) async fn delete(&self, live: &Live) -> ObjectOutcome {
-        let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
-        let done = || ObjectOutcome::new(subject(), self.done);
-        let gone = || ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY);
-        let failed = |error: String| ObjectOutcome::failed(subject(), format!("cannot be deleted: {error}"));
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
-            if let Some(outcome) = self.kept(live, &current) {
-                return outcome;
-            }
-            if self.writing.dry_run == DryRun::Client {
-                return done();
-            }
-            let request = self.deletion(&current);
-            // A container may gain objects while its webhook starts.
-            let filled = async || Box::pin(self.filled(iter::once(&current))).await.pop();
-            let sent = self.webhooks.send_unless(self.server, request, filled);
-            let sent = match sent.await {
-                Ok(sent) => sent,
-                Err(outcome) => return outcome,
+            current = match self.delete_unless_changed(live, &current).await {
+                DeleteAttempt::Ended(outcome) => return outcome,
+                DeleteAttempt::Changed(fresh) => *fresh,
             };
-            let earlier_attempts = match sent {
-                Ok(reply) if is_of(&reply, &current) => return done(),
-                Err(error) if error.is_missing_object() && error.earlier_attempts.may_have_succeeded() => {
-                    return done();
-                }
-                Err(error) if error.is_missing_object() => return gone(),
-                Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
-                Err(error) => return failed(error.kind.to_string()),
-                // The answer does not mention it.
-                Ok(_) => EarlierAttempts::MayHaveSucceeded,
-            };
-            match self.reread(&current).await {
-                Ok(Some(Again::Same(fresh))) => current = *fresh,
-                Ok(Some(Again::Other)) => return failed(OVERTAKEN.to_owned()),
-                Ok(None) => return gone(),
-                Err(error) => return failed(error.kind.to_string()),
-            }
-            // It is being deleted, and finalizers hold it.
-            let is_going = current.presence == Presence::Terminating && current.uid == live.uid;
-            if is_going && earlier_attempts.may_have_succeeded() {
-                return done();
-            }
             // Its contents may have changed, too.
             if let Some(outcome) = Box::pin(self.filled(iter::once(&current))).await.pop() {
                 return outcome;
             }
         }
-        failed("too many conflicting updates; run the same command again".to_owned())
+        let error = "cannot be deleted: too many conflicting updates; run the same command again";
+        ObjectOutcome::failed(
+            Subject::new(&live.key, &live.resource, Some(&live.uid)),
+            error.to_owned(),
+        )
+    }
+
+    /// Deletes an object that was to be deleted as `planned`, if it still is as it was read last. If it is not,
+    /// nothing is deleted, and the caller judges it again.
+    pub(crate) async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
+        let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
+        let done = || DeleteAttempt::Ended(ObjectOutcome::new(subject(), self.done));
+        let gone = || DeleteAttempt::Ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
+        let failed = |error: String| {
+            let error = format!("cannot be deleted: {error}");
+            DeleteAttempt::Ended(ObjectOutcome::failed(subject(), error))
+        };
+        if let Some(outcome) = self.kept(planned, current) {
+            return DeleteAttempt::Ended(outcome);
+        }
+        if self.writing.dry_run == DryRun::Client {
+            return done();
+        }
+        let request = self.deletion(current);
+        // A container may gain objects while its webhook starts.
+        let filled = async || Box::pin(self.filled(iter::once(current))).await.pop();
+        let sent = self.webhooks.send_unless(self.server, request, filled);
+        let sent = match sent.await {
+            Ok(sent) => sent,
+            Err(outcome) => return DeleteAttempt::Ended(outcome),
+        };
+        let earlier_attempts = match sent {
+            Ok(reply) if is_of(&reply, current) => return done(),
+            Err(error) if error.is_missing_object() && error.earlier_attempts.may_have_succeeded() => {
+                return done();
+            }
+            Err(error) if error.is_missing_object() => return gone(),
+            Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
+            Err(error) => return failed(error.kind.to_string()),
+            // The answer does not mention it.
+            Ok(_) => EarlierAttempts::MayHaveSucceeded,
+        };
+        let reread = match self.reread(current).await {
+            Ok(Some(reread)) => reread,
+            Ok(None) => return gone(),
+            Err(error) => return failed(error.kind.to_string()),
+        };
+        // It is being deleted, and finalizers hold it. The delete itself has changed it.
+        let is_going = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
+        if is_going && earlier_attempts.may_have_succeeded() {
+            return done();
+        }
+        if !reread.is_admitted {
+            return failed(OVERTAKEN.to_owned());
+        }
+        DeleteAttempt::Changed(Box::new(reread.live))
     }
 
     /// Returns the outcome of an object that was to be deleted as `planned` and is kept as it is now;
@@ -242,20 +261,21 @@ impl Deleting<'_> {
         deletion_as(live, self.writing.dry_run, self.purpose)
     }
 
-    async fn reread(&self, live: &Live) -> Result<Option<Again>, ApiError> {
+    /// Reads an object again that changed; `None` if it is gone.
+    async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
         // The metadata of a definition do not say which kind it defines.
         let accept = if self.preconditions.require_unchanged() || live.defines.is_some() {
             WHOLE_OBJECTS
         } else {
             METADATA
         };
-        let Some(object) = reread_as(self.server, &live.key, &live.resource, accept).await? else {
-            return Ok(None);
-        };
-        if !self.preconditions.admit(&live.key, &object) {
-            return Ok(Some(Again::Other));
-        }
-        Ok(Live::from_object(&object, &live.resource).map(|live| Again::Same(Box::new(live))))
+        let object = reread_as(self.server, &live.key, &live.resource, accept).await?;
+        Ok(object.and_then(|object| {
+            Some(Reread {
+                live: Live::from_object(&object, &live.resource)?,
+                is_admitted: self.preconditions.admit(&live.key, &object),
+            })
+        }))
     }
 }
 
@@ -293,10 +313,17 @@ fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
     }
 }
 
+/// The end of one attempt to delete an object.
+pub(crate) enum DeleteAttempt {
+    /// It was deleted, or is kept, with this outcome.
+    Ended(ObjectOutcome),
+    /// Nothing was deleted: it has changed since it was read, and is like this now.
+    Changed(Box<Live>),
+}
+
 /// An object that changed since it was read.
-enum Again {
-    /// It may be judged again.
-    Same(Box<Live>),
-    /// It changed since the plan was approved.
-    Other,
+struct Reread {
+    live: Live,
+    /// The preconditions of the plan allow its deletion.
+    is_admitted: bool,
 }

@@ -30,7 +30,7 @@ impl Execution<'_> {
         refused: Message,
     ) -> Result<Prediction, Message> {
         let reason = refused.text.clone();
-        match self.victim(object, error).await {
+        match self.victim(object, subject.uid.as_deref(), error).await {
             Ok(_) => {}
             Err(not_recreated) => return Err(not_recreated.explain(refused)),
         }

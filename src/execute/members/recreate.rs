@@ -19,7 +19,7 @@ use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrent_writes::SLOW;
-use crate::execute::deletion::delete_wave::{Deleting, Purpose};
+use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
@@ -53,6 +53,15 @@ pub(crate) struct Victim {
     plan: Plan,
     /// What it owns.
     dependents: Dependents,
+}
+
+/// What a delete found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VictimState {
+    /// The object is deleted.
+    Deleted,
+    /// It has changed since it was judged, and nothing was deleted.
+    Changed,
 }
 
 impl Victim {
@@ -121,15 +130,11 @@ impl Execution<'_> {
     ) -> MemberReply {
         let refused = explained(self.server, object, error).await;
         let reason = refused.text.clone();
-        let victim = match self.victim(object, error).await {
-            Ok(victim) => victim,
+        let uid = match self.delete_refused(object, subject.uid.as_deref(), error).await {
+            Ok(uid) => uid,
             Err(not_recreated) => return failed(subject, not_recreated.explain(refused)),
         };
-        if let Err(not_recreated) = self.delete_victim(object, &victim).await {
-            return failed(subject, not_recreated.explain(refused));
-        }
-        let uid = Some(victim.live.uid.as_str());
-        let mut reply = self.create_again(object, subject, uid, kinds).await;
+        let mut reply = self.create_again(object, subject, Some(&uid), kinds).await;
         if reply.outcome.action == Action::Recreated {
             reply.outcome.reason = reason;
         }
@@ -137,11 +142,32 @@ impl Execution<'_> {
         reply
     }
 
-    /// Finds out whether the object may be deleted to be created again.
-    /// Its update was refused with `error`.
+    /// Deletes an object whose update was refused with `error`, and returns its UID. `uid` is that of the
+    /// object that was to be updated, if there was one. An object that changes before its delete is judged
+    /// again as a whole: others may have written fields that a new object would lose.
+    async fn delete_refused(
+        &self,
+        object: &DesiredObject,
+        uid: Option<&str>,
+        error: &ApiError,
+    ) -> Result<String, NotRecreated> {
+        let mut victim = self.victim(object, uid, error).await?;
+        for _ in 0..JUDGEMENTS {
+            if self.delete_victim(object, &victim).await? == VictimState::Deleted {
+                return Ok(victim.live.uid);
+            }
+            victim = self.victim(object, Some(&victim.live.uid), error).await?;
+        }
+        Err(NotRecreated::Changed("it keeps changing"))
+    }
+
+    /// Finds out whether the object may be deleted to be created again. Its update was refused with `error`.
+    /// `uid` is that of the object that was to be updated: another one with its name may have been created
+    /// from the same manifest since.
     pub(crate) async fn victim(
         &self,
         object: &DesiredObject,
+        uid: Option<&str>,
         error: &ApiError,
     ) -> Result<Victim, NotRecreated> {
         if self.interrupt.is_requested() {
@@ -174,6 +200,9 @@ impl Execution<'_> {
         let Some(live) = Live::from_object(&found, &object.resource) else {
             return Err(gone);
         };
+        if uid.is_some_and(|uid| uid != live.uid) {
+            return Err(NotRecreated::Changed("it was replaced during the run"));
+        }
         let plan = self.plan.deleting(&live);
         let look = DependentsLook {
             server: self.server,
@@ -220,7 +249,11 @@ impl Execution<'_> {
     }
 
     /// Deletes the object as it was judged, and everything that it owns.
-    async fn delete_victim(&self, object: &DesiredObject, victim: &Victim) -> Result<(), NotRecreated> {
+    async fn delete_victim(
+        &self,
+        object: &DesiredObject,
+        victim: &Victim,
+    ) -> Result<VictimState, NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
@@ -238,10 +271,13 @@ impl Execution<'_> {
         let held = Box::pin(deleting.filled(std::iter::once(&victim.live))).await;
         let outcome = match held.into_iter().next() {
             Some(outcome) => outcome,
-            None => Box::pin(deleting.delete(&victim.live)).await,
+            None => match Box::pin(deleting.delete_unless_changed(&victim.live, &victim.live)).await {
+                DeleteAttempt::Ended(outcome) => outcome,
+                DeleteAttempt::Changed(_) => return Ok(VictimState::Changed),
+            },
         };
         match (outcome.action, outcome.error) {
-            (Action::Recreated, _) => Ok(()),
+            (Action::Recreated, _) => Ok(VictimState::Deleted),
             (_, Some(error)) => Err(NotRecreated::delete_failed(object, error.text)),
             (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
         }

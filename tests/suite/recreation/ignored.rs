@@ -68,3 +68,27 @@ fn a_recreation_does_not_reset_an_ignored_field() {
     set.apply_with(from_ref(&old), &["--recreate=Job"]).expect(0);
     assert_eq!(image(&old), "one");
 }
+
+#[test]
+fn an_ignored_field_that_changes_right_before_the_delete_is_not_reset() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let files = Files::new().with("ignore.yaml", "- paths: [/spec/suspend, /status]\n");
+    let flags = [&*ignoring(&files), "--recreate=Job"];
+    let suspended = json!({"spec": {"suspend": true}});
+    let [old, new] = ["one", "two"].map(|image| with(job(&home, "migrate", image), &suspended));
+    set.apply_with(from_ref(&old), &flags).expect(0);
+    let before = cluster().live(&old).expect("it");
+    let theirs = old.clone();
+    // The update, the dry run of the creation, and then the delete.
+    let proxy = Proxy::before_write(2, move || {
+        cluster().patch(&theirs, &json!({"spec": {"suspend": false}}));
+    });
+
+    let run = set.apply_through(&proxy, from_ref(&new), &flags).expect(1);
+
+    assert!(run.stderr.contains("/spec/suspend"), "{}", run.stderr);
+    let live = cluster().live(&old).expect("it");
+    assert_eq!(live["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(live["spec"]["suspend"], false);
+}

@@ -8,12 +8,14 @@ mod preview;
 mod releases;
 
 use std::slice::from_ref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, Program, Proxy, Run, Set, cluster, config_map, custom_resource, definition, eventually, fresh,
-    identities, named, namespace, objects_file, with,
+    Fault, Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource,
+    definition, eventually, fresh, identities, named, namespace, objects_file, with,
 };
 
 /// A Job whose template cannot change.
@@ -231,6 +233,60 @@ fn an_object_that_another_client_creates_first_is_applied_as_it_is_found() {
             set.apply(&[frozen(&home, "one", "1")]);
         }
     }
+}
+
+#[test]
+fn an_object_that_another_run_recreates_first_is_not_deleted() {
+    let home = namespace("home");
+    let set = Arc::new(Set::secret(&home, "web"));
+    set.apply(&[frozen(&home, "one", "1")]);
+    let new = marked(frozen(&home, "one", "2"));
+    let (first, object) = (Arc::clone(&set), new.clone());
+    // The update was refused. The dry run of the creation waits until another run has recreated the object.
+    let proxy = Proxy::before_write(1, move || drop(first.apply(from_ref(&object))));
+
+    let run = set.apply_through(&proxy, from_ref(&new), &[]).expect(1);
+
+    assert!(run.stderr.contains("replaced"), "{}", run.stderr);
+    let sent = proxy.sent();
+    assert!(!sent.iter().any(|sent| sent.method == "DELETE"), "{}", run.stderr);
+    set.assert_holds(&[new]);
+}
+
+#[test]
+fn a_recreation_that_can_be_undone_is_finished_although_the_answer_to_its_delete_was_lost() {
+    /// Loses the answer to the first DELETE, and removes the finalizer once the object was read after it.
+    struct LosingDelete(Value, AtomicUsize);
+    impl Watch for LosingDelete {
+        fn before(&self, sent: &Sent, _: usize) -> Verdict {
+            let is_one = sent.path.contains("/configmaps/one");
+            let deletes_and_reads = self.1.load(Ordering::SeqCst);
+            if is_one && (sent.method == "DELETE" || deletes_and_reads > 0 && sent.method == "GET") {
+                self.1.fetch_add(1, Ordering::SeqCst);
+            }
+            match deletes_and_reads {
+                0 if is_one && sent.method == "DELETE" => return Verdict::Break(Fault::ClosedAfter),
+                // The DELETE was sent twice, and the object read once.
+                3 => _ = cluster().patch(&self.0, &json!({"metadata": {"finalizers": null}})),
+                _ => {}
+            }
+            Verdict::Forward
+        }
+    }
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let old = frozen(&home, "one", "1");
+    set.apply(from_ref(&old));
+    cluster().patch(&old, &json!({"metadata": {"finalizers": ["example.com/held"]}}));
+    let new = marked(frozen(&home, "one", "2"));
+    let files = Files::new();
+    let undo = format!("--undo-out={}", files.path("undo").display());
+    let proxy = Proxy::watched(Arc::new(LosingDelete(old, AtomicUsize::new(0))));
+
+    let run = set.apply_through(&proxy, from_ref(&new), &[&undo]).expect(0);
+
+    assert_eq!(run.results("recreated"), identities([&new]), "{}", run.stderr);
+    set.assert_holds(&[new]);
 }
 
 #[test]
