@@ -18,7 +18,7 @@ use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
 use crate::session::prompt::{self, Questions};
 use crate::session::wait_targets::{self, Done};
 use crate::session::waits_of_apply::{DependencyWait, RunWait};
-use crate::settings::{self, ApplyOptions, Confirm};
+use crate::settings::{self, ApplyOptions};
 
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -97,19 +97,21 @@ async fn apply_plan(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let approve = async {
-        let prepared = saved_plan::approve(run, shared, options, plan).await?;
-        check_permissions(&prepared, options).await?;
-        if let Some(change) = prepared
-            .change()
-            .filter(|_| options.confirm == Confirm::EveryChange)
-        {
+        let mut confirmed = None;
+        loop {
+            // The cluster may have changed while the prompt was open: all is read and compared again.
+            let prepared = saved_plan::approve(run, shared, options, plan).await?;
+            check_permissions(&prepared, options).await?;
+            let Some(change) = prepared.change_to_confirm(options.confirm, confirmed.as_ref()) else {
+                return Ok::<_, Error>(prepared);
+            };
             let outline = prompt::outline(&prepared.plan, &prepared.desired, &prepared.policy);
             let recreated = plan.objects.iter().filter(|object| object.recreated);
             let recreated = recreated.map(|object| object.key.clone()).collect();
-            run.confirm(vec![change], Some(outline.recreating(recreated)))
+            run.confirm(vec![change.clone()], Some(outline.recreating(recreated)))
                 .await?;
+            confirmed = Some(change);
         }
-        Ok::<_, Error>(prepared)
     };
     let mut prepared = tokio::select! {
         biased;

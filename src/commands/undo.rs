@@ -9,10 +9,9 @@ use crate::event::{Ending, Event, Operation};
 use crate::plan::undo::{UndoRecord, UndoScope};
 use crate::report::SetDocument;
 use crate::session::command_run::CommandRun;
-use crate::session::prepare::Prepared;
 use crate::session::prepare::undo::{self, Undo};
 use crate::session::prompt::{self, Questions};
-use crate::settings::{ApplyOptions, Confirm};
+use crate::settings::ApplyOptions;
 
 /// Undoes the run whose undo file has this text.
 pub(super) async fn run(
@@ -43,23 +42,19 @@ async fn undo(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let approve = async {
-        let undo = undo::plan(run, shared, options, (file, record)).await?;
-        check_permissions(&undo.prepared, options).await?;
-        if let Some(change) = undo
-            .prepared
-            .change()
-            .filter(|_| options.confirm == Confirm::EveryChange)
-        {
-            let Prepared {
-                plan,
-                desired,
-                policy,
-                ..
-            } = &undo.prepared;
-            let outline = prompt::outline(plan, desired, policy);
-            run.confirm(vec![change], Some(outline)).await?;
+        let mut confirmed = None;
+        loop {
+            // The cluster may have changed while the prompt was open: all is read and judged again.
+            let undo = undo::plan(run, shared, options, (file, record)).await?;
+            let prepared = &undo.prepared;
+            check_permissions(prepared, options).await?;
+            let Some(change) = prepared.change_to_confirm(options.confirm, confirmed.as_ref()) else {
+                return Ok::<_, Error>(undo);
+            };
+            let outline = prompt::outline(&prepared.plan, &prepared.desired, &prepared.policy);
+            run.confirm(vec![change.clone()], Some(outline)).await?;
+            confirmed = Some(change);
         }
-        Ok::<_, Error>(undo)
     };
     let Undo {
         mut prepared,

@@ -1,9 +1,13 @@
 //! What answers a question, and what does not.
 
+use std::ffi::OsStr;
+
 use serde_json::json;
 
 use super::{answered, asks};
-use crate::support::{Program, Set, Terminal, cluster, config_map, eventually, namespace, with};
+use crate::support::{
+    Files, Program, Set, Terminal, cluster, config_map, eventually, namespace, objects_file, with,
+};
 
 #[test]
 fn what_was_typed_before_the_question_does_not_answer_it() {
@@ -85,4 +89,36 @@ fn a_recreation_is_confirmed_as_one() {
     assert_ne!(live["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(live["data"]["key"], "2");
     set.assert_holds(&[new]);
+}
+
+#[test]
+fn a_saved_plan_is_compared_again_after_the_question() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [one, two] = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[one.clone(), two.clone()]);
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));
+    let plan = files.path("plan");
+    Program::new()
+        .args(["diff", &set.reference, "-n", &home, "-f"])
+        .args([files.directory()])
+        .args([OsStr::new("--out"), plan.as_os_str()])
+        .run()
+        .expect(1);
+    let mut terminal = Terminal::new(80);
+    let mut child = Program::new()
+        .args(["apply", "--confirm", "--plan"])
+        .args([&plan])
+        .start_at(&terminal);
+    asks(&terminal);
+    // The plan prunes `two`, and from now on `three` depends on it.
+    let depends = json!({"metadata": {"annotations": {
+        "config.kubernetes.io/depends-on": format!("/namespaces/{home}/ConfigMap/two"),
+    }}});
+    let three = with(config_map(&home, "three", "1"), &depends);
+    set.apply(&[one, two.clone(), three]);
+    terminal.type_text("yes\n");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(3), "{}", terminal.screen());
+    assert!(cluster().live(&two).is_some(), "{}", terminal.screen());
 }

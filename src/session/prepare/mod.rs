@@ -359,6 +359,14 @@ impl Prepared {
         change(&self.named, &self.desired, &self.state, &self.plan)
     }
 
+    /// Returns the change that the user has to confirm; `None` without `--confirm`, if nothing changes, or if
+    /// the user has `confirmed` this change or a larger one.
+    pub fn change_to_confirm(&self, confirm: Confirm, confirmed: Option<&Refusal>) -> Option<Refusal> {
+        let change = self.change().filter(|_| confirm == Confirm::EveryChange)?;
+        let is_confirmed = confirmed.is_some_and(|shown| change.is_within(shown));
+        (!is_confirmed).then_some(change)
+    }
+
     /// The plan with everything that executing it needs.
     pub fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
         Execution {
