@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::event::Resume;
 use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
-use crate::manifest::{self, Manifest, Manifests};
+use crate::manifest::{self, Manifests};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
@@ -66,8 +66,8 @@ pub enum Input {
     Kept(Salt),
     /// From a saved plan.
     Saved {
-        /// The objects.
-        manifests: Vec<Manifest>,
+        /// The objects, divided from hooks.
+        manifests: Manifests,
         /// The namespace of manifests without one.
         namespace: String,
     },
@@ -229,7 +229,6 @@ async fn resolve(
         }
         Input::Saved { manifests, namespace } => {
             connection.namespace = namespace;
-            let manifests = divide(manifests);
             let wanted = Wanted::ParentAndNamespaces(&options.set, &manifests.applied);
             let mut cluster = discover(connection, run.kind_waits(), wanted).await?;
             cluster.add_definitions(&manifests.applied).await?;

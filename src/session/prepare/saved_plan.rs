@@ -20,6 +20,7 @@ use crate::cluster::identity::SYSTEM_NAMESPACE;
 use crate::error::{Error, Exit};
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Prediction;
+use crate::manifest::Manifests;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
@@ -235,7 +236,7 @@ pub async fn approve(
 ) -> Result<Prepared, Error> {
     let manifests = saved::restore(saved)?.map_err(Error::Altered)?;
     let input = Input::Saved {
-        manifests,
+        manifests: Manifests::divided(manifests, options.policy.hooks),
         namespace: saved.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;

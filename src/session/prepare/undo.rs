@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::saved_plan::identify;
 use super::{Input, Prepared, Resolved, read_and_plan, resolve};
 use crate::cli::GlobalFlags;
-use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
+use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
 use crate::cluster::connection::Connection;
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::manifest::{Manifest, Naming, Position, Source};
+use crate::manifest::{Manifest, Manifests, Naming, Position, Source};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
@@ -100,7 +101,8 @@ pub async fn plan(
     let todo: Vec<&Judged> = judged.iter().filter(|judged| judged.is_to_do()).collect();
     let manifests = todo.iter().filter_map(|judged| judged.manifest(file)).collect();
     let input = Input::Saved {
-        manifests,
+        // An object that was a member is restored even if it is a hook.
+        manifests: Manifests::undivided(manifests),
         namespace: record.run.set.namespace.clone(),
     };
     let mut resolved = resolve(run, connection, options, input).await?;
@@ -256,11 +258,17 @@ async fn judge<'r>(server: &ApiServer, record: &'r UndoRecord, place: usize) -> 
         .map_err(unread)?;
     let mut verdict = undo::judge(item, written, live.as_ref(), &record.run);
     while let Verdict::Ask(question) = verdict {
-        let is_unchanged = match &live {
-            Some(live) => is_unchanged(server, record, item, &question, live).await?,
-            None => false,
+        let answer = match &live {
+            Some(live) => ask(server, record, item, &question, live).await?,
+            None => Answer::Changed,
         };
-        verdict = undo::answered(question, is_unchanged);
+        verdict = match answer {
+            Answer::Unchanged => undo::answered(question, true),
+            Answer::Changed => undo::answered(question, false),
+            Answer::Refused(error) => Verdict::Skip(format!(
+                "cannot determine whether it was changed after the run: {error}"
+            )),
+        };
     }
     Ok(Judged {
         item,
@@ -271,14 +279,24 @@ async fn judge<'r>(server: &ApiServer, record: &'r UndoRecord, place: usize) -> 
     })
 }
 
-/// Returns whether an apply of this manifest would leave the live object as it is, by a dry run.
-async fn is_unchanged(
+/// The answer to a dry run.
+enum Answer {
+    /// The apply would leave the live object as it is.
+    Unchanged,
+    /// It would change it, or the object does not allow it.
+    Changed,
+    /// The server refuses the request, whatever the object is.
+    Refused(ApiErrorKind),
+}
+
+/// Asks the server by a dry run whether an apply of this manifest would leave the live object as it is.
+async fn ask(
     server: &ApiServer,
     record: &UndoRecord,
     item: &UndoItem,
     question: &Question,
     live: &Value,
-) -> Result<bool, Error> {
+) -> Result<Answer, Error> {
     let mut body = question.manifest.clone();
     for field in ["uid", "resourceVersion"] {
         body["metadata"][field] = live["metadata"][field].clone();
@@ -296,10 +314,25 @@ async fn is_unchanged(
             let answer: Value = serde_json::from_slice(&reply.body).unwrap_or(json!(null));
             let salt = &record.run.salt;
             let written = |object| Written::of(object, &item.left(), salt);
-            Ok(written(&answer).is_some_and(|would| Some(would) == written(live)))
+            let is_unchanged = written(&answer).is_some_and(|would| Some(would) == written(live));
+            Ok(if is_unchanged {
+                Answer::Unchanged
+            } else {
+                Answer::Changed
+            })
         }
-        // What the server refuses is not what is there.
-        Err(error) if error.status().is_some_and(|status| status.code < 500) => Ok(false),
+        // What the server refuses because of the object is not what is there.
+        Err(error) if error.is(StatusCode::CONFLICT) || error.is(StatusCode::UNPROCESSABLE_ENTITY) => {
+            Ok(Answer::Changed)
+        }
+        // These are about the user, whatever the object.
+        Err(error)
+            if error
+                .status()
+                .is_some_and(|status| status.code < 500 && ![401, 429].contains(&status.code)) =>
+        {
+            Ok(Answer::Refused(*error.kind))
+        }
         Err(error) => Err(Error::Read {
             what: item.key.to_string(),
             error,

@@ -56,3 +56,23 @@ fn a_member_of_client_side_apply_that_was_pruned_comes_back() {
     assert_eq!(is["data"], theirs["data"]);
     runs.set.assert_holds(&[stays, theirs]);
 }
+
+#[test]
+fn a_member_that_is_a_hook_comes_back() {
+    for hook in [
+        json!({"argocd.argoproj.io/hook": "Skip"}),
+        json!({"helm.sh/hook": "test"}),
+    ] {
+        let home = namespace("undo");
+        let runs = Runs::of(Set::secret(&home, "web"));
+        let [stays, theirs] = ["stays", "theirs"].map(|name| config_map(&home, name, "1"));
+        runs.set.apply(std::slice::from_ref(&stays));
+        let member = json!({"metadata": {"labels": {PART_OF: runs.set.id}, "annotations": hook}});
+        cluster().create_as("kubectl-client-side-apply", &with(theirs.clone(), &member));
+        let run = runs.apply("undo", std::slice::from_ref(&stays), &[]).expect(0);
+        assert_eq!(actions(&run)["ConfigMap/theirs"], "pruned");
+        let run = runs.undo("undo", &[]).expect(0);
+        assert_eq!(actions(&run)["ConfigMap/theirs"], "created", "{hook}");
+        runs.set.assert_holds(&[stays, theirs]);
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::support::{Proxy, Sent, Verdict, Watch};
+use crate::support::{Fault, Proxy, Sent, Verdict, Watch};
 
 /// Has something done right before the members are listed.
 struct BeforeList<F> {
@@ -106,4 +106,40 @@ fn an_undo_of_a_killed_run_leaves_what_a_later_run_created() {
     assert_eq!(left.count(), 2, "{}", run.stderr);
     let skipped = actions(&run).into_values().filter(|action| action == "skipped");
     assert_eq!(skipped.count(), 2, "{}", run.stdout);
+}
+
+#[test]
+fn an_object_is_not_called_changed_if_the_server_refuses_to_say() {
+    struct NoDryRun;
+    impl Watch for NoDryRun {
+        fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+            if sent.path.contains("dryRun=All") {
+                Verdict::Break(Fault::Expired)
+            } else {
+                Verdict::Forward
+            }
+        }
+    }
+    let home = namespace("undo");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let [old, new] = ["1", "2"].map(|value| config_map(&home, "one", value));
+    runs.set.apply(from_ref(&old));
+    runs.apply("undo", from_ref(&new), &[]).expect(0);
+    // As if the run had been killed before it could note what it had written.
+    let text = runs.text("undo");
+    let lines = text.split_inclusive('\n');
+    let shorter: String = lines.filter(|line| !line.contains("\"written\"")).collect();
+    assert_ne!(shorter, text);
+    fs::write(runs.file("undo"), shorter).expect("an undo file");
+    let proxy = Proxy::watched(Arc::new(NoDryRun));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+
+    let run = runs.undo_by(program, "undo").run().expect(1);
+
+    let reason = run.reason("one");
+    assert!(reason.starts_with("cannot determine"), "{reason}");
+    let live = cluster().live(&new).expect("it");
+    assert_eq!(live["data"], new["data"]);
+    let run = runs.undo("undo", &[]).expect(0);
+    assert_eq!(actions(&run)["ConfigMap/one"], "configured");
 }
