@@ -29,7 +29,7 @@ use crate::execute::members::message_of_invalid_object::recreatable_kind;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::DesiredObject;
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::text::{listed, short};
@@ -87,11 +87,24 @@ impl Execution<'_> {
             && self.chooses_to_recreate(object)
     }
 
-    /// Returns whether an object that is being deleted is waited for, and then created: its recreation
-    /// may have begun in an earlier run, or this run undoes the one that has deleted it.
+    /// Returns whether an object that is being deleted, or whose namespace is, is waited for, and then created:
+    /// its recreation may have begun in an earlier run, or this run undoes the one that has deleted it.
     pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
         let is_undone = self.plan.preconditions.await_deletion_of(&object.key);
-        !self.is_namespace_going(object) && (is_undone || self.chooses_to_recreate(object))
+        let is_awaited = is_undone || self.awaits_namespace(object) || self.chooses_to_recreate(object);
+        is_awaited && !self.is_namespace_going(object)
+    }
+
+    /// Returns whether this run waits until the namespace of the object is gone, and creates it again before
+    /// the object.
+    fn awaits_namespace(&self, object: &DesiredObject) -> bool {
+        object.key.namespace.as_ref().is_some_and(|namespace| {
+            self.plan.preconditions.await_deletion_of(&ObjectKey {
+                group_kind: GroupKind::namespace(),
+                namespace: None,
+                name: namespace.clone(),
+            })
+        })
     }
 
     /// Returns the error of an object that is being deleted, and not waited for.
@@ -113,6 +126,7 @@ impl Execution<'_> {
         let namespace = object.key.namespace.as_ref();
         let namespace = namespace.and_then(|namespace| self.namespaces.get(namespace));
         namespace.is_some_and(|state| state.presence == Presence::Terminating)
+            && !self.awaits_namespace(object)
     }
 
     /// Returns whether the flag or an annotation chooses the object, and a saved plan does.

@@ -53,6 +53,33 @@ fn an_undo_waits_for_what_the_run_is_still_deleting() {
 }
 
 #[test]
+fn an_undo_waits_for_a_namespace_that_the_run_is_still_deleting() {
+    let home = namespace("undo");
+    let inner = fresh("undo-inner");
+    let runs = Runs::of(Set::secret(&home, "web"));
+    let before = [
+        config_map(&home, "stays", "1"),
+        namespace_object(&inner),
+        config_map(&inner, "inside", "1"),
+        held(&inner),
+    ];
+    runs.set.apply(&before);
+    runs.apply("undo", &before[..1], &[]).expect(0);
+    let was = cluster().live(&before[1]).expect("the namespace");
+    assert!(was["metadata"]["deletionTimestamp"].is_string());
+    runs.undo("undo", &["--dry-run=server"]).expect(0);
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| runs.undo("undo", &[]));
+        release(&before[3]);
+        run.join().expect("no panic").expect(0)
+    });
+    let is = cluster().live(&before[1]).expect("the namespace");
+    assert_ne!(is["metadata"]["uid"], was["metadata"]["uid"]);
+    runs.set.assert_holds(&before);
+    release(&before[3]);
+}
+
+#[test]
 fn an_object_that_others_are_deleting_is_not_reported_as_restored() {
     let home = namespace("undo");
     let runs = Runs::of(Set::secret(&home, "web"));
