@@ -1,5 +1,6 @@
 //! One run of a command that writes: its report, its interrupt and its end.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::connect::{self, connect, discover};
@@ -43,6 +44,8 @@ pub struct CommandRun {
     /// The advice on how to resume it after an interrupt.
     pub resume: Resume,
     questions: Questions,
+    /// The notes and warnings so far: a run that reads again after a question finds the same again.
+    reported: HashSet<String>,
 }
 
 impl CommandRun {
@@ -64,6 +67,7 @@ impl CommandRun {
             end: None,
             style,
             resume: Resume::default(),
+            reported: HashSet::new(),
         }
     }
 
@@ -208,17 +212,21 @@ impl CommandRun {
         }
     }
 
-    /// Reports notes.
+    /// Reports notes, each once.
     pub fn report_notes(&mut self, texts: Vec<String>) {
         for text in texts {
-            self.reporter.event(Event::Note(text));
+            if self.reported.insert(text.clone()) {
+                self.reporter.event(Event::Note(text));
+            }
         }
     }
 
-    /// Reports warnings.
+    /// Reports warnings, each once.
     pub fn report_warnings(&mut self, texts: &[String]) {
         for text in texts {
-            self.reporter.event(Event::Warning(text.clone()));
+            if self.reported.insert(text.clone()) {
+                self.reporter.event(Event::Warning(text.clone()));
+            }
         }
     }
 }

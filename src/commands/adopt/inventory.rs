@@ -89,18 +89,15 @@ pub(super) async fn find(
     Ok(found)
 }
 
-/// Refuses what the plan refuses, a plan that adopts nothing of the inventory, and, unless the user
-/// confirms them, objects outside of the namespace that the inventory is trusted for.
-///
-/// Writes have the objects as they were read before the question as preconditions; objects that have
-/// changed since are judged again.
-pub(super) async fn check_bounds(
+/// Refuses what the plan refuses, and a plan that adopts nothing of the inventory. Returns what the user has to
+/// confirm: objects outside of the namespace that the inventory is trusted for.
+pub(super) fn check_bounds(
     run: &mut CommandRun,
     options: &AdoptOptions,
     selection: &ObjectSelection,
     set: &Set,
     plan: &mut MembershipPlan,
-) -> Result<(), Error> {
+) -> Result<Option<Refusal>, Error> {
     let asked = bounds(options, selection, set).and_then(|bounds| plan::judge_inventory(plan, &bounds));
     if matches!(asked, Some(Refusal::NothingToAdopt { .. })) {
         let reporter = &mut run.reporter;
@@ -112,15 +109,13 @@ pub(super) async fn check_bounds(
             run.reporter.event(Event::Warning(format!(
                 "adopt would ask for confirmation: {asked}"
             )));
-            Ok(())
+            Ok(None)
         }
-        Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() => {
-            run.confirm(vec![asked], None).await
-        }
+        Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() => Ok(Some(asked)),
         asked => {
             plan.refusals.extend(asked);
             if plan.refusals.is_empty() {
-                Ok(())
+                Ok(None)
             } else {
                 Err(Error::Refused(std::mem::take(&mut plan.refusals)))
             }

@@ -20,7 +20,7 @@ use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, SkipReason};
+use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Refusal, SkipReason};
 use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_other_sets};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -105,11 +105,38 @@ async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOption
     Ok(ending)
 }
 
+/// What was read and planned.
+enum Planned {
+    /// It may be carried out.
+    Ready(Box<Prepared>),
+    /// The user has to agree to this first.
+    Asked(Box<Refusal>),
+}
+
 async fn prepare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &AdoptOptions,
 ) -> Result<Prepared, Error> {
+    let mut confirmed = None;
+    loop {
+        // The cluster may have changed while the prompt was open: all is read again.
+        match read_and_plan(run, shared, options, confirmed.as_deref()).await? {
+            Planned::Ready(prepared) => return Ok(*prepared),
+            Planned::Asked(asked) => {
+                run.confirm(vec![(*asked).clone()], None).await?;
+                confirmed = Some(asked);
+            }
+        }
+    }
+}
+
+async fn read_and_plan(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    options: &AdoptOptions,
+    confirmed: Option<&Refusal>,
+) -> Result<Planned, Error> {
     let membership = &options.membership;
     let connection = run.connect(shared).await?;
     let (mut cluster, manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
@@ -145,7 +172,10 @@ async fn prepare(
     );
     let (record, too_large) = read.record_with(&plan.record(set));
     plan.refusals.extend(too_large);
-    inventory::check_bounds(run, options, &found.selection, set, &mut plan).await?;
+    let asked = inventory::check_bounds(run, options, &found.selection, set, &mut plan)?;
+    if let Some(asked) = asked.filter(|asked| !confirmed.is_some_and(|shown| asked.is_within(shown))) {
+        return Ok(Planned::Asked(Box::new(asked)));
+    }
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
     }
@@ -171,14 +201,14 @@ async fn prepare(
             advice
         }
     });
-    Ok(Prepared {
+    Ok(Planned::Ready(Box::new(Prepared {
         cluster,
         read,
         plan,
         record,
         advice: advice.into_iter().collect(),
         selection: found.selection,
-    })
+    })))
 }
 
 /// Warns of members that have the label already, but not from an applier. An object that was not

@@ -48,6 +48,16 @@ impl Refusal {
                     ..
                 },
             ) => parent == shown && is_among(applies, shown_applies) && is_among(prunes, shown_prunes),
+            (
+                Self::ReachesOutside {
+                    inventory, objects, ..
+                },
+                Self::ReachesOutside {
+                    inventory: shown,
+                    objects: shown_objects,
+                    ..
+                },
+            ) => inventory == shown && is_among(objects, shown_objects),
             _ => self == other,
         }
     }
