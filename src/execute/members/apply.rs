@@ -23,7 +23,7 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-pub(crate) use crate::execute::members::reply::{FoundLive, MemberReply, Written};
+pub(crate) use crate::execute::members::reply::{FoundLive, MemberReply, failed, reply_of, written};
 
 impl Execution<'_> {
     pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
@@ -441,21 +441,3 @@ pub(crate) const TERMINATING: &str = "it or its namespace is being deleted; run 
 const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
 
 const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";
-
-pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
-    serde_json::from_slice(&reply.body)
-}
-
-pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
-    MemberReply {
-        outcome,
-        warnings: Vec::new(),
-        found: None,
-        webhook: None,
-        handover: None,
-    }
-}
-
-pub(crate) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
-    reply_of(ObjectOutcome::failed(subject, error))
-}

@@ -2,7 +2,7 @@
 //! in another set by now, or another object of its name.
 //!
 //! All runs have one field manager, so an apply would take an object from another set without a conflict, and
-//! the set that lost it would be reported by nobody. The version is part of the body, so the check costs no
+//! without a report of it. The version is part of the body, so the check costs no
 //! request unless the object has changed.
 
 use http::StatusCode;

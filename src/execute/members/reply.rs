@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 
-use crate::event::ObjectOutcome;
+use crate::cluster::apiserver::Reply;
+use crate::event::{ObjectOutcome, Subject};
 use crate::execute::members::webhooks::Unreachable;
 use crate::model::applyset::parent::Pairs;
+use crate::model::message::Message;
 use crate::plan::ReplicasHandover;
 
 /// Outcome of one member, with the warnings of the server.
@@ -47,4 +49,22 @@ pub(crate) struct WrittenMetadata {
     pub(crate) deletion_timestamp: Option<String>,
     #[serde(default)]
     pub(crate) annotations: Pairs,
+}
+
+pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
+    serde_json::from_slice(&reply.body)
+}
+
+pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
+    MemberReply {
+        outcome,
+        warnings: Vec::new(),
+        found: None,
+        webhook: None,
+        handover: None,
+    }
+}
+
+pub(crate) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
+    reply_of(ObjectOutcome::failed(subject, error))
 }
