@@ -153,8 +153,15 @@ async fn prepare(
     let Some(former) = from.parent().cloned() else {
         return Err(ParentError::NoSetToMove(from.named.set.parent).into());
     };
-    let into =
-        adopt_move_disband::read_target(run, &mut cluster, &options.new, membership, Operation::Move).await?;
+    let into = adopt_move_disband::read_target(
+        run,
+        &mut cluster,
+        &options.new,
+        membership,
+        Operation::Move,
+        &mut membership.take_over.confirmation(),
+    )
+    .await?;
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 

@@ -44,24 +44,26 @@ pub async fn read_existing(
 }
 
 /// Reads a set that is created if it does not exist. At a terminal, the user is asked whether an
-/// existing object may become the parent.
+/// existing object may become the parent; `confirmation` is what was answered before, and becomes the answer.
 pub async fn read_target(
     run: &CommandRun,
     cluster: &mut Cluster,
     reference: &SetReference,
     options: &MembershipOptions,
     operation: Operation,
+    confirmation: &mut Confirmation,
 ) -> Result<SetRead, Error> {
     let mut read = async |confirmation| {
         let named = named_set(cluster, reference, options.tooling.clone(), &[]).await?;
         let taking_over = TakingOver::PlainObject(confirmation);
         read(cluster, named, Goal::Join(operation), taking_over, options).await
     };
-    match read(options.take_over.confirmation()).await {
+    match read(*confirmation).await {
         Err(Error::Refused(refusals))
             if options.take_over == TakeOver::Asked && refusals.iter().all(Refusal::is_take_over) =>
         {
             run.confirm(refusals, None).await?;
+            *confirmation = Confirmation::Given;
             read(Confirmation::Given).await
         }
         read => read,

@@ -260,6 +260,53 @@ fn only_yes_at_the_terminal_adopts_what_an_inventory_names_elsewhere() {
 }
 
 #[test]
+fn an_inventory_is_read_again_after_the_question() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let owned = |name: &str| {
+        let owner = json!({"metadata": {"annotations": {"config.k8s.io/owning-inventory": "x"}}});
+        with(config_map(&away, name, "1"), &owner)
+    };
+    let objects = ["two", "three"].map(owned);
+    let inventory = |names: &[&str]| {
+        let entries = names
+            .iter()
+            .map(|name| (format!("{away}_{name}__ConfigMap"), json!("")));
+        let data: serde_json::Map<String, Value> = entries.collect();
+        with(
+            named("v1", "ConfigMap", Some(&home), "inventory"),
+            &json!({"metadata": {"labels": {"cli-utils.sigs.k8s.io/inventory-id": "x"}}, "data": data}),
+        )
+    };
+    for object in &objects {
+        cluster().create(object);
+    }
+    cluster().create(&inventory(&["two"]));
+    let mut terminal = Terminal::new(120);
+    let adopt = set.invocation(Program::new(), "adopt", &["--from", "kpt/inventory"]);
+    let mut child = adopt.start_at(&terminal);
+    asks(&terminal);
+    cluster().patch(&inventory(&["two"]), &inventory(&["two", "three"]));
+    terminal.type_text("yes\n");
+    // The user has not seen the other object.
+    eventually("the second question", || {
+        let rows = terminal.rows();
+        let place = rows.iter().rposition(|row| row.contains("configmap/three"))?;
+        rows[place..]
+            .iter()
+            .any(|row| row.contains("is accepted:"))
+            .then_some(())
+    });
+    terminal.type_text("no\n");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(3), "{}", terminal.screen());
+    for object in &objects {
+        let live = cluster().live(object).expect("the object");
+        assert!(live["metadata"]["labels"][PART_OF].is_null(), "{live}");
+    }
+}
+
+#[test]
 fn only_yes_at_the_terminal_repairs_a_record() {
     for (answer, code, kinds) in [("no\n", 3, "ConfigMap,Secret"), ("yes\n", 0, "ConfigMap")] {
         let home = namespace("home");

@@ -20,7 +20,7 @@ use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Refusal, SkipReason};
+use crate::plan::{self, Candidate, Confirmation, FoundBy, Left, MembershipPlan, Refusal, SkipReason};
 use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_other_sets};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -110,7 +110,14 @@ enum Planned {
     /// It may be carried out.
     Ready(Box<Prepared>),
     /// The user has to agree to this first.
-    Asked(Box<Refusal>),
+    Asked(Box<(Cluster, Refusal)>),
+}
+
+/// What the user has agreed to.
+struct Consent {
+    take_over: Confirmation,
+    /// Objects outside of the namespace that the inventory is trusted for.
+    outside: Option<Refusal>,
 }
 
 async fn prepare(
@@ -118,14 +125,24 @@ async fn prepare(
     shared: &GlobalFlags,
     options: &AdoptOptions,
 ) -> Result<Prepared, Error> {
-    let mut confirmed = None;
+    let connection = run.connect(shared).await?;
+    let (mut cluster, mut manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
+    let mut consent = Consent {
+        take_over: options.membership.take_over.confirmation(),
+        outside: None,
+    };
     loop {
-        // The cluster may have changed while the prompt was open: all is read again.
-        match read_and_plan(run, shared, options, confirmed.as_deref()).await? {
+        let input = (cluster, std::mem::take(&mut manifests));
+        match read_and_plan(run, input, options, &mut consent).await? {
             Planned::Ready(prepared) => return Ok(*prepared),
+            // Only inventories ask, which have no manifests.
             Planned::Asked(asked) => {
-                run.confirm(vec![(*asked).clone()], None).await?;
-                confirmed = Some(asked);
+                let (same_cluster, asked) = *asked;
+                cluster = same_cluster;
+                run.confirm(vec![asked.clone()], None).await?;
+                consent.outside = Some(asked);
+                // The cluster may have changed while the prompt was open: all is read again.
+                cluster.discover_again().await?;
             }
         }
     }
@@ -133,18 +150,22 @@ async fn prepare(
 
 async fn read_and_plan(
     run: &mut CommandRun,
-    shared: &GlobalFlags,
+    (mut cluster, manifests): (Cluster, Manifests),
     options: &AdoptOptions,
-    confirmed: Option<&Refusal>,
+    consent: &mut Consent,
 ) -> Result<Planned, Error> {
     let membership = &options.membership;
-    let connection = run.connect(shared).await?;
-    let (mut cluster, manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
     let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&named.set);
-    let read =
-        adopt_move_disband::read_target(run, &mut cluster, &membership.set, membership, Operation::Adopt)
-            .await?;
+    let read = adopt_move_disband::read_target(
+        run,
+        &mut cluster,
+        &membership.set,
+        membership,
+        Operation::Adopt,
+        &mut consent.take_over,
+    )
+    .await?;
     let found = find::find(&cluster, &read, manifests, options).await?;
     run.report_warnings(&read.state.warnings);
     run.report_warnings(&found.warnings);
@@ -160,7 +181,7 @@ async fn read_and_plan(
     let namespaces = found.candidates.iter();
     let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
     let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
-    let concurrency = usize::from(shared.concurrency);
+    let concurrency = membership.writing.concurrency;
     let parents = parents_of_other_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.report_warnings(&warnings);
     let mut plan = plan::plan_adoption(
@@ -173,8 +194,9 @@ async fn read_and_plan(
     let (record, too_large) = read.record_with(&plan.record(set));
     plan.refusals.extend(too_large);
     let asked = inventory::check_bounds(run, options, &found.selection, set, &mut plan)?;
+    let confirmed = consent.outside.as_ref();
     if let Some(asked) = asked.filter(|asked| !confirmed.is_some_and(|shown| asked.is_within(shown))) {
-        return Ok(Planned::Asked(Box::new(asked)));
+        return Ok(Planned::Asked(Box::new((cluster, asked))));
     }
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));

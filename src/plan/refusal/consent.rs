@@ -50,14 +50,16 @@ impl Refusal {
             ) => parent == shown && is_among(applies, shown_applies) && is_among(prunes, shown_prunes),
             (
                 Self::ReachesOutside {
-                    inventory, objects, ..
+                    inventory,
+                    home,
+                    objects,
                 },
                 Self::ReachesOutside {
                     inventory: shown,
+                    home: shown_home,
                     objects: shown_objects,
-                    ..
                 },
-            ) => inventory == shown && is_among(objects, shown_objects),
+            ) => inventory == shown && home == shown_home && is_among(objects, shown_objects),
             _ => self == other,
         }
     }
