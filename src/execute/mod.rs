@@ -38,6 +38,7 @@ pub use dry_run::{ParentPrediction, Prediction};
 use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
+pub(crate) use members::message_of_rejected_manifest::is_schema_violation;
 use members::webhooks::Webhooks;
 pub use parent_record::repair::Repaired;
 use parent_record::requests::Known;

@@ -14,7 +14,7 @@ use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::digest::{hexadecimal, sha256};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::pointer::Pointer;
 
 /// Fields of the metadata that any write changes.
@@ -227,6 +227,17 @@ impl Preconditions {
     /// Returns whether an object that is being deleted is created once it is gone.
     pub fn await_deletion_of(&self, key: &ObjectKey) -> bool {
         self.0.as_ref().is_some_and(|bound| bound.awaited.contains(key))
+    }
+
+    /// Returns whether the namespace of an object is created again, once it is gone, before the object.
+    pub fn await_deletion_of_namespace_of(&self, key: &ObjectKey) -> bool {
+        key.namespace.as_ref().is_some_and(|namespace| {
+            self.await_deletion_of(&ObjectKey {
+                group_kind: GroupKind::namespace(),
+                namespace: None,
+                name: namespace.clone(),
+            })
+        })
     }
 
     /// Returns whether an object may be recreated. A plan that is bound names the objects.

@@ -29,7 +29,7 @@ use crate::execute::members::message_of_invalid_object::recreatable_kind;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::DesiredObject;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::text::{listed, short};
@@ -55,7 +55,7 @@ pub(crate) struct Victim {
     dependents: Dependents,
 }
 
-/// What a delete found.
+/// The state of an object after an attempt to delete it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VictimState {
     /// The object is deleted.
@@ -87,7 +87,7 @@ impl Execution<'_> {
             && self.chooses_to_recreate(object)
     }
 
-    /// Returns whether an object that is being deleted, or whose namespace is, is waited for, and then created:
+    /// Returns whether the run waits until an object or its namespace is deleted, and then creates the object:
     /// its recreation may have begun in an earlier run, or this run undoes the one that has deleted it.
     pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
         let is_undone = self.plan.preconditions.await_deletion_of(&object.key);
@@ -98,13 +98,9 @@ impl Execution<'_> {
     /// Returns whether this run waits until the namespace of the object is gone, and creates it again before
     /// the object.
     fn awaits_namespace(&self, object: &DesiredObject) -> bool {
-        object.key.namespace.as_ref().is_some_and(|namespace| {
-            self.plan.preconditions.await_deletion_of(&ObjectKey {
-                group_kind: GroupKind::namespace(),
-                namespace: None,
-                name: namespace.clone(),
-            })
-        })
+        self.plan
+            .preconditions
+            .await_deletion_of_namespace_of(&object.key)
     }
 
     /// Returns the error of an object that is being deleted, and not waited for.

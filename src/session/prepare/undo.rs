@@ -15,10 +15,11 @@ use serde_json::{Value, json};
 use super::saved_plan::identify;
 use super::{Input, Prepared, Resolved, read_and_plan, resolve};
 use crate::cli::GlobalFlags;
-use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiRequest, ApiServer, Patch};
 use crate::cluster::connection::Connection;
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome, Subject};
+use crate::execute::is_schema_violation;
 use crate::manifest::{Manifest, Manifests, Naming, Position, Source};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
@@ -283,7 +284,7 @@ async fn judge<'r>(server: &ApiServer, record: &'r UndoRecord, place: usize) -> 
 enum Answer {
     /// The apply would leave the live object as it is.
     Unchanged,
-    /// It would change it, or the object does not allow it.
+    /// The apply would change the live object, or the server refuses it because of that object.
     Changed,
     /// The server refuses the request, whatever the object is.
     Refused(ApiErrorKind),
@@ -321,11 +322,9 @@ async fn ask(
                 Answer::Changed
             })
         }
-        // What the server refuses because of the object is not what is there.
-        Err(error) if error.is(StatusCode::CONFLICT) || error.is(StatusCode::UNPROCESSABLE_ENTITY) => {
-            Ok(Answer::Changed)
-        }
-        // These are about the user, whatever the object.
+        // If the server refuses the manifest because of the object, the object differs from it.
+        Err(error) if is_about_the_object(&error) => Ok(Answer::Changed),
+        // The server would refuse these for any object.
         Err(error)
             if error
                 .status()
@@ -338,6 +337,15 @@ async fn ask(
             error,
         }),
     }
+}
+
+/// Returns whether the server refuses the manifest because of the object: a conflict, a value that cannot change,
+/// or a field that the kind no longer has.
+fn is_about_the_object(error: &ApiError) -> bool {
+    let is_schema_violation = error
+        .status()
+        .is_some_and(|status| is_schema_violation(&status.message));
+    error.is(StatusCode::CONFLICT) || error.is(StatusCode::UNPROCESSABLE_ENTITY) || is_schema_violation
 }
 
 /// Binds each delete to the version that was judged. The plan has that of a list, which was read later.

@@ -113,10 +113,12 @@ enum Existence {
     Going,
 }
 
-/// Returns whether the run waits until an object that is being deleted is gone, and creates it.
+/// Returns whether the run waits until an object or its namespace is deleted, and then creates the object.
 fn awaits(prepared: &Prepared, object: &DesiredObject) -> bool {
     let preconditions = &prepared.plan.preconditions;
-    preconditions.await_deletion_of(&object.key) || prepared.policy.recreate.allows(object, preconditions)
+    preconditions.await_deletion_of(&object.key)
+        || preconditions.await_deletion_of_namespace_of(&object.key)
+        || prepared.policy.recreate.allows(object, preconditions)
 }
 
 /// Returns the fields that the run leaves to others: those that are ignored, and replicas that it hands

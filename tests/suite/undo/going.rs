@@ -69,10 +69,20 @@ fn an_undo_waits_for_a_namespace_that_the_run_is_still_deleting() {
     assert!(was["metadata"]["deletionTimestamp"].is_string());
     runs.undo("undo", &["--dry-run=server"]).expect(0);
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| runs.undo("undo", &[]));
+        let run = scope.spawn(|| {
+            let again = runs.file("again");
+            let undo = runs.undo_by(Program::new(), "undo");
+            undo.args(["--undo-out".into(), again]).run()
+        });
         release(&before[3]);
         run.join().expect("no panic").expect(0)
     });
+    // All that was created can be undone.
+    assert!(
+        runs.text("again").contains("\"inside\""),
+        "{}",
+        runs.text("again")
+    );
     let is = cluster().live(&before[1]).expect("the namespace");
     assert_ne!(is["metadata"]["uid"], was["metadata"]["uid"]);
     runs.set.assert_holds(&before);
