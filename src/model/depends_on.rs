@@ -23,7 +23,7 @@ pub struct Dependencies {
 }
 
 impl Dependencies {
-    /// Returns whether the object has no such annotation, or an empty one.
+    /// Returns whether the object has no depends-on annotation, or an empty one.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.fault.is_none()
     }

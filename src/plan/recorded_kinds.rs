@@ -1,7 +1,7 @@
 //! The kinds that a parent records, compared with discovery.
 //!
 //! Pure, and the only reading of recorded kinds: `plan` derives the scope of a run from it,
-//! `list`, `view` and `verify` the findings about a set.
+//! `found_set` and `verify` derive the findings about a set.
 
 use std::collections::BTreeSet;
 

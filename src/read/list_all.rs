@@ -2,7 +2,7 @@
 //! all that their judgement needs.
 //!
 //! Failed collections are part of the result: absence there proves nothing. The findings are judged in
-//! `list`, `view` and `verify`.
+//! `found_set` and `verify`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

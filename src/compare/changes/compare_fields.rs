@@ -8,7 +8,7 @@ use super::defaults::Field;
 use super::own_and_other_entries::OwnAndOtherEntries;
 use super::{CrdVersion, Reason, defaults};
 use crate::compare::field_paths::readable;
-use crate::compare::ownership::LAST_APPLIED;
+use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED};
 
 /// The greatest depth that is compared: deeper than any schema in use, and shallow enough for any
 /// stack.
@@ -45,9 +45,8 @@ pub(super) fn unchanged(
     if meta("deletionTimestamp").is_some_and(|time| !time.is_null()) {
         return Err(Reason::Terminating);
     }
-    // For this one manager the server rewrites the annotation of client-side
-    // apply (`managedfields/internal/lastappliedupdater.go`).
-    if field_manager == "kubectl"
+    // The server rewrites the annotation with each apply.
+    if field_manager == KUBECTL_FIELD_MANAGER
         && meta("annotations").is_some_and(|known| known.get(LAST_APPLIED).is_some())
     {
         let path = format!("metadata.annotations[{LAST_APPLIED}]");

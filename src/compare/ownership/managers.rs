@@ -21,8 +21,12 @@ pub const PARENT_FIELD_MANAGER: &str = "kubectl-applyset-parent";
 /// a parent without a tooling annotation belongs to another tool.
 pub const FOREIGN_PARENT_FIELD_MANAGER: &str = "kubectl-applyset-foreign-parent";
 
+/// The field manager of kubectl's server-side apply. For this one manager, the server copies what is sent into
+/// the annotation of client-side apply (`managedfields/internal/lastappliedupdater.go`).
+pub const KUBECTL_FIELD_MANAGER: &str = "kubectl";
+
 /// Field managers whose part-of labels are those of an applier: ours and kubectl's.
-pub const APPLIERS: [&str; 3] = [MEMBER_FIELD_MANAGER, "kubectl", CLIENT_SIDE_APPLY];
+pub const APPLIERS: [&str; 3] = [MEMBER_FIELD_MANAGER, KUBECTL_FIELD_MANAGER, CLIENT_SIDE_APPLY];
 
 /// Returns the field manager of the ApplySet metadata of a parent with this tooling.
 pub fn parent_field_manager(tooling: &Tooling) -> &'static str {

@@ -21,8 +21,9 @@ pub use fields_left_to_others::{changed_by_others, scaled_fields};
 pub use managed_fields::{content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
 pub use managers::{
-    APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER,
-    MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager, parent_field_manager,
+    APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_FIELD_MANAGER,
+    KUBECTL_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager,
+    parent_field_manager,
 };
 pub use merge_patch::merge_patch;
 pub use migration::{

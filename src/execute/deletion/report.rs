@@ -73,7 +73,7 @@ impl SetDeletion<'_> {
             Cause::Time => "the run ended",
         };
         sink(Event::Warning(format!(
-            "{is_interrupted} before {}; run the same command again",
+            "{is_interrupted} before deleting {}; run the same command again",
             before.join(" and ")
         )));
     }

@@ -95,13 +95,15 @@ impl Execution<'_> {
             return failed(subject, NOT_RECORDED.to_owned());
         }
         let handover = match self.hand_over(object).await {
-            Ok(handover) => handover.cloned(),
+            Ok(handover) => handover,
             Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
         };
         if let Some(reason) = self.reason_not_applied_if_interrupted(object) {
             return failed(subject, reason);
         }
-        match self.apply_if_allowed(object, live_membership, kinds).await {
+        let locked = self.with_own_write(live_membership, handover.written.as_ref());
+        let handover = handover.done.cloned();
+        match self.apply_if_allowed(object, &locked, kinds).await {
             Ok(AppliedAs { reply, membership }) => {
                 let membership = membership.as_ref().unwrap_or(live_membership);
                 MemberReply {
@@ -228,7 +230,7 @@ impl Execution<'_> {
         let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         // No other manager owns fields of an object that this apply has just created.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
-            self.migrate(object).await?;
+            self.migrate(object, |_| true).await?;
             let lock = self.plan.preconditions.written(&written);
             self.send_settled(object, live_membership, lock.as_ref()).await?;
         }
@@ -245,8 +247,8 @@ impl Execution<'_> {
 
     /// Two runs that create the same object at once are answered with a conflict that concerns no
     /// field; the object exists then. So is an apply over a parent whose record its own run has written
-    /// since it was read. An object of a saved plan is sent again only as long as it is unchanged, and one that
-    /// has to be as it was listed is not sent again.
+    /// since it was read. An object of a saved plan is sent again only as long as it is unchanged. A member
+    /// that is applied over its listed version is not sent again.
     async fn send_settled(
         &self,
         object: &DesiredObject,

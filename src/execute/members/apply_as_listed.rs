@@ -1,11 +1,11 @@
 //! Applies members over the version that was listed. A member that has changed since is judged again: it may be
-//! in another set by now, or another object of its name.
+//! in another set by now, or be another object with the same name.
 //!
-//! All runs have one field manager, so an apply would take an object from another set without a conflict, and
-//! without a report of it. The version is part of the body, so the check costs no
-//! request unless the object has changed.
+//! All runs use the same field manager, so an apply would take an object from another set without a conflict and
+//! without a report. The version is part of the body, so the check costs no request unless the object has changed.
 
 use http::StatusCode;
+use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply, Status};
 use crate::execute::Execution;
@@ -13,8 +13,9 @@ use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict};
 use crate::execute::members::creation::{Expected, Unapplied};
 use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
-use crate::plan::{LiveMembership, Seen};
+use crate::plan::{LiveMembership, Seen, TakeOwnership};
 use crate::read;
 
 /// The answer to an apply, and what the object was right before it.
@@ -42,7 +43,31 @@ pub(crate) fn listed_version(live_membership: &LiveMembership) -> Option<Seen> {
 }
 
 impl Execution<'_> {
-    /// Applies a member as it was listed, and one that has changed since as what it is now.
+    /// Returns whether the object is in another set, and the user allows to take it.
+    fn may_take(&self, live: &Live) -> bool {
+        self.policy.take_ownership == TakeOwnership::Allowed
+            && live.part_of.as_ref().is_some_and(|id| id != self.set.id.as_str())
+    }
+
+    /// Returns the membership of an object after a write of this run, with the version of the answer. An object
+    /// that is not in this set any more keeps the version that was listed, so its apply is refused.
+    pub(crate) fn with_own_write(
+        &self,
+        live_membership: &LiveMembership,
+        written: Option<&Value>,
+    ) -> LiveMembership {
+        let mut live_membership = live_membership.clone();
+        if let (Some(written), LiveMembership::Member { resource_version, .. }) =
+            (written, &mut live_membership)
+            && written["metadata"]["labels"][PART_OF_LABEL] == *self.set.id.as_str()
+        {
+            *resource_version = Seen::version(written).resource_version;
+        }
+        live_membership
+    }
+
+    /// Applies a member over its listed version. If it has changed since, it is judged again and applied
+    /// accordingly.
     ///
     /// Others may write its status all the time, so the last attempt needs no version. It follows a read that
     /// found the object in this set.
@@ -82,7 +107,10 @@ impl Execution<'_> {
             let found = found.map_err(Unapplied::Failed)?;
             let found = found.and_then(|found| Live::from_object(&found, &object.resource));
             let membership = match &found {
+                // The same version may be sent again: the conflict was about something else.
+                Some(live) if is_version(&live_membership, live) && is_passing_conflict(&error) => continue,
                 Some(live) if is_version(&live_membership, live) => return Err(Unapplied::Failed(error)),
+                Some(live) if self.may_take(live) => LiveMembership::OfAnotherSet,
                 Some(live) => self.membership_of_found(live)?,
                 None => LiveMembership::NotAMember,
             };
@@ -100,8 +128,8 @@ impl Execution<'_> {
     }
 }
 
-/// Returns whether the object may have changed since it was listed. The server looks for conflicts of fields
-/// before it compares the version.
+/// Returns whether the object may have changed since it was listed. A field conflict counts, too: the server
+/// looks for those before it compares the version.
 fn is_conflict(error: &ApiError) -> bool {
     is_passing_conflict(error)
         || error.is(StatusCode::CONFLICT) && error.status().is_some_and(Status::is_field_conflict)

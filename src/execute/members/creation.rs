@@ -8,6 +8,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use crate::cluster::apiserver::{ApiError, Reply};
+use crate::compare::ownership::KUBECTL_FIELD_MANAGER;
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::ATTEMPTS;
@@ -16,7 +17,7 @@ use crate::execute::members::taken_by_concurrent_run;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{self, LiveMembership, TakeOwnership, Unowned};
+use crate::plan::{self, LiveMembership, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -51,14 +52,18 @@ impl Execution<'_> {
         let has_to_be_new = || self.policy.unowned == Unowned::Refused || is_approved_as_new();
         match live_membership {
             LiveMembership::NotAMember if has_to_be_new() => Expected::Absent,
-            LiveMembership::Member { .. } if !self.plan.preconditions.require_unchanged() => {
-                Expected::AsListed
-            }
+            LiveMembership::Member { .. } if self.may_be_locked() => Expected::AsListed,
             LiveMembership::NotAMember
             | LiveMembership::Member { .. }
             | LiveMembership::OfAnotherSet
             | LiveMembership::Terminating => Expected::Any,
         }
+    }
+
+    /// Returns whether the apply of a member may carry the version that was listed. A saved plan has its own
+    /// versions. For kubectl's field manager, the server would copy the version into an annotation.
+    fn may_be_locked(&self) -> bool {
+        !self.plan.preconditions.require_unchanged() && self.writing.field_manager != KUBECTL_FIELD_MANAGER
     }
 
     /// Applies a member under its precondition.
@@ -127,7 +132,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns what an object is that the plan did not expect like this.
+    /// Returns the membership of an object that is not as the plan expected it.
     pub(crate) fn membership_of_found(&self, live: &Live) -> Result<LiveMembership, Unapplied> {
         let is_bound = self.plan.preconditions.require_unchanged();
         match &live.part_of {
@@ -140,9 +145,6 @@ impl Execution<'_> {
                 client_side_apply: live.client_side_apply,
                 is_parent: live.parent_of.is_some(),
             }),
-            Some(_) if !is_bound && self.policy.take_ownership == TakeOwnership::Allowed => {
-                Ok(LiveMembership::OfAnotherSet)
-            }
             Some(id) => Err(Unapplied::Taken(taken_by_concurrent_run::joined(id))),
         }
     }

@@ -24,24 +24,40 @@ impl Execution<'_> {
         object: &DesiredObject,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let migrated = self.migrate(object).await?;
-        let is_listed = lock.is_some() && !self.plan.preconditions.require_unchanged();
-        let is_member = |live: &Value| live["metadata"]["labels"][PART_OF_LABEL] == *self.set.id.as_str();
-        if let Some(migrated) = migrated.filter(|live| is_listed && is_member(live)) {
+        let listed = lock
+            .clone()
+            .filter(|_| !self.plan.preconditions.require_unchanged());
+        let Some(listed) = listed else {
+            return self.migrate(object, |_| true).await.map(drop);
+        };
+        // Anything else is refused by the apply, which carries the version that was listed.
+        let is_member = |live: &Value| {
+            live["metadata"]["uid"] == *listed.uid
+                && live["metadata"]["labels"][PART_OF_LABEL] == *self.set.id.as_str()
+        };
+        if let Some(migrated) = self.migrate(object, is_member).await? {
             *lock = Some(Seen::version(&migrated));
         }
         Ok(())
     }
 
     /// Moves what client-side apply owns of a live object to our field manager, and to `data`
-    /// what was applied as `stringData`. Returns the metadata of the object if they changed.
-    pub(crate) async fn migrate(&self, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
+    /// what was applied as `stringData`, if the live object `is_expected`. Returns the new metadata of the
+    /// object; `None` if nothing moved.
+    pub(crate) async fn migrate(
+        &self,
+        object: &DesiredObject,
+        is_expected: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, ApiError> {
         let path = object.resource.path_of(&object.key);
         let mut attempts = 0;
         loop {
             attempts += 1;
             let reply = self.server.get(&path, METADATA).await?;
             let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            if !is_expected(&live) {
+                return Ok(None);
+            }
             let former = Former {
                 manager: &self.writing.field_manager,
                 tool: self.writing.former_manager.as_deref(),

@@ -10,7 +10,7 @@ const KEEP: &str = "keep the old value, or give the object another name";
 
 /// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
 pub(crate) enum NotRecreated {
-    /// Another client has deleted it since the update.
+    /// Another client has changed, replaced or deleted it since the update.
     Changed(&'static str),
     /// Its creation was not answered with `AlreadyExists`.
     NotCreatable(String),

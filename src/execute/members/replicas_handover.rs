@@ -18,16 +18,23 @@ use crate::model::object::{Object, apply_body};
 use crate::plan::{HandoverCause, ReplicasHandover};
 use crate::read::{self, METADATA};
 
+/// What was done about the number of replicas of a member.
+#[derive(Debug, Default)]
+pub(crate) struct HandOver<'a> {
+    /// What was handed over.
+    pub(crate) done: Option<&'a ReplicasHandover>,
+    /// The metadata of the object, if this run wrote it.
+    pub(crate) written: Option<Value>,
+}
+
 impl Execution<'_> {
     /// Hands the number of replicas over with its live value, or takes it back, if the plan says so and
-    /// the live object still needs it. Returns what was handed over. An interrupted run writes nothing
-    /// more, so the caller does not apply the object then.
-    pub(crate) async fn hand_over(
-        &self,
-        object: &DesiredObject,
-    ) -> Result<Option<&ReplicasHandover>, ApiError> {
+    /// the live object still needs it. An interrupted run writes nothing more, so the caller does not apply
+    /// the object then.
+    pub(crate) async fn hand_over(&self, object: &DesiredObject) -> Result<HandOver<'_>, ApiError> {
+        let nothing = HandOver::default();
         let Some(handover) = self.plan.handovers.get(&object.key) else {
-            return Ok(None);
+            return Ok(nothing);
         };
         let mut attempts = 0;
         loop {
@@ -39,27 +46,36 @@ impl Execution<'_> {
                     || self.plan.preconditions.admit(&object.key, live)
             };
             let Some(live) = live.filter(is_expected) else {
-                return Ok(None);
+                return Ok(nothing);
             };
             let request = match self.replicas(object, &live, &handover.path) {
                 Some(Replicas::Dropped(value)) => {
                     self.handover_request(object, &live, &handover.path, &value)
                 }
-                Some(Replicas::HandedOver(_)) => return Ok(Some(handover)),
+                Some(Replicas::HandedOver(_)) => {
+                    return Ok(HandOver {
+                        done: Some(handover),
+                        written: None,
+                    });
+                }
                 Some(Replicas::Returned) => match self.take_back_request(object, &live) {
                     Some(request) => request,
-                    None => return Ok(None),
+                    None => return Ok(nothing),
                 },
-                None => return Ok(None),
+                None => return Ok(nothing),
             };
             if self.interrupt.is_requested() {
-                return Ok(None);
+                return Ok(nothing);
             }
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return Err(error),
-                Ok(_) if handover.cause == HandoverCause::Returned => return Ok(None),
-                Ok(_) => return Ok(Some(handover)),
+                Ok(reply) => {
+                    return Ok(HandOver {
+                        done: (handover.cause != HandoverCause::Returned).then_some(handover),
+                        written: serde_json::from_slice(&reply.body).ok(),
+                    });
+                }
             }
         }
     }

@@ -66,7 +66,7 @@ pub enum Input {
     Kept(Salt),
     /// From a saved plan.
     Saved {
-        /// The objects, divided from hooks.
+        /// The manifests: those of a saved plan without hooks, those of an undo all.
         manifests: Manifests,
         /// The namespace of manifests without one.
         namespace: String,
