@@ -56,7 +56,7 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
                 !runs.iter().any(|run| run.was_ended && run.contender == name)
             });
         }
-        // They also take turns at being first.
+        // The two that are compared also take turns at being first.
         present.swap(0, 1);
     }
     Ok(runs)
