@@ -21,9 +21,9 @@ pub struct Remains {
 }
 
 impl Remains {
-    /// Divides the objects by what becomes of them. `deleted` are the UIDs of the objects that the run deletes, `parent` is the
-    /// disposition of the parent without members, and `containers_of_kept` are the UIDs of containers that
-    /// are kept because an object in them has a keep annotation.
+    /// Divides the objects by what becomes of them. `deleted` are the UIDs of the objects that the run
+    /// deletes, `parent` is the disposition of the parent without members, and `containers_of_kept` are the
+    /// UIDs of containers that are kept because an object in them has a keep annotation.
     ///
     /// A member with another owner counts as kept. An applier labeled it, so a parent has to record it,
     /// but its owner deletes it. A rerun could not delete it either, so a failure would have no remedy.

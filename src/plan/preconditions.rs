@@ -224,15 +224,20 @@ impl Preconditions {
         Self(self.0.map(|bound| Bound { awaited, ..bound }))
     }
 
-    /// Returns whether an object that is being deleted is created once it is gone.
+    /// Returns whether an object that is being deleted, itself or with its namespace, is created once it is
+    /// gone.
     pub fn await_deletion_of(&self, key: &ObjectKey) -> bool {
+        self.is_awaited(key) || self.await_deletion_of_namespace_of(key)
+    }
+
+    fn is_awaited(&self, key: &ObjectKey) -> bool {
         self.0.as_ref().is_some_and(|bound| bound.awaited.contains(key))
     }
 
     /// Returns whether the namespace of an object is created again, once it is gone, before the object.
     pub fn await_deletion_of_namespace_of(&self, key: &ObjectKey) -> bool {
         key.namespace.as_ref().is_some_and(|namespace| {
-            self.await_deletion_of(&ObjectKey {
+            self.is_awaited(&ObjectKey {
                 group_kind: GroupKind::namespace(),
                 namespace: None,
                 name: namespace.clone(),

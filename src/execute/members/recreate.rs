@@ -87,20 +87,9 @@ impl Execution<'_> {
             && self.chooses_to_recreate(object)
     }
 
-    /// Returns whether the run waits until an object or its namespace is deleted, and then creates the object:
-    /// its recreation may have begun in an earlier run, or this run undoes the one that has deleted it.
+    /// Returns whether the run waits until an object or its namespace is deleted, and then creates the object.
     pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
-        let is_undone = self.plan.preconditions.await_deletion_of(&object.key);
-        let is_awaited = is_undone || self.awaits_namespace(object) || self.chooses_to_recreate(object);
-        is_awaited && !self.is_namespace_going(object)
-    }
-
-    /// Returns whether this run waits until the namespace of the object is gone, and creates it again before
-    /// the object.
-    fn awaits_namespace(&self, object: &DesiredObject) -> bool {
-        self.plan
-            .preconditions
-            .await_deletion_of_namespace_of(&object.key)
+        self.policy.awaits_deletion(object, &self.plan.preconditions) && !self.is_namespace_going(object)
     }
 
     /// Returns the error of an object that is being deleted, and not waited for.
@@ -122,7 +111,10 @@ impl Execution<'_> {
         let namespace = object.key.namespace.as_ref();
         let namespace = namespace.and_then(|namespace| self.namespaces.get(namespace));
         namespace.is_some_and(|state| state.presence == Presence::Terminating)
-            && !self.awaits_namespace(object)
+            && !self
+                .plan
+                .preconditions
+                .await_deletion_of_namespace_of(&object.key)
     }
 
     /// Returns whether the flag or an annotation chooses the object, and a saved plan does.
@@ -161,12 +153,13 @@ impl Execution<'_> {
         uid: Option<&str>,
         error: &ApiError,
     ) -> Result<String, NotRecreated> {
-        let mut victim = self.victim(object, uid, error).await?;
+        let mut uid = uid.map(str::to_owned);
         for _ in 0..JUDGEMENTS {
+            let victim = self.victim(object, uid.as_deref(), error).await?;
             if self.delete_victim(object, &victim).await? == VictimState::Deleted {
                 return Ok(victim.live.uid);
             }
-            victim = self.victim(object, Some(&victim.live.uid), error).await?;
+            uid = Some(victim.live.uid);
         }
         Err(NotRecreated::Changed("it keeps changing"))
     }

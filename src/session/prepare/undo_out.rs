@@ -15,7 +15,6 @@ use super::saved_plan::{check_name, identify, ignored, look_at_parent, resource_
 use crate::error::Error;
 use crate::execute::Interrupt;
 use crate::execute::undo_file::{self, UndoFile};
-use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 use crate::model::resource::{Origin, Resource};
@@ -113,14 +112,6 @@ enum Existence {
     Going,
 }
 
-/// Returns whether the run waits until an object or its namespace is deleted, and then creates the object.
-fn awaits(prepared: &Prepared, object: &DesiredObject) -> bool {
-    let preconditions = &prepared.plan.preconditions;
-    preconditions.await_deletion_of(&object.key)
-        || preconditions.await_deletion_of_namespace_of(&object.key)
-        || prepared.policy.recreate.allows(object, preconditions)
-}
-
 /// Returns the fields that the run leaves to others: those that are ignored, and replicas that it hands
 /// over.
 fn left_to_others(
@@ -138,10 +129,13 @@ fn left_to_others(
 
 fn to_read(prepared: &Prepared) -> Vec<Look> {
     let readable = resources(prepared);
+    let preconditions = &prepared.plan.preconditions;
     let applies = prepared.plan.all_applies().filter_map(|apply| {
         let object = &prepared.desired.members[apply.index];
         let existence = match apply.live_membership {
-            LiveMembership::Terminating if awaits(prepared, object) => Existence::Going,
+            LiveMembership::Terminating if prepared.policy.awaits_deletion(object, preconditions) => {
+                Existence::Going
+            }
             LiveMembership::Terminating => return None,
             _ => Existence::Unknown,
         };
