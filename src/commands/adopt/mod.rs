@@ -105,99 +105,32 @@ async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOption
     Ok(ending)
 }
 
-/// What was read and planned.
-enum Planned {
-    /// It may be carried out.
-    Ready(Box<Prepared>),
-    /// The user has to agree to this first.
-    Asked(Box<(Cluster, Refusal)>),
-}
-
-/// What the user has agreed to.
-struct Consent {
-    take_over: Confirmation,
-    /// Objects outside of the namespace that the inventory is trusted for.
-    outside: Option<Refusal>,
-}
-
 async fn prepare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &AdoptOptions,
 ) -> Result<Prepared, Error> {
+    let membership = &options.membership;
     let connection = run.connect(shared).await?;
     let (mut cluster, mut manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
-    let mut consent = Consent {
-        take_over: options.membership.take_over.confirmation(),
-        outside: None,
+    let mut take_over = membership.take_over.confirmation();
+    let mut confirmed: Option<Refusal> = None;
+    // The cluster may have changed while the prompt was open: all is read again.
+    let (read, found, plan, record) = loop {
+        // Only inventories ask, which have no manifests.
+        let manifests = std::mem::take(&mut manifests);
+        let (read, found, mut plan, record) =
+            read_and_plan(run, &mut cluster, manifests, options, &mut take_over).await?;
+        let asked = inventory::check_bounds(run, options, &found.selection, &read.named.set, &mut plan)?;
+        let is_confirmed = |asked: &Refusal| confirmed.as_ref().is_some_and(|shown| asked.is_within(shown));
+        let Some(asked) = asked.filter(|asked| !is_confirmed(asked)) else {
+            break (read, found, plan, record);
+        };
+        run.confirm(vec![asked.clone()], None).await?;
+        confirmed = Some(asked);
+        cluster.discover_again().await?;
     };
-    loop {
-        let input = (cluster, std::mem::take(&mut manifests));
-        match read_and_plan(run, input, options, &mut consent).await? {
-            Planned::Ready(prepared) => return Ok(*prepared),
-            // Only inventories ask, which have no manifests.
-            Planned::Asked(asked) => {
-                let (same_cluster, asked) = *asked;
-                cluster = same_cluster;
-                run.confirm(vec![asked.clone()], None).await?;
-                consent.outside = Some(asked);
-                // The cluster may have changed while the prompt was open: all is read again.
-                cluster.discover_again().await?;
-            }
-        }
-    }
-}
-
-async fn read_and_plan(
-    run: &mut CommandRun,
-    (mut cluster, manifests): (Cluster, Manifests),
-    options: &AdoptOptions,
-    consent: &mut Consent,
-) -> Result<Planned, Error> {
-    let membership = &options.membership;
-    let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    run.set = SetDocument::from(&named.set);
-    let read = adopt_move_disband::read_target(
-        run,
-        &mut cluster,
-        &membership.set,
-        membership,
-        Operation::Adopt,
-        &mut consent.take_over,
-    )
-    .await?;
-    let found = find::find(&cluster, &read, manifests, options).await?;
-    run.report_warnings(&read.state.warnings);
-    run.report_warnings(&found.warnings);
-    run.report_notes(found.notes);
     let set = &read.named.set;
-    let ids: BTreeSet<&str> = found
-        .candidates
-        .iter()
-        .filter_map(|candidate| candidate.live.part_of.as_deref())
-        .filter(|id| *id != set.id.as_str())
-        .collect();
-    let mut warnings = Vec::new();
-    let namespaces = found.candidates.iter();
-    let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
-    let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
-    let concurrency = membership.writing.concurrency;
-    let parents = parents_of_other_sets(&cluster, &ids, namespaces, concurrency, &mut warnings).await;
-    run.report_warnings(&warnings);
-    let mut plan = plan::plan_adoption(
-        set,
-        &found.candidates,
-        found.missing,
-        &parents,
-        options.take_ownership,
-    );
-    let (record, too_large) = read.record_with(&plan.record(set));
-    plan.refusals.extend(too_large);
-    let asked = inventory::check_bounds(run, options, &found.selection, set, &mut plan)?;
-    let confirmed = consent.outside.as_ref();
-    if let Some(asked) = asked.filter(|asked| !confirmed.is_some_and(|shown| asked.is_within(shown))) {
-        return Ok(Planned::Asked(Box::new((cluster, asked))));
-    }
     if plan.objects() == 0 {
         return Err(nothing_found(&options.choice));
     }
@@ -223,14 +156,64 @@ async fn read_and_plan(
             advice
         }
     });
-    Ok(Planned::Ready(Box::new(Prepared {
+    Ok(Prepared {
         cluster,
         read,
         plan,
         record,
         advice: advice.into_iter().collect(),
         selection: found.selection,
-    })))
+    })
+}
+
+/// Reads the set and finds the objects. Returns them with the plan, and the record that covers it.
+async fn read_and_plan(
+    run: &mut CommandRun,
+    cluster: &mut Cluster,
+    manifests: Manifests,
+    options: &AdoptOptions,
+    take_over: &mut Confirmation,
+) -> Result<(SetRead, FoundObjects, MembershipPlan, Record), Error> {
+    let membership = &options.membership;
+    let named = named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    run.set = SetDocument::from(&named.set);
+    let read = adopt_move_disband::read_target(
+        run,
+        cluster,
+        &membership.set,
+        membership,
+        Operation::Adopt,
+        take_over,
+    )
+    .await?;
+    let mut found = find::find(cluster, &read, manifests, options).await?;
+    run.report_warnings(&read.state.warnings);
+    run.report_warnings(&found.warnings);
+    run.report_notes(std::mem::take(&mut found.notes));
+    let set = &read.named.set;
+    let ids: BTreeSet<&str> = found
+        .candidates
+        .iter()
+        .filter_map(|candidate| candidate.live.part_of.as_deref())
+        .filter(|id| *id != set.id.as_str())
+        .collect();
+    let mut warnings = Vec::new();
+    let namespaces = found.candidates.iter();
+    let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
+    let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
+    let concurrency = membership.writing.concurrency;
+    let parents = parents_of_other_sets(cluster, &ids, namespaces, concurrency, &mut warnings).await;
+    run.report_warnings(&warnings);
+    let mut plan = plan::plan_adoption(
+        set,
+        &found.candidates,
+        std::mem::take(&mut found.missing),
+        &parents,
+        options.take_ownership,
+    );
+    let (record, too_large) = read.record_with(&plan.record(set));
+    plan.refusals.extend(too_large);
+    Ok((read, found, plan, record))
 }
 
 /// Warns of members that have the label already, but not from an applier. An object that was not
