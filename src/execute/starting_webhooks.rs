@@ -79,26 +79,16 @@ impl<'a> StartingWebhooks<'a> {
         obstacle: impl AsyncFn() -> Option<T>,
     ) -> Result<Result<Reply, ApiError>, T> {
         let mut vain = 0;
-        let mut is_lost = false;
+        let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
             let error = match server.send(request.clone()).await {
-                Ok(reply) if is_lost => {
-                    return Ok(Ok(Reply {
-                        earlier_attempts: EarlierAttempts::MayHaveSucceeded,
-                        ..reply
-                    }));
-                }
-                Ok(reply) => return Ok(Ok(reply)),
+                Ok(reply) => return Ok(Ok(reply.after(earlier_attempts))),
                 Err(error) => error,
             };
-            is_lost |= error.earlier_attempts.may_have_succeeded();
+            earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let Some(time) = self.next_attempt(&error, vain) else {
                 return Ok(Err(ApiError {
-                    earlier_attempts: if is_lost {
-                        EarlierAttempts::MayHaveSucceeded
-                    } else {
-                        error.earlier_attempts
-                    },
+                    earlier_attempts,
                     ..error
                 }));
             };

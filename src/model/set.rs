@@ -1,6 +1,8 @@
 //! The set that a plan is for.
 
-use super::applyset::{ApplySetId, ParentIdentity, Tooling};
+use serde_json::Value;
+
+use super::applyset::{ApplySetId, PART_OF_LABEL, ParentIdentity, Tooling};
 use super::live::{Live, OwnerReference};
 
 /// The set that a plan is for.
@@ -21,6 +23,11 @@ impl Set {
     /// kubectl labels a parent that is among its manifests.
     pub fn is_parent(&self, live: &Live) -> bool {
         live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
+    }
+
+    /// Returns whether an object has the part-of label of the set.
+    pub fn holds(&self, object: &Value) -> bool {
+        object["metadata"]["labels"][PART_OF_LABEL] == *self.id.as_str()
     }
 
     /// Returns whether one of these owner references names the parent. The garbage collector would delete

@@ -53,11 +53,7 @@ impl Reply {
     #[must_use]
     pub fn after(self, earlier_attempts: EarlierAttempts) -> Self {
         Self {
-            earlier_attempts: if earlier_attempts.may_have_succeeded() {
-                earlier_attempts
-            } else {
-                self.earlier_attempts
-            },
+            earlier_attempts: earlier_attempts.or(self.earlier_attempts),
             ..self
         }
     }
@@ -73,6 +69,12 @@ pub enum EarlierAttempts {
 }
 
 impl EarlierAttempts {
+    /// Returns the result of these attempts and of other ones at the same write.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        if self.may_have_succeeded() { self } else { others }
+    }
+
     /// Returns whether the request may have been carried out already.
     pub fn may_have_succeeded(self) -> bool {
         self == Self::MayHaveSucceeded

@@ -101,9 +101,11 @@ impl Execution<'_> {
         if let Some(reason) = self.reason_not_applied_if_interrupted(object) {
             return failed(subject, reason);
         }
-        let locked = self.with_own_write(live_membership, handover.written.as_ref());
+        let written = handover.written.as_ref();
+        let locked = written.map(|written| self.with_own_write(live_membership, written));
         let handover = handover.done.cloned();
-        match self.apply_if_allowed(object, &locked, kinds).await {
+        let locked = locked.as_ref().unwrap_or(live_membership);
+        match self.apply_if_allowed(object, locked, kinds).await {
             Ok(AppliedAs { reply, membership }) => {
                 let membership = membership.as_ref().unwrap_or(live_membership);
                 MemberReply {
@@ -255,7 +257,7 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        let is_listed = lock.is_some() && !self.plan.preconditions.require_unchanged();
+        let is_listed = self.listed(lock).is_some();
         let mut lock = lock.cloned();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
@@ -281,15 +283,12 @@ impl Execution<'_> {
                 {
                     error
                 }
-                Ok(mut reply) if matches!(sent, Sent::Over(_)) && earlier_attempts.may_have_succeeded() => {
-                    reply.earlier_attempts = earlier_attempts;
-                    return self.noted(object, Ok(reply));
+                Ok(reply) if matches!(sent, Sent::Over(_)) => {
+                    return self.noted(object, Ok(reply.after(earlier_attempts)));
                 }
                 reply => return self.noted(object, reply),
             };
-            if error.earlier_attempts.may_have_succeeded() {
-                earlier_attempts = EarlierAttempts::MayHaveSucceeded;
-            }
+            earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let preconditions = &self.plan.preconditions;
             if let Some(seen) = lock.as_ref().filter(|_| preconditions.require_unchanged()) {
                 let now = read::object(self.server, &object.resource, &object.key).await?;

@@ -7,13 +7,12 @@
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, EarlierAttempts, Reply, Status};
+use crate::cluster::apiserver::{EarlierAttempts, Reply};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict};
 use crate::execute::members::creation::{Expected, Unapplied};
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
 use crate::plan::{LiveMembership, Seen, TakeOwnership};
 use crate::read;
@@ -43,6 +42,11 @@ pub(crate) fn listed_version(live_membership: &LiveMembership) -> Option<Seen> {
 }
 
 impl Execution<'_> {
+    /// Returns a lock if it is the version that was listed; any other is that of a saved plan.
+    pub(crate) fn listed<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
+        lock.filter(|_| !self.plan.preconditions.require_unchanged())
+    }
+
     /// Returns whether the object is in another set, and the user allows to take it.
     fn may_take(&self, live: &Live) -> bool {
         self.policy.take_ownership == TakeOwnership::Allowed
@@ -51,15 +55,10 @@ impl Execution<'_> {
 
     /// Returns the membership of an object after a write of this run, with the version of the answer. An object
     /// that is not in this set any more keeps the version that was listed, so its apply is refused.
-    pub(crate) fn with_own_write(
-        &self,
-        live_membership: &LiveMembership,
-        written: Option<&Value>,
-    ) -> LiveMembership {
+    pub(crate) fn with_own_write(&self, live_membership: &LiveMembership, written: &Value) -> LiveMembership {
         let mut live_membership = live_membership.clone();
-        if let (Some(written), LiveMembership::Member { resource_version, .. }) =
-            (written, &mut live_membership)
-            && written["metadata"]["labels"][PART_OF_LABEL] == *self.set.id.as_str()
+        if let LiveMembership::Member { resource_version, .. } = &mut live_membership
+            && self.set.holds(written)
         {
             *resource_version = Seen::version(written).resource_version;
         }
@@ -91,7 +90,8 @@ impl Execution<'_> {
                 .apply_in_time(object, &live_membership, expected, kinds)
                 .await;
             let error = match answer {
-                Err(error) if expected == Expected::AsListed && is_conflict(&error) => error,
+                // A conflict about a field counts, too: the server looks for those before it compares the version.
+                Err(error) if expected == Expected::AsListed && error.is(StatusCode::CONFLICT) => error,
                 answer => {
                     let reply = answer.map_err(Unapplied::Failed)?;
                     return Ok(AppliedAs {
@@ -100,16 +100,18 @@ impl Execution<'_> {
                     });
                 }
             };
-            if error.earlier_attempts.may_have_succeeded() {
-                earlier_attempts = EarlierAttempts::MayHaveSucceeded;
-            }
+            earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let found = read::metadata(self.server, &object.resource, &object.key).await;
             let found = found.map_err(Unapplied::Failed)?;
             let found = found.and_then(|found| Live::from_object(&found, &object.resource));
             let membership = match &found {
-                // The same version may be sent again: the conflict was about something else.
-                Some(live) if is_version(&live_membership, live) && is_passing_conflict(&error) => continue,
-                Some(live) if is_version(&live_membership, live) => return Err(Unapplied::Failed(error)),
+                // The conflict was about something else; only one about a field stays.
+                Some(live) if is_unchanged(&live_membership, live) => {
+                    if is_passing_conflict(&error) {
+                        continue;
+                    }
+                    return Err(Unapplied::Failed(error));
+                }
                 Some(live) if self.may_take(live) => LiveMembership::OfAnotherSet,
                 Some(live) => self.membership_of_found(live)?,
                 None => LiveMembership::NotAMember,
@@ -128,14 +130,11 @@ impl Execution<'_> {
     }
 }
 
-/// Returns whether the object may have changed since it was listed. A field conflict counts, too: the server
-/// looks for those before it compares the version.
-fn is_conflict(error: &ApiError) -> bool {
-    is_passing_conflict(error)
-        || error.is(StatusCode::CONFLICT) && error.status().is_some_and(Status::is_field_conflict)
-}
-
-fn is_version(live_membership: &LiveMembership, live: &Live) -> bool {
-    listed_version(live_membership)
-        .is_some_and(|listed| listed.uid == live.uid && listed.resource_version == live.resource_version)
+/// Returns whether the live object is as the membership knows it.
+fn is_unchanged(live_membership: &LiveMembership, live: &Live) -> bool {
+    matches!(
+        live_membership,
+        LiveMembership::Member { uid, resource_version, .. }
+            if *uid == live.uid && *resource_version == live.resource_version
+    )
 }

@@ -9,7 +9,6 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
 use crate::read::METADATA;
 
@@ -24,17 +23,11 @@ impl Execution<'_> {
         object: &DesiredObject,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let listed = lock
-            .clone()
-            .filter(|_| !self.plan.preconditions.require_unchanged());
-        let Some(listed) = listed else {
+        let Some(listed) = self.listed(lock.as_ref()).cloned() else {
             return self.migrate(object, |_| true).await.map(drop);
         };
         // Anything else is refused by the apply, which carries the version that was listed.
-        let is_member = |live: &Value| {
-            live["metadata"]["uid"] == *listed.uid
-                && live["metadata"]["labels"][PART_OF_LABEL] == *self.set.id.as_str()
-        };
+        let is_member = |live: &Value| live["metadata"]["uid"] == *listed.uid && self.set.holds(live);
         if let Some(migrated) = self.migrate(object, is_member).await? {
             *lock = Some(Seen::version(&migrated));
         }

@@ -353,15 +353,11 @@ impl Prepared {
         }
     }
 
-    /// Returns the change to confirm with `--confirm`; `None` if the set is as the manifests have it.
-    pub fn change(&self) -> Option<Refusal> {
-        change(&self.named, &self.desired, &self.state, &self.plan)
-    }
-
     /// Returns the change that the user has to confirm; `None` without `--confirm`, if nothing changes, or if
     /// the user has `confirmed` this change or a larger one.
     pub fn change_to_confirm(&self, confirm: Confirm, confirmed: Option<&Refusal>) -> Option<Refusal> {
-        let change = self.change().filter(|_| confirm == Confirm::EveryChange)?;
+        let change = change(&self.named, &self.desired, &self.state, &self.plan);
+        let change = change.filter(|_| confirm == Confirm::EveryChange)?;
         let is_confirmed = confirmed.is_some_and(|shown| change.is_within(shown));
         (!is_confirmed).then_some(change)
     }
