@@ -161,21 +161,12 @@ fn a_run_fails_if_an_object_may_have_been_another_sets() {
     }
 }
 
-/// Does something right before the first write of the object `shared`.
-struct BeforeShared<F>(F, AtomicBool);
-
-impl<F: Fn() + Send + Sync + 'static> Watch for BeforeShared<F> {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        let is_shared = sent.is_write() && sent.path.contains("/configmaps/shared");
-        if is_shared && !self.1.swap(true, Ordering::SeqCst) {
-            (self.0)();
-        }
-        Verdict::Forward
-    }
-}
-
+/// Has something done right before the first write of the object `shared`.
 fn before_shared(act: impl Fn() + Send + Sync + 'static) -> Proxy {
-    Proxy::watched(Arc::new(BeforeShared(act, AtomicBool::new(false))))
+    Proxy::before_request(
+        |sent| sent.is_write() && sent.path.contains("/configmaps/shared"),
+        act,
+    )
 }
 
 #[test]

@@ -2,14 +2,13 @@
 //! the groups of custom resources out. No command may take such a kind for gone.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, GROUP_KINDS, Omission, OwnControlPlane, Program, Proxy, Sent, Set, Verdict, Watch, cluster,
-    config_map, custom_resource, definition, eventually, fresh, namespace, objects_file, secret, with,
+    Files, GROUP_KINDS, Omission, OwnControlPlane, Program, Proxy, Set, cluster, config_map, custom_resource,
+    definition, eventually, fresh, namespace, objects_file, secret, with,
 };
 
 /// More answers than any run asks for.
@@ -258,23 +257,6 @@ fn who_may_not_read_definitions_keeps_the_kind_and_is_reported_which_permission_
     assert_eq!(stage.kinds(), "ConfigMap");
 }
 
-/// Has another run record a new kind between the program's discovery and its look at the parent.
-struct Interjected<F> {
-    parent: String,
-    act: F,
-    is_done: AtomicBool,
-}
-
-impl<F: Fn() + Send + Sync + 'static> Watch for Interjected<F> {
-    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-        let reads_parent = !sent.is_write() && sent.path == self.parent;
-        if reads_parent && !self.is_done.swap(true, Ordering::SeqCst) {
-            (self.act)();
-        }
-        Verdict::Forward
-    }
-}
-
 #[test]
 fn a_kind_that_another_run_records_after_the_discovery_is_found() {
     for command in ["apply", "delete", "disband", "verify"] {
@@ -287,13 +269,14 @@ fn a_kind_that_another_run_records_after_the_discovery_is_found() {
         let definition = definition(&group, "Namespaced");
         let other = [kept.clone(), definition.clone(), custom.clone()];
         let theirs = Set::secret(&home, "web");
-        let proxy = Proxy::watched(Arc::new(Interjected {
-            parent: crate::support::path_of(&set.parent),
-            act: move || {
+        let parent = crate::support::path_of(&set.parent);
+        // Between the program's discovery and its look at the parent.
+        let proxy = Proxy::before_request(
+            move |sent| !sent.is_write() && sent.path == parent,
+            move || {
                 theirs.apply(&other);
             },
-            is_done: AtomicBool::new(false),
-        }));
+        );
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
         match command {
             "apply" => {

@@ -1,15 +1,12 @@
 //! A kind whose preferred version stops being served while a run continues: its objects are
 //! there anyway, and are not taken for gone.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition, eventually,
-    fresh, identities, namespace,
+    Program, Proxy, Sent, Set, cluster, config_map, custom_resource, definition, eventually, fresh,
+    identities, namespace,
 };
 
 /// Defines a kind that is served as `v2`, which is preferred, and as `v1`.
@@ -25,41 +22,22 @@ fn defined(group: &str) -> Value {
     object
 }
 
-/// Stops serving `v2` when a path of it is read for the first time.
-struct Retiring {
-    definition: Value,
-    group: String,
-    /// What the path that is waited for ends in, without its query.
-    end: &'static str,
-    is_done: AtomicBool,
-}
-
-impl Retiring {
-    fn at(definition: &Value, group: &str, end: &'static str) -> Proxy {
-        Proxy::watched(Arc::new(Self {
-            definition: definition.clone(),
-            group: group.to_owned(),
-            end,
-            is_done: AtomicBool::new(false),
-        }))
-    }
-}
-
-impl Watch for Retiring {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        let root = format!("/apis/{}/v2/", self.group);
+/// Stops serving `v2` when a path of it is read for the first time that ends in `end`, without its query.
+fn retiring(definition: &Value, group: &str, end: &'static str) -> Proxy {
+    let (definition, root) = (definition.clone(), format!("/apis/{group}/v2/"));
+    let start = root.clone();
+    let is_it = move |sent: &Sent| {
         let path = sent.path.split('?').next().unwrap_or_default();
-        let is_it = sent.method == Method::GET && path.starts_with(&root) && path.ends_with(self.end);
-        if is_it && !self.is_done.swap(true, Ordering::SeqCst) {
-            let mut versions = self.definition["spec"]["versions"].clone();
-            versions[0]["served"] = json!(false);
-            cluster().patch(&self.definition, &json!({"spec": {"versions": versions}}));
-            eventually("the newer version is not served any more", || {
-                (!cluster().knows(&format!("{root}widgets"))).then_some(())
-            });
-        }
-        Verdict::Forward
-    }
+        sent.method == Method::GET && path.starts_with(&start) && path.ends_with(end)
+    };
+    Proxy::before_request(is_it, move || {
+        let mut versions = definition["spec"]["versions"].clone();
+        versions[0]["served"] = json!(false);
+        cluster().patch(&definition, &json!({"spec": {"versions": versions}}));
+        eventually("the newer version is not served any more", || {
+            (!cluster().knows(&format!("{root}widgets"))).then_some(())
+        });
+    })
 }
 
 #[test]
@@ -74,7 +52,7 @@ fn its_objects_are_still_released_and_deleted() {
             config_map(&home, "two", "1"),
         ];
         set.apply(&objects);
-        let proxy = Retiring::at(&definition, &group, "widgets");
+        let proxy = retiring(&definition, &group, "widgets");
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
 
         let run = set.invoke_by(program, command, &["--yes"]).expect(0);
@@ -100,7 +78,7 @@ fn a_parent_of_that_kind_is_not_taken_for_missing() {
     let set = Set::custom(&group, None, &home);
     cluster().create(&custom_resource(&group, None, "web"));
     set.apply(&[config_map(&home, "one", "1")]);
-    let proxy = Retiring::at(&definition, &group, "web");
+    let proxy = retiring(&definition, &group, "web");
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     set.invoke_by(program, "delete", &["--yes", "--ignore-not-found"])
         .expect(4);

@@ -89,6 +89,26 @@ pub(crate) trait Watch: Send + Sync + 'static {
     }
 }
 
+/// Has something done once, before the first request that `is_it`.
+struct BeforeRequest<I, F> {
+    is_it: I,
+    act: F,
+    is_done: AtomicBool,
+}
+
+impl<I, F> Watch for BeforeRequest<I, F>
+where
+    I: Fn(&Sent) -> bool + Send + Sync + 'static,
+    F: Fn() + Send + Sync + 'static,
+{
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        if (self.is_it)(sent) && !self.is_done.swap(true, Ordering::SeqCst) {
+            (self.act)();
+        }
+        Verdict::Forward
+    }
+}
+
 /// Asked before each write alone.
 struct Gate<F>(F);
 
@@ -195,6 +215,18 @@ impl Proxy {
             }
             Verdict::Forward
         })
+    }
+
+    /// Has something done once, before the first request that `is_it`.
+    pub(crate) fn before_request(
+        is_it: impl Fn(&Sent) -> bool + Send + Sync + 'static,
+        act: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        Self::watched(Arc::new(BeforeRequest {
+            is_it,
+            act,
+            is_done: AtomicBool::new(false),
+        }))
     }
 
     /// Asks and reports a watcher.

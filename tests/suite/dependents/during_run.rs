@@ -13,24 +13,8 @@ use crate::support::{
 };
 
 /// Acts once all reads of a plan are done: permissions are asked for right after them.
-struct AfterReading<F> {
-    is_done: AtomicBool,
-    act: F,
-}
-
-impl<F: Fn() + Send + Sync + 'static> Watch for AfterReading<F> {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        let asks_for_permissions = sent.path.starts_with("/apis/authorization.k8s.io/");
-        if asks_for_permissions && !self.is_done.swap(true, Ordering::SeqCst) {
-            (self.act)();
-        }
-        Verdict::Forward
-    }
-}
-
 fn after_reading(act: impl Fn() + Send + Sync + 'static) -> Proxy {
-    let is_done = AtomicBool::new(false);
-    Proxy::watched(Arc::new(AfterReading { is_done, act }))
+    Proxy::before_request(|sent| sent.path.starts_with("/apis/authorization.k8s.io/"), act)
 }
 
 /// A proxy that gives the object this owner once the plan is made.

@@ -1,7 +1,6 @@
 //! Objects with fields that the set leaves to others are not recreated if that would change the fields.
 
 use std::slice::from_ref;
-use std::sync::atomic::AtomicBool;
 
 use super::*;
 
@@ -70,18 +69,6 @@ fn a_recreation_does_not_reset_an_ignored_field() {
     assert_eq!(image(&old), "one");
 }
 
-/// Resumes a Job right before the first DELETE.
-struct BeforeDelete(Value, AtomicBool);
-
-impl Watch for BeforeDelete {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        if sent.method == "DELETE" && !self.1.swap(true, Ordering::SeqCst) {
-            cluster().patch(&self.0, &json!({"spec": {"suspend": false}}));
-        }
-        Verdict::Forward
-    }
-}
-
 #[test]
 fn an_ignored_field_that_changes_right_before_the_delete_is_not_reset() {
     let home = namespace("home");
@@ -93,7 +80,12 @@ fn an_ignored_field_that_changes_right_before_the_delete_is_not_reset() {
     set.apply_with(from_ref(&old), &flags).expect(0);
     let before = cluster().live(&old).expect("it");
     let theirs = old.clone();
-    let proxy = Proxy::watched(Arc::new(BeforeDelete(theirs, AtomicBool::new(false))));
+    let proxy = Proxy::before_request(
+        |sent| sent.method == "DELETE",
+        move || {
+            cluster().patch(&theirs, &json!({"spec": {"suspend": false}}));
+        },
+    );
 
     let run = set.apply_through(&proxy, from_ref(&new), &flags).expect(1);
 

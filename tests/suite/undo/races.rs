@@ -2,24 +2,13 @@
 
 use std::slice::from_ref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::support::{Fault, Proxy, Sent, Verdict, Watch};
 
 /// Has something done right before the members are listed.
-struct BeforeList<F> {
-    act: F,
-    is_done: AtomicBool,
-}
-
-impl<F: Fn() + Send + Sync + 'static> Watch for BeforeList<F> {
-    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-        if sent.path.contains("/configmaps?") && !self.is_done.swap(true, Ordering::SeqCst) {
-            (self.act)();
-        }
-        Verdict::Forward
-    }
+fn before_list(act: impl Fn() + Send + Sync + 'static) -> Proxy {
+    Proxy::before_request(|sent| sent.path.contains("/configmaps?"), act)
 }
 
 #[test]
@@ -30,12 +19,9 @@ fn what_changes_after_it_was_judged_is_not_deleted() {
     runs.set.apply(from_ref(&one));
     runs.apply("undo", &[one, created.clone()], &[]).expect(0);
     let target = created.clone();
-    let proxy = Proxy::watched(Arc::new(BeforeList {
-        act: move || {
-            cluster().patch(&target, &json!({"data": {"precious": "1"}}));
-        },
-        is_done: AtomicBool::new(false),
-    }));
+    let proxy = before_list(move || {
+        cluster().patch(&target, &json!({"data": {"precious": "1"}}));
+    });
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let run = runs.undo_by(program, "undo").run();
     let live = cluster().live(&created);
@@ -60,12 +46,9 @@ fn a_change_of_the_status_alone_does_not_stop_a_delete() {
     runs.set.apply(from_ref(&one));
     runs.apply("undo", &[one, created.clone()], &[]).expect(0);
     let target = created.clone();
-    let proxy = Proxy::watched(Arc::new(BeforeList {
-        act: move || {
-            cluster().patch_status(&target, &json!({"observedGeneration": 1}));
-        },
-        is_done: AtomicBool::new(false),
-    }));
+    let proxy = before_list(move || {
+        cluster().patch_status(&target, &json!({"observedGeneration": 1}));
+    });
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let run = runs.undo_by(program, "undo").run().expect(0);
     assert_eq!(actions(&run)["Deployment/created"], "pruned");
