@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -432,6 +432,8 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
 struct Director {
     stage: Arc<Stage>,
     before: Snapshot,
+    /// What there was after the last write.
+    last: Mutex<Snapshot>,
     plan: Option<(Target, Disturbance)>,
     /// How often each request was sent.
     seen: Mutex<BTreeMap<String, usize>>,
@@ -445,9 +447,11 @@ struct Director {
 
 impl Director {
     fn new(stage: &Arc<Stage>, plan: Option<(Target, Disturbance)>) -> Self {
+        let before = stage.look();
         Self {
             stage: Arc::clone(stage),
-            before: stage.look(),
+            last: Mutex::new(before.clone()),
+            before,
             plan,
             seen: Mutex::default(),
             reached: Mutex::default(),
@@ -546,7 +550,12 @@ impl Watch for Director {
         if sent.is_write() {
             *self.writes.lock().expect("no panic") += usize::from(answer.status().is_success());
             let checked = catch_unwind(AssertUnwindSafe(|| {
-                self.stage.check_always(&self.before, &self.stage.look())
+                let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = self.stage.look_after(sent, &last);
+                self.stage
+                    .check_always(&self.before, &last)
+                    // What goes by itself may be in the earlier look alone.
+                    .or_else(|_| self.stage.check_always(&self.before, &self.stage.look()))
             }));
             if let Err(problem) = checked.unwrap_or_else(|panic| Err(message(&*panic))) {
                 let mut first = self.problem.lock().expect("no panic");

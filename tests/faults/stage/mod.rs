@@ -156,6 +156,41 @@ pub(super) struct Stage {
     kept_files: Option<Arc<Files>>,
 }
 
+/// All objects of a kind, in a namespace or cluster-scoped.
+struct Place {
+    kind: &'static str,
+    api_version: &'static str,
+    namespace: Option<String>,
+    /// The path of their list.
+    path: String,
+}
+
+impl Place {
+    fn new(kind: &'static str, api_version: &'static str, namespace: Option<&str>, path: String) -> Self {
+        Self {
+            kind,
+            api_version,
+            namespace: namespace.map(str::to_owned),
+            path,
+        }
+    }
+
+    /// How `identities` writes an object of this name.
+    fn identity(&self, name: &str) -> String {
+        identity(&named(
+            self.api_version,
+            self.kind,
+            self.namespace.as_deref(),
+            name,
+        ))
+    }
+
+    /// What the identities of all objects here begin with.
+    fn prefix(&self) -> String {
+        self.identity("")
+    }
+}
+
 /// A command that is run to its end.
 pub(super) struct Sequel {
     arguments: Vec<String>,
@@ -674,46 +709,55 @@ impl Stage {
 
     /// Everything that there is.
     pub(super) fn look(&self) -> Snapshot {
-        let named_only = |name: &str| format!("?fieldSelector=metadata.name%3D{name}");
-        let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-        let mut places = vec![(
-            ("ClusterRole", "rbac.authorization.k8s.io/v1", None),
-            format!("{roles}{}", named_only(&self.role)),
-        )];
+        let mut snapshot = Snapshot::new();
+        list(self.places(), &mut snapshot);
+        snapshot
+    }
+
+    /// Everything that there is, where only this write was made since the last look: its collection is listed,
+    /// the parents, and what goes by itself with the namespace among the members.
+    pub(super) fn look_after(&self, sent: &Sent, last: &Snapshot) -> Snapshot {
+        let may_have_changed = |place: &Place| {
+            let collection = place.path.split('?').next().unwrap_or_default();
+            let is_of_container = place.namespace.is_some() && place.namespace == self.container;
+            sent.path.starts_with(collection)
+                || is_of_container
+                || place.kind == "Namespace"
+                || place.kind == "Secret"
+        };
+        let places: Vec<Place> = self.places().into_iter().filter(may_have_changed).collect();
+        let listed: Vec<String> = places.iter().map(Place::prefix).collect();
+        let mut snapshot = last.clone();
+        snapshot.retain(|identity, _| !listed.iter().any(|prefix| identity.starts_with(prefix)));
+        list(places, &mut snapshot);
+        snapshot
+    }
+
+    /// All places that are looked at.
+    fn places(&self) -> Vec<Place> {
+        let rbac = "rbac.authorization.k8s.io/v1";
+        let only = |path: &str, name: &str| format!("{path}?fieldSelector=metadata.name%3D{name}");
+        let roles = only(&format!("/apis/{rbac}/clusterroles"), &self.role);
+        let mut places = vec![Place::new("ClusterRole", rbac, None, roles)];
         for namespace in self.namespaces.iter().chain(&self.container) {
-            let group = custom_group();
-            let widgets = format!("/apis/{group}/v1/namespaces/{namespace}/widgets");
-            places.push((("Widget", custom_version(), Some(namespace.as_str())), widgets));
+            let within = Some(namespace.as_str());
+            let widgets = format!("/apis/{}/namespaces/{namespace}/widgets", custom_version());
+            places.push(Place::new("Widget", custom_version(), within, widgets));
             places.extend(KINDS.map(|(kind, plural)| {
                 let path = format!("/api/v1/namespaces/{namespace}/{plural}");
-                ((kind, "v1", Some(namespace.as_str())), path)
+                Place::new(kind, "v1", within, path)
             }));
-            places.extend(self.other_kinds.iter().map(|other| {
-                let place = (other.kind, other.api_version, Some(namespace.as_str()));
-                (place, other.path(namespace))
-            }));
+            places.extend(
+                self.other_kinds
+                    .iter()
+                    .map(|other| Place::new(other.kind, other.api_version, within, other.path(namespace))),
+            );
         }
         if let Some(container) = &self.container {
-            let path = format!("/api/v1/namespaces{}", named_only(container));
-            places.push((("Namespace", "v1", None), path));
+            let path = only("/api/v1/namespaces", container);
+            places.push(Place::new("Namespace", "v1", None, path));
         }
-        let (places, paths): (Vec<_>, Vec<String>) = places.into_iter().unzip();
-        let lists = cluster().list_all(&paths);
-        let mut snapshot = Snapshot::new();
-        for ((kind, api_version, namespace), items) in places.into_iter().zip(lists) {
-            for item in items {
-                let name = item["metadata"]["name"].as_str().expect("a name");
-                // What is on its way out comes and goes by itself, as does what is made for
-                // every namespace.
-                let is_going = kind == "Namespace" && item["metadata"]["deletionTimestamp"].is_string();
-                if is_going || name == "kube-root-ca.crt" {
-                    continue;
-                }
-                let identity = identity(&named(api_version, kind, namespace, name));
-                snapshot.insert(identity, item);
-            }
-        }
-        snapshot
+        places
     }
 
     /// Deletes everything in the namespaces, and leaves them to another stage: a look at all
@@ -765,12 +809,14 @@ impl Stage {
 
     /// Waits until what is on its way out is gone.
     pub(super) fn settle(&self) {
-        eventually("the objects go", || {
-            let now = self.look();
-            let mut going = self.recreated.iter().filter_map(|identity| now.get(identity));
-            let is_going = |live: &Value| live["metadata"]["deletionTimestamp"].is_string();
-            (!going.any(is_going)).then_some(())
-        });
+        if !self.recreated.is_empty() {
+            eventually("the objects go", || {
+                let now = self.look();
+                let mut going = self.recreated.iter().filter_map(|identity| now.get(identity));
+                let is_going = |live: &Value| live["metadata"]["deletionTimestamp"].is_string();
+                (!going.any(is_going)).then_some(())
+            });
+        }
         eventually("the namespace goes", || {
             (!self.is_container_going()).then_some(())
         });
@@ -859,6 +905,22 @@ impl Stage {
         for (set, left) in self.sets.iter().zip(&sequel.leaves) {
             if let Left::Members(objects) = left {
                 set.assert_records(objects);
+            }
+        }
+    }
+}
+
+/// Adds the objects of these places to the snapshot.
+fn list(places: Vec<Place>, snapshot: &mut Snapshot) {
+    let paths: Vec<String> = places.iter().map(|place| place.path.clone()).collect();
+    for (place, items) in places.into_iter().zip(cluster().list_all(&paths)) {
+        for item in items {
+            let name = item["metadata"]["name"].as_str().expect("a name");
+            // What is on its way out comes and goes by itself, as does what is made for
+            // every namespace.
+            let is_going = place.kind == "Namespace" && item["metadata"]["deletionTimestamp"].is_string();
+            if !is_going && name != "kube-root-ca.crt" {
+                snapshot.insert(place.identity(name), item);
             }
         }
     }
