@@ -30,7 +30,7 @@ enum Served {
 
 /// Lists one collection in the version in which it is served now. A kind that is gone has no objects.
 /// `reduce` gets the version that it was read in.
-pub(super) async fn list_as_served<T>(
+pub async fn list_as_served<T>(
     server: &ApiServer,
     resource: &Arc<Resource>,
     namespace: Option<&str>,
@@ -60,11 +60,7 @@ pub(super) async fn list_as_served<T>(
 
 /// Returns whether an object that was answered with this 404 does not exist: it is missing, or its
 /// kind is gone.
-pub(super) async fn is_absent(
-    server: &ApiServer,
-    resource: &Resource,
-    error: &ApiError,
-) -> Result<bool, ApiError> {
+pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
     if !error.is(StatusCode::NOT_FOUND) {
         return Ok(false);
     }

@@ -103,7 +103,7 @@ struct Followed<'t> {
 enum Trouble {
     /// The user may not list or watch it.
     Forbidden,
-    /// The server does not serve the kind.
+    /// The server does not know the path: the kind may be gone, or served in another version.
     NotServed,
     /// Another error, which may be temporary.
     Passing(String),
@@ -174,11 +174,7 @@ impl Follow<'_> {
                     followed.retain(|followed| !followed.has_arrived);
                     return Err(followed);
                 }
-                Err(Trouble::NotServed) => {
-                    for followed in &mut followed {
-                        self.report(followed, ObservedStatus::Absent);
-                    }
-                }
+                Err(Trouble::NotServed) => self.look_as_served(group, place, &selector, &mut followed).await,
                 Err(Trouble::Passing(reason)) => {
                     let waiting = followed.iter_mut().filter(|followed| !followed.has_arrived);
                     for followed in waiting {
@@ -237,6 +233,40 @@ impl Follow<'_> {
         let watch = watch.map_err(|error| trouble(&error))?;
         let followed = self.follow_watch(group, watch, followed);
         timeout(relist, followed).await.unwrap_or(Ok(()))
+    }
+
+    /// Lists a collection once whose path the server does not know. Its objects are gone only if their kind is
+    /// proved to be gone; otherwise another version is read, if there is one.
+    async fn look_as_served(
+        &self,
+        group: &Group,
+        place: &ListTarget,
+        selector: &Selector,
+        followed: &mut [Followed<'_>],
+    ) {
+        let namespace = place.namespace.as_deref();
+        let by_name = |object: &Value, _: &Arc<Resource>| {
+            let position = find(followed, object)?;
+            Some((
+                position,
+                self.observe(object, followed[position].target, group.others()),
+            ))
+        };
+        let listed = read::list_as_served(self.server, &place.resource, namespace, selector, by_name).await;
+        let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
+        let missing = match listed {
+            Ok(listed) => {
+                seen.extend(listed);
+                ObservedStatus::Absent
+            }
+            Err(error) => ObservedStatus::Unread(error.to_string()),
+        };
+        for (position, followed) in followed.iter_mut().enumerate() {
+            if !followed.has_arrived {
+                let status = seen.remove(&position).unwrap_or_else(|| missing.clone());
+                self.report(followed, status);
+            }
+        }
     }
 
     async fn follow_watch(
@@ -299,8 +329,10 @@ impl Follow<'_> {
                 Ok(object) => self.observe(&object, target, others),
                 Err(error) => ObservedStatus::Unread(error.to_string()),
             },
-            Err(error) if error.is(StatusCode::NOT_FOUND) => ObservedStatus::Absent,
-            Err(error) => ObservedStatus::Unread(error.kind.to_string()),
+            Err(error) => match read::is_absent(self.server, &target.resource, &error).await {
+                Ok(true) => ObservedStatus::Absent,
+                Ok(false) | Err(_) => ObservedStatus::Unread(error.kind.to_string()),
+            },
         }
     }
 

@@ -2,12 +2,19 @@
 //! of what has not why that is so. No workload is ever run here, so the tests write the
 //! status that a controller would.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use bytes::Bytes;
 use controlplane::{ControlPlane, Grant};
+use http::header::CONTENT_LENGTH;
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, Program, Run, Set, cluster, config_map, custom_resource, definition, deployment, eventually,
-    fresh, identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret, with,
+    Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, custom_resource, definition,
+    deployment, eventually, fresh, identities, kubectl_apply, named, namespace, namespace_object,
+    objects_file, secret, with,
 };
 
 /// The status of a Deployment that is rolled out.
@@ -49,6 +56,64 @@ fn missed(run: &Run) -> Vec<[String; 3]> {
         .iter()
         .map(|entry| fields.map(|field| text(entry, field)))
         .collect()
+}
+
+/// Once something was deleted, answers every other list of this kind as if its path did not exist.
+struct UnknownPath {
+    path: String,
+    has_deleted: AtomicBool,
+    lists: AtomicUsize,
+}
+
+impl Watch for UnknownPath {
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.method == "DELETE" {
+            self.has_deleted.store(true, Ordering::SeqCst);
+        }
+        Verdict::Forward
+    }
+
+    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        let is_list = sent.method == "GET" && sent.path.contains(&self.path) && sent.path.contains('?');
+        let is_other = || self.lists.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
+        if is_list && self.has_deleted.load(Ordering::SeqCst) && is_other() {
+            let (mut parts, _) = answer.into_parts();
+            parts.status = StatusCode::NOT_FOUND;
+            parts.headers.remove(CONTENT_LENGTH);
+            Response::from_parts(parts, Bytes::from("404 page not found\n"))
+        } else {
+            answer
+        }
+    }
+}
+
+#[test]
+fn an_object_whose_path_is_not_known_for_a_moment_is_not_gone() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Namespaced"));
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let operator = with(
+        config_map(&home, "operator", "1"),
+        &json!({"metadata": {"annotations": {"argocd.argoproj.io/sync-options": "PruneLast=true"}}}),
+    );
+    let widget = held(custom_resource(&group, Some(&home), "widget"));
+    set.apply(&[kept.clone(), operator.clone(), widget.clone()]);
+
+    let proxy = Proxy::watched(Arc::new(UnknownPath {
+        path: format!("/apis/{group}/v1/namespaces/{home}/widgets"),
+        has_deleted: AtomicBool::new(false),
+        lists: AtomicUsize::new(0),
+    }));
+    let run = set.apply_through(&proxy, std::slice::from_ref(&kept), &["--wait", "--timeout=5s"]);
+    assert_eq!(run.results("pruned"), identities([&widget]), "{}", run.stderr);
+    assert_ne!(run.code, 0);
+    assert!(cluster().live(&operator).is_some(), "{}", run.stderr);
+
+    let_go(&widget);
+    set.apply(std::slice::from_ref(&kept));
+    set.assert_holds(&[kept]);
 }
 
 #[test]
