@@ -201,6 +201,26 @@ fn an_old_parent_that_is_something_else_too_loses_only_the_record() {
 }
 
 #[test]
+fn an_old_parent_with_data_of_its_own_manifests_loses_only_the_record() {
+    let home = namespace("home");
+    let old = Set::config_map(&home, "old");
+    let object = secret(&home, "one");
+    old.apply(&[config_map(&home, "old", "1"), object.clone()]);
+    let new = Set::config_map(&home, "new");
+    let dry_run = old
+        .invoke("move", &[&new.reference, "--dry-run=server"])
+        .expect(0);
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+    for run in [dry_run, run] {
+        assert_eq!(run.results("skipped"), identities([&old.parent]));
+    }
+    new.assert_holds(&[object]);
+    let live = old.live_parent().expect("the object");
+    assert_eq!(live["metadata"]["labels"].get(ID), None);
+    assert_eq!(live["data"], config_map(&home, "old", "1")["data"]);
+}
+
+#[test]
 fn a_set_moves_together_with_the_namespace_of_its_parent() {
     let home = fresh("home");
     let [old, new] = [Set::secret(&home, "old"), Set::secret(&home, "new")];

@@ -11,6 +11,7 @@ use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{
     CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,
 };
+use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
 use crate::execute::parent_record::narrow::Narrowed;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
@@ -171,6 +172,8 @@ impl Moving<'_> {
             },
             unlisted: self.unlisted.clone(),
             scope_of: self.former.reading.clone(),
+            // A move deletes no data, not even those of the set's own manifests.
+            managers: record_managers(),
         };
         Ok(match Box::pin(releasing.release(sink)).await? {
             Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
@@ -247,11 +250,10 @@ impl Moving<'_> {
             server,
             set,
             resource,
-            writing,
             ..
         } = self.from;
         if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
-            let (_, event) = predicted_disposition(set, &parent, &writing.field_manager);
+            let (_, event) = predicted_disposition(set, &parent, &record_managers());
             sink(event);
         }
         Ok(Ending::Done)

@@ -7,7 +7,7 @@ use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
-use crate::execute::deletion::set::{MembersDeleted, SetDeletion};
+use crate::execute::deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles, waiting,
 };
@@ -51,6 +51,7 @@ impl SetDeletion<'_> {
             remaining: self.remaining(self.homes().collect(), lingering, &members.deleted),
             unlisted: self.unlisted.clone(),
             scope_of: known.object.reading.clone(),
+            managers: parent_managers(&self.writing.field_manager),
         };
         match Box::pin(releasing.release(sink)).await {
             Err(error) => {
@@ -313,7 +314,8 @@ impl SetDeletion<'_> {
             ));
             return self.report_unlisted(self.unlisted, sink);
         }
-        let (disposition, event) = predicted_disposition(self.set, parent, &self.writing.field_manager);
+        let managers = parent_managers(&self.writing.field_manager);
+        let (disposition, event) = predicted_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {
             ParentDisposition::Goes => self.delete_homes(&mut members, sink).await,

@@ -5,6 +5,8 @@
 //! another run has written the record since the plan, members may be outside of the plan's scope: these
 //! are listed, too, and the record is not narrowed.
 
+use std::collections::BTreeSet;
+
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
@@ -18,7 +20,7 @@ use crate::execute::parent_record::remove::{Left, Removal, Removed};
 use crate::execute::parent_record::requests::Known;
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
 use crate::execute::reread::{GONE_ALREADY, reread};
-use crate::execute::{ParentWriteError, ParentWriting, Sink, parent_managers};
+use crate::execute::{ParentWriteError, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Reading, annotations};
@@ -48,6 +50,8 @@ pub(crate) struct Releasing<'a> {
     pub(crate) scope_of: Reading,
     /// The part of the record whose objects cannot be listed; it stays.
     pub(crate) unlisted: Record,
+    /// The field managers whose content does not keep the parent.
+    pub(crate) managers: BTreeSet<String>,
 }
 
 /// Outcome for the parent.
@@ -97,7 +101,6 @@ impl Releasing<'_> {
             server,
             set,
             resource,
-            writing,
             interrupt,
             ..
         } = self.writing;
@@ -114,8 +117,7 @@ impl Releasing<'_> {
                 return self.with_another_object(parent.object, sink).await;
             }
             self.follow(&parent.object).await?;
-            let managers = parent_managers(&writing.field_manager);
-            let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
+            let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
             let found = self
                 .remaining
                 .settled(&disposition, sink)

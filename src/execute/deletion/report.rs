@@ -1,11 +1,12 @@
 //! Reports on the parent of a deleted set, on what is left of the set, and on what an interrupted run has not
 //! deleted.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
 use crate::execute::deletion::set::SetDeletion;
-use crate::execute::{Cause, Sink, parent_managers};
+use crate::execute::{Cause, Sink};
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -44,14 +45,14 @@ pub(crate) fn names(objects: &[Live]) -> String {
     listed(objects.iter().map(|live| &live.key))
 }
 
-/// Predicts the disposition of the parent of a set without members.
+/// Predicts the disposition of the parent of a set without members. Content of these field managers does
+/// not keep it.
 pub(crate) fn predicted_disposition(
     set: &Set,
     parent: &WholeParent,
-    field_manager: &str,
+    managers: &BTreeSet<String>,
 ) -> (ParentDisposition, Event) {
-    let managers = parent_managers(field_manager);
-    let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &managers);
+    let disposition = parent_disposition(set, &parent.live, &parent.content_writers, managers);
     let event = match &disposition {
         ParentDisposition::Goes => outcome_event(&parent.live, Action::Deleted, String::new()),
         ParentDisposition::Stays(why) => outcome_event(&parent.live, Action::Skipped, why.to_string()),

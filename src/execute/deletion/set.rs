@@ -74,16 +74,22 @@ pub struct MembersDeleted {
     pub attached: Dependents,
 }
 
-/// Returns the field managers whose content of a parent belongs to the set: that of the record,
-/// kubectl's, and that of members, for a parent from the manifests.
-pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
+/// Returns the field managers of records: no other content belongs to a parent itself.
+pub(crate) fn record_managers() -> BTreeSet<String> {
     let managers = [
         PARENT_FIELD_MANAGER,
         FOREIGN_PARENT_FIELD_MANAGER,
         KUBECTL_PARENT_FIELD_MANAGER,
-        field_manager,
     ];
     managers.map(str::to_owned).into()
+}
+
+/// Returns the field managers whose content of a parent is deleted with the set: those of records, and that
+/// of members, for a parent from the manifests.
+pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
+    let mut managers = record_managers();
+    managers.insert(field_manager.to_owned());
+    managers
 }
 
 impl SetDeletion<'_> {
