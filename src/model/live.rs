@@ -35,6 +35,8 @@ pub struct Live {
     pub tracking: Tracking,
     /// The kind that it defines, for a CRD.
     pub defines: Option<GroupKind>,
+    /// True for a `StatefulSet` whose controller deletes its claims after it.
+    pub deletes_claims: bool,
     /// True if the ownership of fields would keep them after they left the manifest: by client-side
     /// apply, or as the `stringData` of an earlier run.
     pub client_side_apply: bool,

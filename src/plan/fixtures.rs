@@ -89,6 +89,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
         part_of_writers: vec!["applyset".to_owned()],
         tracking: Tracking::On,
         defines: None,
+        deletes_claims: false,
         client_side_apply: false,
         owners: Vec::new(),
         keep_annotation: None,

@@ -43,6 +43,7 @@ impl Live {
             part_of_writers: part_of_writers(metadata),
             tracking: tracking(metadata),
             defines: defines(object),
+            deletes_claims: deletes_claims(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners(metadata).ok()?,
             keep_annotation: keep_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
@@ -65,6 +66,10 @@ fn presence(metadata: &Value) -> Presence {
         None | Some(Value::Null) => Presence::Present,
         Some(_) => Presence::Terminating,
     }
+}
+
+fn deletes_claims(object: &Value) -> bool {
+    object["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
 }
 
 fn defines(object: &Value) -> Option<GroupKind> {

@@ -27,8 +27,12 @@ pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<St
         losses.push(Refusal::PrunesParent { object: object() });
     }
     let kind = &live.key.group_kind;
-    let is_storage = matches!(kind.kind.as_str(), "PersistentVolumeClaim" | "PersistentVolume");
-    if is_storage && kind.group.is_empty() {
+    let is_storage = match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => true,
+        ("apps", "StatefulSet") => live.deletes_claims,
+        _ => false,
+    };
+    if is_storage {
         losses.push(Refusal::PrunesStorage { object: object() });
     }
     losses
@@ -67,7 +71,8 @@ pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &Held> {
 ///
 /// An object that a controller makes for another one is not a loss of its own: it is omitted if a chain
 /// of its owners ends in an object that is counted, going or agreed to. Owners that own each other end
-/// nowhere, and an owner that exists in every namespace ends no chain.
+/// nowhere, and an owner that exists in every namespace ends no chain. An object that also has an owner
+/// outside which stays would outlive the others, so it is a loss of its own.
 fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<ObjectKey> {
     let objects = || contents.objects.iter();
     let everywhere: HashSet<&str> = objects()
@@ -89,11 +94,14 @@ fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) ->
     let mut owned: HashMap<&str, Vec<&str>> = HashMap::new();
     for held in objects().filter(|held| !everywhere.contains(held.uid.as_str())) {
         let uid = held.uid.as_str();
+        // The garbage collector deletes an object only after its last owner.
+        let is_staying = |owner: &String| !is_settled(owner) && !inside.contains(owner.as_str());
+        let has_staying_owner = held.owners.iter().any(is_staying);
         let owners = owners(held, &services).filter(|owner| is_owner(owner));
         let owners: Vec<&str> = owners.collect();
         // The data are a loss of their own, even if the claim was made for another object.
         let is_claim = held.key.group_kind == GroupKind::new("", "PersistentVolumeClaim");
-        if is_claim || owners.is_empty() {
+        if is_claim || has_staying_owner || owners.is_empty() {
             counted.insert(uid);
             accounted_for.push(uid);
         } else if is_settled(uid) || owners.iter().any(|owner| is_settled(owner)) {

@@ -148,6 +148,7 @@ fn a_container_with_an_annotated_object_of_others_is_kept_whatever_is_allowed() 
     };
     let owner = stranger("Deployment.apps", "theirs", &[]);
     let other = || stranger("ConfigMap", "other", &[]);
+    let outside = stranger("ClusterRole.rbac.authorization.k8s.io", "outside", &[]);
     let manifests = |inside: bool| Desired {
         members: vec![if inside {
             desired("ConfigMap", Some("old"), "precious")
@@ -164,6 +165,7 @@ fn a_container_with_an_annotated_object_of_others_is_kept_whatever_is_allowed() 
         (vec![owner.clone(), annotated(&[&owner])], false, (1, 1, 0)),
         (vec![annotated(&[&namespace])], false, (1, 1, 0)),
         (vec![annotated(&[&member])], false, (2, 0, 0)),
+        (vec![annotated(&[&member, &outside])], false, (1, 1, 0)),
         (vec![other()], false, (2, 0, 0)),
         (vec![annotated(&[])], true, (2, 0, 1)),
     ];
@@ -248,7 +250,10 @@ fn owners_hide_only_what_is_made_for_an_object_that_is_counted() {
     let going = live("ConfigMap", Some("old"), "going");
     let of_going = stranger("Secret", "made", &[&going]);
     let both = stranger("Secret", "both", &[&account, &web]);
-    let table: [(Vec<Live>, &[&str]); 11] = [
+    let outside = stranger("ClusterRole.rbac.authorization.k8s.io", "outside", &[]);
+    let shared = stranger("Secret", "shared", &[&going, &outside]);
+    let of_shared = stranger("Secret", "of-shared", &[&shared]);
+    let table: [(Vec<Live>, &[&str]); 12] = [
         (vec![account.clone(), root.clone()], &[]),
         (vec![account.clone(), of_account.clone()], &["db"]),
         (vec![root.clone(), stranger("Secret", "x", &[&root])], &["x"]),
@@ -259,6 +264,7 @@ fn owners_hide_only_what_is_made_for_an_object_that_is_counted() {
         (vec![pod, copies, web.clone()], &["web"]),
         (vec![mirrored, endpoints, service], &["served"]),
         (vec![of_going], &[]),
+        (vec![shared, of_shared], &["shared"]),
         (vec![account.clone(), web, both], &["web"]),
     ];
     let going = BTreeSet::from([going.uid]);
@@ -278,6 +284,26 @@ fn owners_hide_only_what_is_made_for_an_object_that_is_counted() {
     let now = holding(vec![new]);
     let lost = |going| lost_objects(&now, &seen.objects, &going).len();
     assert_eq!((lost(BTreeSet::new()), lost(BTreeSet::from([account]))), (1, 0));
+}
+
+#[test]
+fn a_stateful_set_that_deletes_its_claims_is_a_loss() {
+    let keeping = live("StatefulSet.apps", Some("shop"), "db");
+    let deleting = Live {
+        deletes_claims: true,
+        ..keeping.clone()
+    };
+    let loss = Refusal::PrunesStorage {
+        object: deleting.key.clone(),
+    };
+    let table = [
+        (keeping, policy(), vec![]),
+        (deleting.clone(), policy(), vec![loss]),
+        (deleting, careless(), vec![]),
+    ];
+    for (member, policy, expected) in table {
+        assert_eq!(refusals_of(vec![member], vec![], vec![], &policy), expected);
+    }
 }
 
 #[test]

@@ -269,8 +269,8 @@ impl<'a> Judge<'a> {
         (!self.kept.is_empty() && holds_parent_of(self.set, live)).then_some(SkipReason::HoldsParent)
     }
 
-    /// Returns the reason to keep a container that holds `annotated` objects. An object that is owned by a
-    /// deleted one is deleted after it, whether the container is kept or not.
+    /// Returns the reason to keep a container that holds `annotated` objects. An object is deleted after the
+    /// last of its owners, whether the container is kept or not.
     fn holds_annotated<'h>(
         &self,
         container: &Live,
@@ -278,7 +278,8 @@ impl<'a> Judge<'a> {
     ) -> Option<SkipReason> {
         let is_going = |uid: &String| *uid != container.uid && self.going.contains(uid);
         let is_kept = |held: &&Held| {
-            let is_deleted = is_going(&held.uid) || held.owners.iter().any(is_going);
+            let is_left_without_owners = !held.owners.is_empty() && held.owners.iter().all(is_going);
+            let is_deleted = is_going(&held.uid) || is_left_without_owners;
             !is_deleted && !self.has_desired(&held.key, &held.uid)
         };
         let mut kept = annotated.filter(is_kept);

@@ -114,8 +114,9 @@ impl PrunesJudgedAgain<'_> {
 fn current(now: &HashMap<&str, &Live>, planned: &Live) -> Live {
     match now.get(planned.uid.as_str()) {
         Some(now) if now.key == planned.key => Live {
-            // Metadata do not say which kind a CRD defines.
+            // Metadata do not say which kind a CRD defines, and what a StatefulSet deletes.
             defines: planned.defines.clone(),
+            deletes_claims: planned.deletes_claims || now.deletes_claims,
             ..(*now).clone()
         },
         _ => planned.clone(),

@@ -128,10 +128,10 @@ pub enum Refusal {
         /// Objects of the manifests.
         desired: Vec<ObjectKey>,
     },
-    /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned.
+    /// A `PersistentVolume` or `PersistentVolumeClaim` would be pruned, or a `StatefulSet` that deletes its claims.
     #[error("{object}: not deleted: its data would be lost")]
     PrunesStorage {
-        /// The `PersistentVolume` or `PersistentVolumeClaim`.
+        /// This object.
         object: ObjectKey,
     },
     /// The parent of another set would be pruned.
