@@ -53,6 +53,25 @@ fn delete_records_what_is_kept_although_the_parent_is_gone() {
 }
 
 #[test]
+fn a_parent_among_the_manifests_that_is_deleted_before_its_manifest_is_applied() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "web");
+    let objects = |value: &str| [config_map(&home, "web", value), config_map(&home, "a", value)];
+    set.apply(&objects("1"));
+    let parent = set.parent.clone();
+    let proxy = Proxy::before_request(
+        |sent| sent.method == "PATCH" && sent.path.contains("/configmaps/web?"),
+        move || cluster().delete(&parent),
+    );
+    let run = set.apply_through(&proxy, &objects("2"), &[]).expect(1);
+    assert!(run.stderr.contains("deleted during the run"), "{}", run.stderr);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    let again = set.apply(&objects("2"));
+    assert_eq!(again.results("failed"), Vec::<String>::new());
+    set.assert_holds(&objects("2")[1..]);
+}
+
+#[test]
 fn delete_records_kinds_that_cannot_be_listed_although_the_parent_is_gone() {
     let _own = OwnControlPlane::start();
     let home = namespace("home");

@@ -1,6 +1,8 @@
 //! Applies the parent's own manifest, if it is among the manifests: its data and none of the
 //! record, which another field manager owns.
 
+use serde_json::json;
+
 use super::requests::{Known, ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -11,6 +13,7 @@ use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, apply_with_live_fields, is_outdated,
 };
 use crate::manifest::desired::DesiredObject;
+use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;
 use crate::plan::Preconditions;
 use crate::read::{self, WHOLE_OBJECTS};
@@ -26,7 +29,9 @@ impl ParentWriting<'_> {
         let Some(object) = self.manifest else {
             return Ok(());
         };
-        let reply = self.send_manifest(object, preconditions, sink).await?;
+        let reply = self
+            .send_manifest(object, &known.uid, preconditions, sink)
+            .await?;
         for warning in &reply.warnings {
             sink(Event::Warning(format!("{}: {warning}", object.key)));
         }
@@ -40,9 +45,13 @@ impl ParentWriting<'_> {
 
     /// A parent that the plan is bound to is written only as it was seen, except for its record, which
     /// this run has written. A parent that did not exist was created by this run.
+    ///
+    /// Each write names the UID of the parent with the record: if that parent was deleted, an apply would create
+    /// one without a record, and the next run would refuse to take it.
     async fn send_manifest(
         &self,
         object: &DesiredObject,
+        uid: &str,
         preconditions: &Preconditions,
         sink: &mut Sink<'_>,
     ) -> Result<Reply, ParentWriteError> {
@@ -59,8 +68,14 @@ impl ParentWriting<'_> {
             let with_live = self.apply_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
             let Some(seen) = bound.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
-                let request = self.parent_request(sent.object.body(), &parameters);
-                return Ok(self.send(request, sink).await?);
+                let request = self.parent_request(with_uid(sent, uid).body(), &parameters);
+                match self.send(request, sink).await {
+                    Err(error) if is_passing_conflict(&error) && !self.is_there(uid).await? => {
+                        return Err(ParentWriteError::Replaced);
+                    }
+                    Err(error) if is_passing_conflict(&error) => continue,
+                    reply => return Ok(reply?),
+                }
             };
             let request = self.parent_request(with_preconditions(sent, &seen).body(), &parameters);
             match self.send(request, sink).await {
@@ -70,6 +85,11 @@ impl ParentWriting<'_> {
             }
         }
         Err(ParentWriteError::Contended)
+    }
+
+    /// Returns whether the parent still has this UID.
+    async fn is_there(&self, uid: &str) -> Result<bool, ApiError> {
+        Ok(self.read().await?.is_some_and(|parent| parent.uid == uid))
     }
 
     /// Returns what to send for the parent's own manifest if it has ignored fields, or if its record was
@@ -107,4 +127,11 @@ impl ParentWriting<'_> {
         };
         self.server.send(request).await
     }
+}
+
+/// Returns the object with the precondition that the live one has this UID.
+fn with_uid(object: &DesiredObject, uid: &str) -> Object {
+    let mut metadata = object.object.metadata();
+    metadata.insert("uid".to_owned(), json!(uid));
+    object.object.with_metadata(&metadata)
 }

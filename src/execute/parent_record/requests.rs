@@ -66,6 +66,11 @@ pub enum ParentWriteError {
     /// It changed since the saved plan was made.
     #[error("the set's parent changed since the plan; its manifest was not applied")]
     Disapproved,
+    /// It was deleted during the run, and may have been created again by another client.
+    #[error(
+        "the set's parent was deleted during the run; its manifest was not applied; run the same command again"
+    )]
+    Replaced,
     /// It is a custom resource, and the server does not serve its kind.
     #[error("{0}")]
     NotServed(String),
@@ -84,7 +89,7 @@ impl ParentWriteError {
     pub(crate) fn without_server_message(&self) -> &'static str {
         match self {
             Self::Request(_) | Self::Unreadable(_) => "the set's parent cannot be read or written",
-            Self::Refused(_) | Self::Disapproved | Self::Contended => {
+            Self::Refused(_) | Self::Disapproved | Self::Replaced | Self::Contended => {
                 "the set's parent changed during the run"
             }
             Self::NotServed(_) => "the kind of the set's parent is not served",
@@ -96,6 +101,7 @@ impl ParentWriteError {
 /// The parent as this run has last read or written it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
+    pub(crate) uid: String,
     pub(crate) resource_version: String,
     /// The annotations of the record.
     pub(crate) annotations: Value,
@@ -118,6 +124,7 @@ impl Known {
         // A missing key is null: only a record without it is the same.
         let pairs = keys.map(|key| (key.to_owned(), json!(parent.annotations.get(key))));
         Self {
+            uid: parent.uid.clone(),
             resource_version: parent.resource_version.clone(),
             annotations: pairs.into_iter().collect(),
             all: parent.annotations.clone(),
@@ -286,6 +293,7 @@ pub(crate) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<W
         Ok(reply) => {
             let metadata = written(&reply)?.metadata;
             Ok(Written::Done(Known {
+                uid: metadata.uid,
                 resource_version: metadata.resource_version,
                 annotations: target.clone(),
                 all: metadata.annotations,

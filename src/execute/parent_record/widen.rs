@@ -29,6 +29,7 @@ impl ParentWriting<'_> {
             let target = annotations(&self.set.tooling, &recorded(&live_membership).union(needed));
             let attempt = match &current {
                 Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {
+                    uid: parent.uid.clone(),
                     resource_version: parent.resource_version.clone(),
                     annotations: target.clone(),
                     all: parent.annotations.clone(),
