@@ -2,13 +2,18 @@
 //! bookkeeping was removed, or whose first run was interrupted. A new record covers them, too,
 //! or no run would look for them any more.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use controlplane::{ControlPlane, Grant};
+use http::header::CONTENT_LENGTH;
+use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Set, TOOLING, cluster,
-    cluster_role, config_map, custom_resource, definition, fresh, identities, namespace, namespace_object,
-    objects_file, secret, service, with,
+    Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Sent, Set, TOOLING,
+    Verdict, Watch, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
+    namespace, namespace_object, objects_file, secret, service, with,
 };
 
 fn adopt(set: &Set, objects: &[Value]) -> Run {
@@ -48,6 +53,63 @@ fn what_is_adopted_joins_members_whose_parent_is_gone() {
     );
     let run = set.apply_with(std::slice::from_ref(&newcomer), &["--force-conflicts"]);
     assert_eq!(run.expect(0).results("pruned"), identities(&orphans));
+}
+
+/// Answers every list of a kind with an error of the server.
+struct Broken(String);
+
+impl Watch for Broken {
+    fn before(&self, _: &Sent, _: usize) -> Verdict {
+        Verdict::Forward
+    }
+
+    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        if sent.method != "GET" || !sent.path.contains(&format!("/apis/{}/v1/widgets", self.0)) {
+            return answer;
+        }
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "InternalError", "code": 500,
+            "message": "conversion webhook failed",
+        });
+        let (mut parts, _) = answer.into_parts();
+        parts.status = StatusCode::INTERNAL_SERVER_ERROR;
+        parts.headers.remove(CONTENT_LENGTH);
+        Response::from_parts(parts, Bytes::from(status.to_string()))
+    }
+}
+
+#[test]
+fn a_list_that_fails_does_not_prove_that_a_set_without_a_parent_is_empty() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Namespaced"));
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    let custom = custom_resource(&group, Some(&home), "hidden");
+    set.apply(&[object.clone(), custom.clone()]);
+    let proxy = Proxy::watched(Arc::new(Broken(group)));
+    let program = || Program::with_kubeconfig(&proxy.kubeconfig());
+    let assert_nothing_done = || {
+        let before = cluster().state(&[&home]);
+        set.apply_through(&proxy, std::slice::from_ref(&object), &[])
+            .expect(4);
+        set.delete_with(program(), &[]).expect(4);
+        assert_eq!(cluster().state(&[&home]), before);
+    };
+    cluster().delete(&set.parent);
+    assert_nothing_done();
+    // As an interrupted first run leaves it.
+    let annotations = json!({TOOLING: "kubectl-applyset/v0"});
+    cluster().create(&with(
+        set.parent.clone(),
+        &json!({"metadata": {"annotations": annotations}}),
+    ));
+    assert_nothing_done();
+    set.invoke_by(program(), "disband", &["--yes"]).expect(4);
+
+    let run = set.apply(std::slice::from_ref(&object));
+    assert_eq!(run.results("pruned"), identities([&custom]));
+    set.assert_holds(&[object]);
 }
 
 #[test]

@@ -10,12 +10,11 @@ use members_outside_known_namespaces::{Credible, LeftOut};
 
 use super::cluster::Cluster;
 use super::error::ReadError;
-use super::list::{ListError, METADATA_LIST, Selector};
+use super::list::{METADATA_LIST, Selector};
 use super::list_all::{Look, Looking, list_all};
 use super::named_set::NamedSet;
 use crate::manifest::desired::VERBS_OF_MEMBERS;
 use crate::model::applyset::{PART_OF_LABEL, Record};
-use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::{counted, members_missed};
@@ -29,7 +28,7 @@ pub(super) struct OrphanSearchResult {
     /// Names of what could not be listed in all namespaces: resources by their plural, kinds that
     /// definitions do not serve, APIs that do not answer.
     pub(super) hidden: Vec<String>,
-    /// Those of them that failed for other reasons than permissions.
+    /// Those of them that no permission would show.
     unanswered: Vec<String>,
     /// Objects that have the label but do not count as members.
     pub(super) left_out: LeftOut,
@@ -50,7 +49,8 @@ pub(super) struct Search<'a> {
 ///
 /// # Errors
 ///
-/// A kind that exists and is not served: it may have members that cannot be listed.
+/// A kind that exists and is not served, or a list that the server did not answer: there may be members that
+/// a later run, which has a record, would not search for.
 pub(super) async fn find(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -81,21 +81,23 @@ pub(super) async fn find(
         Live::from_object,
     )
     .await;
+    let (forbidden, failed): (Vec<_>, Vec<_>) =
+        unread.into_iter().partition(|(_, error)| error.is_forbidden());
+    if let Some(failed) = failed.into_iter().next() {
+        return Err(failed.into());
+    }
     found.retain(|live| !named.set.is_parent(live));
     let Credible { found, left_out } =
         members_outside_known_namespaces::credible(&cluster.server, found, &namespaces, search).await;
     add_places(member_scope, named, &found);
-    let plurals = |unread: &mut dyn Iterator<Item = &(ListTarget, ListError)>| -> Vec<String> {
-        let plurals: BTreeSet<&String> = unread.map(|(place, _)| &place.resource.plural).collect();
-        plurals.into_iter().cloned().collect()
-    };
-    let joined =
-        |plurals: Vec<String>, unlistable: Vec<String>| plurals.into_iter().chain(unlistable).collect();
-    let unanswered = plurals(&mut unread.iter().filter(|(_, error)| !error.is_forbidden()));
+    let plurals: BTreeSet<&String> = forbidden
+        .iter()
+        .map(|(place, _)| &place.resource.plural)
+        .collect();
     Ok(OrphanSearchResult {
         members: found.len(),
-        hidden: joined(plurals(&mut unread.iter()), unlistable.names()),
-        unanswered: joined(unanswered, unlistable.unserved),
+        hidden: plurals.into_iter().cloned().chain(unlistable.names()).collect(),
+        unanswered: unlistable.unserved,
         left_out,
     })
 }
