@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +12,9 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, cluster_role, config_map, fresh, identities,
-    named, namespace, namespace_object, objects_file, secret, service, with,
+    Fault, Omission, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, cluster_role, config_map,
+    custom_resource, definition, fresh, identities, named, namespace, namespace_object, objects_file, secret,
+    service, with,
 };
 
 /// The kinds that are defined so far: two tests may need the same one.
@@ -467,6 +468,48 @@ fn an_app_of_kapp() {
     for copy in &copies {
         assert!(cluster().live(copy).is_some());
     }
+}
+
+#[test]
+fn a_kind_of_an_app_of_kapp_that_discovery_does_not_list_yet() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Namespaced"));
+    let value = fresh("1657185600");
+    let identity = |object: &Value, group: &str, version: &str| {
+        let kind = object["kind"].as_str().expect("a kind");
+        format!("v1;{home}/{group}/{kind}/one;{version}")
+    };
+    let by_kapp = |object: Value, identity: String| {
+        let labels = json!({"kapp.k14s.io/app": value});
+        let annotations = json!({"kapp.k14s.io/identity": identity});
+        with(
+            object,
+            &json!({"metadata": {"labels": labels, "annotations": annotations}}),
+        )
+    };
+    let object = config_map(&home, "one", "1");
+    let custom = custom_resource(&group, Some(&home), "one");
+    let of_object = identity(&object, "", "v1");
+    let of_custom = identity(&custom, &group, &format!("{group}/v1"));
+    let objects = [by_kapp(object, of_object), by_kapp(custom, of_custom)];
+    created(&objects);
+    let spec = json!({
+        "labelKey": "kapp.k14s.io/app", "labelValue": value,
+        "usedGKs": [{"Group": "", "Kind": "ConfigMap"}, {"Group": group, "Kind": "Widget"}],
+    });
+    cluster().create(&with(
+        named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
+        &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
+    ));
+    // The set has a record, so nothing else waits for kinds.
+    let set = Set::secret(&home, "web");
+    set.apply(&[secret(&home, "other")]);
+
+    let proxy = Proxy::watched(Arc::new(Omission::of(&group, 2)));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = set.invoke_by(program, "adopt", &["--from", "kapp/web"]).expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects));
 }
 
 #[test]

@@ -43,7 +43,7 @@ const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
 ];
 
 pub(super) async fn find(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     read: &SetRead,
     manifests: Manifests,
     options: &AdoptOptions,

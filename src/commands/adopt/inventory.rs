@@ -4,6 +4,7 @@
 //! The formats of inventories are in `import`.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -11,10 +12,12 @@ use serde_json::Value;
 use super::FoundObjects;
 use super::find::{find_labeled, find_named, missing_verb, served};
 use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
+use crate::cluster::discovery::MissingKind;
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute;
 use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
+use crate::model::applyset::parent::RecordedKinds;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
@@ -25,17 +28,20 @@ use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::command_run::CommandRun;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
-/// Finds the objects of the inventory.
+/// Finds the objects of the inventory. It may be deleted afterwards, so a kind counts as gone only if that is
+/// proved.
 pub(super) async fn find(
-    cluster: &Cluster,
+    cluster: &mut Cluster,
     reference: &InventoryReference,
     unmarked: Unmarked,
     taking_over: Option<FieldManagerTakingOver>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let tool = reference.tool;
-    let namespace = reference.namespace.as_deref().unwrap_or(&cluster.namespace);
-    let (source, inventory) = read_inventory(cluster, reference, namespace).await?;
+    let namespace = reference.namespace.as_ref().unwrap_or(&cluster.namespace).clone();
+    let (source, inventory) = read_inventory(cluster, reference, &namespace).await?;
+    settle_kinds(cluster, &inventory).await?;
+    let cluster = &*cluster;
     let selection = |selector| {
         ObjectSelection::Tracked(Box::new(Tracked {
             tool,
@@ -52,10 +58,10 @@ pub(super) async fn find(
             for key in keys {
                 match served(cluster, &key.group_kind)? {
                     Some(resource) if missing_verb(&resource).is_none() => {
-                        wanted.push((placed(key, &resource, namespace), resource));
+                        wanted.push((placed(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
-                    None => warnings.push(format!("{key}: ignored: the server does not have its kind")),
+                    None => warnings.push(ignored(cluster, &key, &key.group_kind)),
                 }
             }
             FoundObjects {
@@ -64,11 +70,15 @@ pub(super) async fn find(
             }
         }
         Inventory::Labeled { selector, kinds } => {
+            let mut warnings = Vec::new();
             let resources = match kinds {
                 Some(kinds) => {
                     let mut resources = Vec::new();
                     for kind in &kinds {
-                        resources.extend(served(cluster, kind)?);
+                        match served(cluster, kind)? {
+                            Some(resource) => resources.push(resource),
+                            None => warnings.push(ignored(cluster, kind, kind)),
+                        }
                     }
                     resources
                 }
@@ -78,15 +88,35 @@ pub(super) async fn find(
                 .into_iter()
                 .filter(|resource| missing_verb(resource).is_none())
                 .collect();
-            {
-                let selection = selection(Some(selector.clone()));
-                find_labeled(cluster, resources, None, &selector, selection, concurrency).await?
+            let selection = selection(Some(selector.clone()));
+            FoundObjects {
+                warnings,
+                ..find_labeled(cluster, resources, None, &selector, selection, concurrency).await?
             }
         }
     };
     found.warnings.extend(tool.left_out(&source).iter().map(left_out));
     found.advice = Some(tool.advice(&source));
     Ok(found)
+}
+
+/// Determines the state of the kinds of an inventory that discovery does not list.
+async fn settle_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
+    let kinds: BTreeSet<GroupKind> = match inventory {
+        Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
+        Inventory::Labeled { kinds, .. } => kinds.iter().flatten().cloned().collect(),
+    };
+    Ok(cluster.settle(&[&RecordedKinds::GroupKinds(kinds)]).await?)
+}
+
+/// Returns the warning that something is left out because the server does not serve its kind.
+fn ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
+    match cluster.discovery.missing_kind(kind) {
+        Some(MissingKind::Kept(kept)) => format!("{what}: ignored: {}", kept.reason),
+        Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
+            format!("{what}: ignored: the server does not have this kind")
+        }
+    }
 }
 
 /// Refuses what the plan refuses, and a plan that adopts nothing of the inventory. Returns what the user has to
