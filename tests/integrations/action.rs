@@ -321,7 +321,7 @@ fn a_canceled_run_ends_in_order() {
         let objects = one_after_the_other(&shop.namespace);
         shop.write(&objects);
         let held = Held::new();
-        shop.repository.kubeconfig = read(&held.kubeconfig());
+        let direct = std::mem::replace(&mut shop.repository.kubeconfig, read(&held.kubeconfig()));
         shop.repository.on_start = Box::new(move |script| {
             if script.step == "Apply" {
                 held.cancel(script.shell, signal, || script.log());
@@ -334,6 +334,7 @@ fn a_canceled_run_ends_in_order() {
         assert_eq!(apply.failure, Some(130), "{}", apply.log);
 
         shop.repository.on_start = Box::new(|_| ());
+        shop.repository.kubeconfig = direct;
         let [diff, apply] = shop.merge(2, |_| ());
         assert_eq!((diff.failure, apply.failure), (None, None), "{}", apply.log);
         shop.set.assert_holds(&objects);

@@ -30,6 +30,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::task::JoinHandle;
 
 use super::cluster::client;
 use super::fault::{AnswerBody, Fault, whole};
@@ -39,10 +40,18 @@ use super::{eventually, runtime};
 /// How long a server that is restarted takes no connections.
 const OUTAGE: Duration = Duration::from_millis(300);
 
-/// A running proxy; it serves until the tests end.
+/// A running proxy; it takes connections until it is dropped. The port of each trial of the fault table would
+/// be more than a process may have open.
 pub(crate) struct Proxy {
     relay: Arc<Relay>,
     directory: TempDir,
+    serving: JoinHandle<()>,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
 }
 
 /// One request that the program sent.
@@ -254,10 +263,14 @@ impl Proxy {
             .block_on(TcpListener::bind(("127.0.0.1", 0)))
             .expect("a free port");
         let address = listener.local_addr().expect("an address");
-        runtime().spawn(serve(listener, address, Arc::clone(&relay)));
+        let serving = runtime().spawn(serve(listener, address, Arc::clone(&relay)));
         let directory = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(directory.path().join("kubeconfig"), kubeconfig(address)).expect("a kubeconfig");
-        Self { relay, directory }
+        Self {
+            relay,
+            directory,
+            serving,
+        }
     }
 
     /// A kubeconfig that leads here.
