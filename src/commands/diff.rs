@@ -1,6 +1,7 @@
 //! `diff`: manifests → discovery → cluster state → plan, and the cluster state after that plan.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
 }
 
 async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let plan = arguments.plan.as_deref().map(saved_plan::read).transpose()?;
+    let plan = arguments.plan.as_deref().map(read_plan).transpose()?;
     let options = match &plan {
         Some(plan) => DiffOptions::of_plan(plan, arguments, shared)?,
         None => DiffOptions::new(arguments, shared)?,
@@ -82,9 +83,13 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
         }
         (outcome, _) => {
-            print(&mut run, &found, options.layout, outcome.as_ref().err());
+            print(&mut run, &found, options.layout, &outcome);
             if matches!(outcome, Ok(Exit::Interrupted)) {
-                let text = "interrupted: there may be more differences";
+                let text = if found.objects.is_empty() {
+                    "interrupted: not all objects were compared, and no difference was found before that"
+                } else {
+                    "interrupted: there may be more differences"
+                };
                 run.reporter.event(Event::Warning(text.to_owned()));
             }
             outcome
@@ -97,10 +102,23 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
 }
 
-/// Prints the differences. After an error, there may be nothing to show yet.
-fn print(run: &mut CommandRun, found: &Differences, layout: Layout, error: Option<&Error>) {
+/// Reads a saved plan; the plan of an undo is shown by a dry run.
+fn read_plan(file: &Path) -> Result<SavedPlan, Error> {
+    if prepare::undo::is_undo_file(file) {
+        let name = file.display();
+        return Err(Error::Usage {
+            message: format!("--plan {name}: this is an undo file, and diff reads saved plans only"),
+            hint: format!("preview the undo with `kubectl applyset apply --plan {name} --dry-run=server`"),
+        });
+    }
+    saved_plan::read(file)
+}
+
+/// Prints the differences. After an error or an interrupt, there may be nothing to show yet.
+fn print(run: &mut CommandRun, found: &Differences, layout: Layout, outcome: &Result<Exit, Error>) {
+    let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
     let layout = match layout {
-        Layout::Grouped if error.is_some() && found.objects.is_empty() => return,
+        Layout::Grouped if is_partial && found.objects.is_empty() => return,
         Layout::Grouped => DiffLayout::Grouped(&run.set, &run.place),
         Layout::Unified => DiffLayout::Unified,
     };

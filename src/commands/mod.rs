@@ -95,6 +95,10 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
             "use -o json, and convert it with a program such as jq",
         ),
         Some(OutputFormat::Markdown) => return None,
+        Some(OutputFormat::Json | OutputFormat::Yaml) if matches!(line.command, Command::Version) => (
+            "-o json and -o yaml do not work with `version`",
+            "omit -o: the output is one line, the name and the version",
+        ),
         _ if has_limit => (
             "--max-bytes works with -o markdown only",
             "add -o markdown, or omit --max-bytes",

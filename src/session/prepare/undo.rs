@@ -44,10 +44,8 @@ pub struct Undo {
 /// Returns the text of a file if it is an undo file; `None` if it is anything else.
 pub fn text_of(file: &Path) -> Result<Option<String>, Error> {
     // A saved plan may be large, and is not an undo file; its first line shows that.
-    match first_line_is_undo(file) {
-        Ok(true) => {}
-        // `saved_plan` reports what is wrong with the file.
-        Ok(false) | Err(_) => return Ok(None),
+    if !is_undo_file(file) {
+        return Ok(None);
     }
     let unreadable = |cause: String| Error::Usage {
         message: format!("--plan {}: {cause}", file.display()),
@@ -69,10 +67,16 @@ const LIMIT: u64 = 1 << 30;
 /// The longest first line of an undo file, in bytes.
 const LONGEST_HEADER: u64 = 4 << 20;
 
-fn first_line_is_undo(file: &Path) -> io::Result<bool> {
+/// Returns whether a file begins as an undo file does. `saved_plan` reports what is wrong with one that cannot
+/// be read.
+pub fn is_undo_file(file: &Path) -> bool {
+    first_line(file).is_ok_and(|line| undo::is_undo_file(&String::from_utf8_lossy(&line)))
+}
+
+fn first_line(file: &Path) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     BufReader::new(File::open(file)?.take(LONGEST_HEADER)).read_until(b'\n', &mut line)?;
-    Ok(undo::is_undo_file(&String::from_utf8_lossy(&line)))
+    Ok(line)
 }
 
 /// Reads the record of a run.
