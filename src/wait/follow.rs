@@ -175,12 +175,7 @@ impl Follow<'_> {
                     return Err(followed);
                 }
                 Err(Trouble::NotServed) => self.look_as_served(group, place, &selector, &mut followed).await,
-                Err(Trouble::Passing(reason)) => {
-                    let waiting = followed.iter_mut().filter(|followed| !followed.has_arrived);
-                    for followed in waiting {
-                        self.report(followed, ObservedStatus::Unread(reason.clone()));
-                    }
-                }
+                Err(Trouble::Passing(reason)) => self.report_unread(&mut followed, &reason),
             }
             if followed.iter().all(|followed| followed.has_arrived) {
                 return Ok(());
@@ -253,17 +248,13 @@ impl Follow<'_> {
             ))
         };
         let listed = read::list_as_served(self.server, &place.resource, namespace, selector, by_name).await;
-        let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
-        let missing = match listed {
-            Ok(listed) => {
-                seen.extend(listed);
-                ObservedStatus::Absent
-            }
-            Err(error) => ObservedStatus::Unread(error.to_string()),
+        let mut seen: BTreeMap<usize, ObservedStatus> = match listed {
+            Ok(listed) => listed.into_iter().collect(),
+            Err(error) => return self.report_unread(followed, &error.to_string()),
         };
         for (position, followed) in followed.iter_mut().enumerate() {
             if !followed.has_arrived {
-                let status = seen.remove(&position).unwrap_or_else(|| missing.clone());
+                let status = seen.remove(&position).unwrap_or(ObservedStatus::Absent);
                 self.report(followed, status);
             }
         }
@@ -351,6 +342,13 @@ impl Follow<'_> {
         let _ = self
             .observations
             .send(Observation::Status(followed.index, status));
+    }
+
+    /// Reports that a list could not be read, for all that have not arrived.
+    fn report_unread(&self, followed: &mut [Followed<'_>], reason: &str) {
+        for followed in followed.iter_mut().filter(|followed| !followed.has_arrived) {
+            self.report(followed, ObservedStatus::Unread(reason.to_owned()));
+        }
     }
 
     fn warn(&self, place: &ListTarget) {
