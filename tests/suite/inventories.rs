@@ -345,10 +345,7 @@ fn an_app_of_kapp_that_claims_objects_by_another_label() {
     cluster().create(&victim);
     for (key, value) in [("app", "shop"), ("kapp.k14s.io/app", "1,app=shop")] {
         let spec = json!({"labelKey": key, "labelValue": value});
-        let record = cluster().create(&with(
-            named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
-            &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
-        ));
+        let record = record_of_kapp(&home, &spec);
         let set = Set::secret(&home, "web");
         set.invoke("adopt", &["--from", "kapp/web"]).expect(2);
         assert_eq!(set.live_parent(), None);
@@ -404,35 +401,48 @@ fn forgetting_a_release_is_not_advised_before_all_of_it_is_in_the_set() {
     assert_eq!(run.warnings().iter().filter(is_advice).count(), 1);
 }
 
+/// The object with the label of the app that has this value.
+fn labeled_by_kapp(object: Value, value: &str) -> Value {
+    with(
+        object,
+        &json!({"metadata": {"labels": {"kapp.k14s.io/app": value}}}),
+    )
+}
+
+/// The object with what kapp writes on everything that it applies: `v1;NAMESPACE/GROUP/KIND/NAME;VERSION`.
+fn by_kapp(object: Value, group: &str, value: &str) -> Value {
+    let text = |pointer: &str| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let identity = format!(
+        "v1;{}/{group}/{}/{};{}",
+        text("/metadata/namespace"),
+        text("/kind"),
+        text("/metadata/name"),
+        text("/apiVersion"),
+    );
+    let annotations = json!({"metadata": {"annotations": {"kapp.k14s.io/identity": identity}}});
+    labeled_by_kapp(with(object, &annotations), value)
+}
+
+/// Creates the record that kapp has of an app.
+fn record_of_kapp(home: &str, spec: &Value) -> Value {
+    cluster().create(&with(
+        named("v1", "ConfigMap", Some(home), "web.apps.k14s.io"),
+        &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
+    ))
+}
+
 #[test]
 fn an_app_of_kapp() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");
     let value = fresh("1657185600");
-    let labeled = |object: Value| {
-        with(
-            object,
-            &json!({"metadata": {"labels": {"kapp.k14s.io/app": value}}}),
-        )
-    };
-    // What kapp writes on everything that it applies: `v1;NAMESPACE/GROUP/KIND/NAME;VERSION`.
-    let by_kapp = |object: Value, group: &str| {
-        let text = |pointer: &str| {
-            object
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let identity = format!(
-            "v1;{}/{group}/{}/{};{}",
-            text("/metadata/namespace"),
-            text("/kind"),
-            text("/metadata/name"),
-            text("/apiVersion"),
-        );
-        let annotations = json!({"metadata": {"annotations": {"kapp.k14s.io/identity": identity}}});
-        labeled(with(object, &annotations))
-    };
+    let labeled = |object: Value| labeled_by_kapp(object, &value);
+    let by_kapp = |object: Value, group: &str| by_kapp(object, group, &value);
     let role = cluster_role(&fresh("role"));
     let objects = [
         by_kapp(config_map(&home, "one", "1"), ""),
@@ -458,10 +468,7 @@ fn an_app_of_kapp() {
             {"Group": "rbac.authorization.k8s.io", "Kind": "ClusterRole"},
         ],
     });
-    let record = cluster().create(&with(
-        named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
-        &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
-    ));
+    let record = record_of_kapp(&home, &spec);
     let advice = format!("`kubectl delete configmap -n {home} web.apps.k14s.io`");
     assert_adopted(&set, "kapp/web", &record, &objects, &advice);
     assert_eq!(cluster().live(&config_map(&home, "web", "1")), Some(bystander));
@@ -476,32 +483,16 @@ fn a_kind_of_an_app_of_kapp_that_discovery_does_not_list_yet() {
     let group = format!("{}.example.com", fresh("g"));
     cluster().define(&definition(&group, "Namespaced"));
     let value = fresh("1657185600");
-    let identity = |object: &Value, group: &str, version: &str| {
-        let kind = object["kind"].as_str().expect("a kind");
-        format!("v1;{home}/{group}/{kind}/one;{version}")
-    };
-    let by_kapp = |object: Value, identity: String| {
-        let labels = json!({"kapp.k14s.io/app": value});
-        let annotations = json!({"kapp.k14s.io/identity": identity});
-        with(
-            object,
-            &json!({"metadata": {"labels": labels, "annotations": annotations}}),
-        )
-    };
-    let object = config_map(&home, "one", "1");
-    let custom = custom_resource(&group, Some(&home), "one");
-    let of_object = identity(&object, "", "v1");
-    let of_custom = identity(&custom, &group, &format!("{group}/v1"));
-    let objects = [by_kapp(object, of_object), by_kapp(custom, of_custom)];
+    let objects = [
+        by_kapp(config_map(&home, "one", "1"), "", &value),
+        by_kapp(custom_resource(&group, Some(&home), "one"), &group, &value),
+    ];
     created(&objects);
     let spec = json!({
         "labelKey": "kapp.k14s.io/app", "labelValue": value,
         "usedGKs": [{"Group": "", "Kind": "ConfigMap"}, {"Group": group, "Kind": "Widget"}],
     });
-    cluster().create(&with(
-        named("v1", "ConfigMap", Some(&home), "web.apps.k14s.io"),
-        &json!({"metadata": {"labels": {"kapp.k14s.io/is-app": ""}}, "data": {"spec": spec.to_string()}}),
-    ));
+    record_of_kapp(&home, &spec);
     // The set has a record, so nothing else waits for kinds.
     let set = Set::secret(&home, "web");
     set.apply(&[secret(&home, "other")]);

@@ -4,14 +4,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use controlplane::{ControlPlane, Grant};
-use http::header::CONTENT_LENGTH;
-use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Sent, Set, TOOLING,
+    Fault, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Sent, Set, TOOLING,
     Verdict, Watch, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
     namespace, namespace_object, objects_file, secret, service, with,
 };
@@ -59,22 +56,12 @@ fn what_is_adopted_joins_members_whose_parent_is_gone() {
 struct Broken(String);
 
 impl Watch for Broken {
-    fn before(&self, _: &Sent, _: usize) -> Verdict {
-        Verdict::Forward
-    }
-
-    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
-        if sent.method != "GET" || !sent.path.contains(&format!("/apis/{}/v1/widgets", self.0)) {
-            return answer;
+    fn before(&self, sent: &Sent, _: usize) -> Verdict {
+        if sent.method == "GET" && sent.path.contains(&format!("/apis/{}/v1/widgets", self.0)) {
+            Verdict::Break(Fault::InternalError)
+        } else {
+            Verdict::Forward
         }
-        let status = json!({
-            "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "InternalError", "code": 500,
-            "message": "conversion webhook failed",
-        });
-        let (mut parts, _) = answer.into_parts();
-        parts.status = StatusCode::INTERNAL_SERVER_ERROR;
-        parts.headers.remove(CONTENT_LENGTH);
-        Response::from_parts(parts, Bytes::from(status.to_string()))
     }
 }
 

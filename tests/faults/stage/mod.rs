@@ -763,16 +763,12 @@ impl Stage {
     /// Deletes everything in the namespaces, and leaves them to another stage: a look at all
     /// objects of a kind would be at those of all stages before it.
     pub(super) fn clear(&self) {
-        let namespaces = self.namespaces.each_ref().map(String::as_str);
-        for namespace in namespaces {
-            for (_, plural) in KINDS {
-                cluster().delete_all(&format!("/api/v1/namespaces/{namespace}/{plural}"));
-            }
-            for other in self.other_kinds {
-                cluster().delete_all(&other.path(namespace));
-            }
-            let group = custom_group();
-            cluster().delete_all(&format!("/apis/{group}/v1/namespaces/{namespace}/widgets"));
+        let is_own = |place: &Place| {
+            let mut namespaces = self.namespaces.iter();
+            namespaces.any(|namespace| place.namespace.as_ref() == Some(namespace))
+        };
+        for place in self.places().iter().filter(|place| is_own(place)) {
+            cluster().delete_all(&place.path);
         }
         let role = cluster_role(&self.role);
         if cluster().live(&role).is_some() {
