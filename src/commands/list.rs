@@ -56,8 +56,11 @@ async fn list(
             Err(failure) => unread.push(failure),
         }
     }
-    if unread.len() == kinds.len() && !unread.is_empty() {
-        return Err(unread.swap_remove(0).into());
+    // An empty answer would be wrong for a script: the sets may be where the user cannot look.
+    if parents.is_empty()
+        && let Some(position) = read::built_in_parents_unread(&unread)
+    {
+        return Err(unread.swap_remove(position).into());
     }
     parents.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
     let unread = read::unread_reasons(unread);

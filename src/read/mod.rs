@@ -60,7 +60,7 @@ pub use parent::{
     DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
     whole_parent,
 };
-pub use parent_kinds::parent_kinds;
+pub use parent_kinds::{built_in_parents_unread, parent_kinds};
 pub use parents_of_other_sets::parents_of_other_sets;
 pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};
 pub use user::user_name;

@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::list::ListError;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::identity::GroupKind;
+use crate::model::list_targets::ListTarget;
 use crate::model::resource::{Origin, Resource};
 
 /// Returns the kinds that may be parents: Secrets, ConfigMaps, and custom resources whose CRD is
@@ -53,6 +54,15 @@ pub async fn parent_kinds(
             .extend(hidden.map(|reason| format!("sets with parents of kind {kind} are not shown: {reason}")));
     }
     resources
+}
+
+/// Returns the position of the first list of Secrets or ConfigMaps that failed. Then most sets may be hidden,
+/// and to find none does not mean that there is none. Custom resources are parents so rarely that a kind of
+/// them is only warned of.
+pub fn built_in_parents_unread(unread: &[(ListTarget, ListError)]) -> Option<usize> {
+    unread
+        .iter()
+        .position(|(place, _)| place.resource.group.is_empty())
 }
 
 /// Returns whether the server may serve a kind that this discovery does not show.

@@ -1,7 +1,7 @@
 //! `list` and `view`: what they show of the sets of a namespace and of the cluster, and
 //! what they show a user with few rights.
 
-use controlplane::{ControlPlane, Grant};
+use controlplane::{ControlPlane, Grant, User};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -369,6 +369,14 @@ fn a_set_with_a_member_outside_the_record_is_invalid() {
     );
 }
 
+/// A user who may read these resources in one namespace, and nothing else.
+fn reader(namespace: &str, resources: &[&str]) -> User {
+    let rule = json!({"apiGroups": [""], "resources": resources, "verbs": ["get", "list"]});
+    ControlPlane::shared()
+        .user(&[Grant::in_namespace(namespace, [rule])])
+        .expect("a user")
+}
+
 #[test]
 fn what_may_not_be_listed_hides_nothing_else() {
     let home = namespace("home");
@@ -377,12 +385,7 @@ fn what_may_not_be_listed_hides_nothing_else() {
     two.apply(&[service(&home, "two", 80)]);
     let by_config_map = Set::config_map(&home, "three");
     by_config_map.apply(&[secret(&home, "three")]);
-    let user = |resources: &[&str]| {
-        let rule = json!({"apiGroups": [""], "resources": resources, "verbs": ["get", "list"]});
-        ControlPlane::shared()
-            .user(&[Grant::in_namespace(home.as_str(), [rule])])
-            .expect("a user")
-    };
+    let user = |resources: &[&str]| reader(&home, resources);
     let list = |resources: &[&str]| {
         Program::with_kubeconfig(&user(resources).kubeconfig)
             .args(["list", "-n", &home, "-o", "json"])
@@ -430,6 +433,53 @@ fn what_may_not_be_listed_hides_nothing_else() {
 }
 
 #[test]
+fn no_set_among_those_that_may_be_listed_is_not_the_absence_of_sets() {
+    let home = namespace("home");
+    Set::secret(&home, "web").apply(&[config_map(&home, "one", "1")]);
+    let empty = namespace("empty");
+    for command in ["list", "verify"] {
+        let run = |namespace: &str, resources: &[&str]| {
+            Program::with_kubeconfig(&reader(namespace, resources).kubeconfig)
+                .args([command, "-n", namespace, "-o", "json"])
+                .run()
+        };
+        let document = run(&home, &["configmaps"]).expect(4).document();
+        assert_eq!(document["sets"], json!([]), "{command}");
+        let message = document["error"]["message"].as_str().expect("a message");
+        assert!(message.contains("secrets"), "{command}: {message}");
+        run(&empty, &["configmaps", "secrets"]).expect(0);
+    }
+}
+
+#[test]
+fn custom_parents_that_cannot_be_listed_do_not_hide_that_there_is_no_set() {
+    let group = format!("{}.example.com", fresh("holders"));
+    cluster().define(&definition(&group, "Namespaced"));
+    let empty = namespace("empty");
+    let parents = json!({"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["list"]});
+    let definitions = json!({
+        "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["list"],
+    });
+    let user = ControlPlane::shared()
+        .user(&[
+            Grant::in_namespace(&empty, [parents]),
+            Grant::everywhere([definitions]),
+        ])
+        .expect("a user");
+    for command in ["list", "verify"] {
+        let run = Program::with_kubeconfig(&user.kubeconfig)
+            .args([command, "-n", &empty, "-o", "json"])
+            .run()
+            .expect(0);
+        let of_group = |warning: &&String| warning.contains(&group);
+        assert!(
+            run.warnings().iter().any(|warning| of_group(&warning)),
+            "{command}"
+        );
+    }
+}
+
+#[test]
 fn the_document_is_printed_where_the_cluster_says_no() {
     let home = namespace("home");
     let without_rights = ControlPlane::shared().user(&[]).expect("a user");
@@ -458,10 +508,7 @@ fn a_user_of_one_namespace_sees_its_sets() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.apply(&[config_map(&home, "one", "1")]);
-    let rule = json!({"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "list"]});
-    let user = ControlPlane::shared()
-        .user(&[Grant::in_namespace(home.as_str(), [rule])])
-        .expect("a user");
+    let user = reader(&home, &["secrets", "configmaps"]);
     let program = || Program::with_kubeconfig(&user.kubeconfig);
 
     let run = program()

@@ -220,10 +220,11 @@ impl Inspection<'_> {
         let mut look = self
             .candidates(&kinds, namespace, "", has_applyset_metadata)
             .await;
-        if look.unread.len() == kinds.len()
-            && let Some(failed) = look.unread.pop()
+        // As `list`: no findings would mean that all sets are consistent.
+        if look.found.is_empty()
+            && let Some(position) = read::built_in_parents_unread(&look.unread)
         {
-            return Err(failed.into());
+            return Err(look.unread.swap_remove(position).into());
         }
         let mut is_whole = self.warnings.is_empty() && look.unread.is_empty();
         let unread = read::unread_reasons(look.unread);
