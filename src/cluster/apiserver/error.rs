@@ -6,6 +6,7 @@ use http::{Method, StatusCode};
 
 use super::{EarlierAttempts, Status};
 use crate::cluster::proxy::Proxy;
+use crate::model::message::Message;
 
 /// A request that did not succeed, with what was requested.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +94,20 @@ impl ApiError {
 }
 
 impl ApiErrorKind {
+    /// Returns the message about an object whose request failed. What is wrong with the connection is the same
+    /// for all objects, so it is printed for the first ones, with a hint, and then counted.
+    pub fn of_object(&self) -> Message {
+        let text = self.to_string();
+        match self {
+            Self::Connection { .. } | Self::Timeout(_) => {
+                Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
+            }
+            Self::Status(_) | Self::Untrusted { .. } | Self::Credential(_) | Self::Unreadable(_) => {
+                Message::new(text)
+            }
+        }
+    }
+
     /// Returns whether the server may have carried out the request although it failed.
     pub(super) fn may_have_succeeded(&self) -> bool {
         match self {
@@ -103,6 +118,33 @@ impl ApiErrorKind {
     }
 }
 
+const CHECK_SERVER: &str = "check the server with `kubectl cluster-info`, then run again";
+
 fn through(proxy: Option<&Proxy>) -> String {
     proxy.map_or_else(String::new, |proxy| format!(" through proxy {proxy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_the_connection_is_counted_for_all_objects() {
+        let refused = || ApiErrorKind::Connection {
+            address: "https://one".to_owned(),
+            proxy: None,
+            message: "connection refused".to_owned(),
+        };
+        let groups = [
+            refused(),
+            refused(),
+            ApiErrorKind::Timeout(Duration::from_secs(30)),
+        ]
+        .map(|error| error.of_object().alike.expect("a group"));
+        assert_eq!(groups[0], groups[1]);
+        assert_ne!(groups[0], groups[2]);
+        assert_eq!(refused().of_object().hints.len(), 1);
+        let unreadable = ApiErrorKind::Unreadable("not JSON".to_owned());
+        assert_eq!(unreadable.of_object(), Message::new(unreadable.to_string()));
+    }
 }

@@ -20,6 +20,7 @@ use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
+use crate::model::message::Message;
 use crate::model::object::apply_body;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{FieldOwnership, MembershipChange, MembershipKeepReason};
@@ -83,7 +84,7 @@ impl Relabelling<'_> {
         let done = || ObjectOutcome::new(subject(), self.done);
         let skipped = |reason: &str| ObjectOutcome::with_reason(subject(), Action::Skipped, reason);
         let gone = || skipped(GONE_ALREADY);
-        let failed = |error: String| ObjectOutcome::failed(subject(), error);
+        let failed = |error: Message| ObjectOutcome::failed(subject(), error);
         if self.writing.dry_run == DryRun::Client {
             return done();
         }
@@ -100,13 +101,13 @@ impl Relabelling<'_> {
                 Ok(_) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
-                Err(error) => return failed(error.kind.to_string()),
+                Err(error) => return failed(error.kind.of_object()),
             }
             let object = match self.reread(live).await {
                 Ok(Again::Found(object)) => object,
                 Ok(Again::Deselected) => return skipped(&changed(&MembershipKeepReason::NotSelected)),
                 Ok(Again::Gone) => return gone(),
-                Err(error) => return failed(error.kind.to_string()),
+                Err(error) => return failed(error.kind.of_object()),
             };
             current = match Live::from_object(&object, &live.resource) {
                 Some(fresh) if fresh.uid == live.uid => fresh,
@@ -118,11 +119,11 @@ impl Relabelling<'_> {
                 MembershipChange::Settled => return done(),
                 MembershipChange::Leave(reason) => return skipped(&changed(&reason)),
                 MembershipChange::OfAnotherSet(id) => {
-                    return failed(format!("it became a member of another set ({id}) during the run"));
+                    return failed(format!("it became a member of another set ({id}) during the run").into());
                 }
             };
         }
-        failed("too many conflicting updates; run the same command again".to_owned())
+        failed("too many conflicting updates; run the same command again".into())
     }
 
     async fn reread(&self, live: &Live) -> Result<Again, ApiError> {

@@ -18,6 +18,7 @@ use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
+use crate::model::message::Message;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_keep_annotations};
 use crate::read::{METADATA, WHOLE_OBJECTS};
@@ -170,8 +171,8 @@ impl Deleting<'_> {
         let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
         let done = || DeleteAttempt::Ended(ObjectOutcome::new(subject(), self.done));
         let gone = || DeleteAttempt::Ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
-        let failed = |error: String| {
-            let error = format!("cannot be deleted: {error}");
+        let failed = |mut error: Message| {
+            error.text.insert_str(0, "cannot be deleted: ");
             DeleteAttempt::Ended(ObjectOutcome::failed(subject(), error))
         };
         if let Some(outcome) = self.kept(planned, current) {
@@ -195,14 +196,14 @@ impl Deleting<'_> {
             }
             Err(error) if error.is_missing_object() => return gone(),
             Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
-            Err(error) => return failed(error.kind.to_string()),
+            Err(error) => return failed(error.kind.of_object()),
             // The answer does not mention it.
             Ok(_) => EarlierAttempts::MayHaveSucceeded,
         };
         let reread = match self.reread(current).await {
             Ok(Some(reread)) => reread,
             Ok(None) => return gone(),
-            Err(error) => return failed(error.kind.to_string()),
+            Err(error) => return failed(error.kind.of_object()),
         };
         // It is being deleted, and finalizers hold it. The delete itself has changed it.
         let is_going = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
@@ -210,7 +211,7 @@ impl Deleting<'_> {
             return done();
         }
         if !reread.is_admitted {
-            return failed(OVERTAKEN.to_owned());
+            return failed(OVERTAKEN.into());
         }
         DeleteAttempt::Changed(Box::new(reread.live))
     }

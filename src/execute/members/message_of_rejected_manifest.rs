@@ -31,7 +31,7 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     }
     let Some(first) = faults.first() else {
         return status.map_or_else(
-            || error.kind.to_string().into(),
+            || error.kind.of_object(),
             |status| {
                 message_of_invalid_object::invalid_message(status, object)
                     .unwrap_or_else(|| status.explained())
