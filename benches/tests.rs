@@ -204,6 +204,32 @@ fn every_page_has_its_tables_even_if_nothing_was_measured() {
 }
 
 #[test]
+fn rounds_are_compared_by_the_medians_of_their_runs() {
+    let runs = |contender: Contender, round: usize, seconds: &[f64]| {
+        seconds
+            .iter()
+            .map(|seconds| measurement(Step::First, contender, round, *seconds))
+            .collect::<Vec<_>>()
+    };
+    // What ran first in a round was disturbed: first ours, then raw.
+    let measurements = [
+        runs(Contender::Ours, 0, &[9.0, 2.0, 2.0]),
+        runs(Contender::Raw, 0, &[1.0, 1.0]),
+        runs(Contender::Ours, 1, &[3.0, 3.0, 3.0]),
+        runs(Contender::Raw, 1, &[9.0, 1.0, 1.0]),
+        // A round without the other is not compared.
+        runs(Contender::Ours, 2, &[7.0]),
+    ];
+    let results = Results {
+        measurements: measurements.concat(),
+        ..some_results()
+    };
+    let [ours, raw] = [Contender::Ours, Contender::Raw].map(|contender| contender.to_string());
+    let first = |contender| (Step::First, contender, 1000);
+    assert_eq!(results.ratio(first(&*ours), first(&*raw)), Some(2.5));
+}
+
+#[test]
 fn merged_runs_are_further_rounds() {
     let text = serde_json::to_string(&some_results()).expect("a document");
     let again = || serde_json::from_str::<Results>(&text).expect("the same results");

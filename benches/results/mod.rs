@@ -3,6 +3,8 @@
 mod machine;
 mod merge;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::goals::Goal;
@@ -249,7 +251,7 @@ impl Results {
         self.median_of((step, contender, objects), |run| Some(run.seconds))
     }
 
-    /// The median of the ratios of two runs of the same round: what disturbed one of
+    /// The median of the ratios of these runs to others of the same round: what disturbed one of
     /// them is likely to have disturbed the other.
     pub(crate) fn ratio(
         &self,
@@ -257,13 +259,11 @@ impl Results {
         (other_step, other, other_objects): (Step, &str, usize),
     ) -> Option<f64> {
         let ended = self.runs(step, contender, objects).filter(|run| !run.was_ended);
-        let ratios = ended.filter_map(|run| {
-            let other = self
-                .runs(other_step, other, other_objects)
-                .find(|other| other.round == run.round)?;
-            Some(run.seconds / other.seconds)
-        });
-        median(ratios.collect())
+        let others = self.runs(other_step, other, other_objects);
+        median_ratio(
+            ended.map(|run| (run.round, run.seconds)),
+            others.map(|run| (run.round, run.seconds)),
+        )
     }
 }
 
@@ -305,14 +305,35 @@ impl Results {
         median(self.link_runs(key).filter_map(what).collect())
     }
 
-    /// The median of the ratios of two such runs of the same round.
+    /// The median of the ratios of such runs to others of the same round.
     pub(crate) fn ratio_over_link(&self, key: LinkKey<'_>, other: LinkKey<'_>) -> Option<f64> {
-        let ratios = self.link_runs(key).filter_map(|run| {
-            let other = self.link_runs(other).find(|other| other.round == run.round)?;
-            Some(run.seconds / other.seconds)
-        });
-        median(ratios.collect())
+        let seconds = |key| self.link_runs(key).map(|run| (run.round, run.seconds));
+        median_ratio(seconds(key), seconds(other))
     }
+}
+
+/// The median of the ratios of the rounds; that of a round is the ratio of the medians of its runs. Runs
+/// are their rounds and seconds.
+fn median_ratio(
+    runs: impl Iterator<Item = (usize, f64)>,
+    others: impl Iterator<Item = (usize, f64)>,
+) -> Option<f64> {
+    let others = medians_of_rounds(others);
+    let ratios = medians_of_rounds(runs)
+        .into_iter()
+        .filter_map(|(round, seconds)| Some(seconds / others.get(&round)?));
+    median(ratios.collect())
+}
+
+fn medians_of_rounds(runs: impl Iterator<Item = (usize, f64)>) -> BTreeMap<usize, f64> {
+    let mut rounds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (round, seconds) in runs {
+        rounds.entry(round).or_default().push(seconds);
+    }
+    let medians = rounds.into_iter();
+    medians
+        .filter_map(|(round, seconds)| Some((round, median(seconds)?)))
+        .collect()
 }
 
 /// The middle value, or the mean of the two middle ones.

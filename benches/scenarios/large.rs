@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{observe, observe_raw, warm_server};
-use crate::contenders::{Contender, ours};
+use crate::contenders::{self, Contender};
 use crate::manifests::documents;
 use crate::options::Options;
 use crate::process::Terms;
@@ -24,26 +24,43 @@ pub(crate) fn large_sizes(objects: usize) -> [usize; 3] {
     [objects, objects * 10, objects * 50]
 }
 
-/// Measures all sizes on one control plane. Only the unchanged set is applied in every round.
+/// How often the unchanged set is applied in each round.
+const UNCHANGED_RUNS: usize = 3;
+
+/// Measures all sizes, each round on a control plane of its own. A server with more objects is slower, so
+/// this program and raw take turns at being first.
 pub(crate) async fn large(options: &Options, scratch: &Path) -> Result<Vec<Measurement>> {
-    let server = warm_server(&[], scratch).await?;
     let mut measurements = Vec::new();
-    for size in large_sizes(options.objects) {
-        measurements.extend(raw(&server, size).await?);
-        let set = LargeSet::write(&server, scratch, size).await?;
-        measurements.push(set.measure(Step::LargeFirst, &set.all, 0, scratch).await?);
-        set.check(size).await?;
-        for round in 0..options.rounds {
-            measurements.push(set.measure(Step::LargeAgain, &set.all, round, scratch).await?);
+    for round in 0..options.rounds {
+        let server = warm_server(&[], scratch).await?;
+        for size in large_sizes(options.objects) {
+            if round % 2 == 0 {
+                measurements.extend(raw(&server, size, round).await?);
+                measurements.extend(ours(&server, size, round, scratch).await?);
+            } else {
+                measurements.extend(ours(&server, size, round, scratch).await?);
+                measurements.extend(raw(&server, size, round).await?);
+            }
         }
-        measurements.push(set.measure(Step::LargePruned, &set.rest, 0, scratch).await?);
-        set.check(OBJECTS_OF_A_FILE).await?;
     }
     Ok(measurements)
 }
 
+/// Applies a set of this size, applies it again, and prunes most of it.
+async fn ours(server: &Server, size: usize, round: usize, scratch: &Path) -> Result<Vec<Measurement>> {
+    let set = LargeSet::write(server, scratch, size).await?;
+    let mut measurements = vec![set.measure(Step::LargeFirst, &set.all, round, scratch).await?];
+    set.check(size).await?;
+    for _ in 0..UNCHANGED_RUNS {
+        measurements.push(set.measure(Step::LargeAgain, &set.all, round, scratch).await?);
+    }
+    measurements.push(set.measure(Step::LargePruned, &set.rest, round, scratch).await?);
+    set.check(OBJECTS_OF_A_FILE).await?;
+    Ok(measurements)
+}
+
 /// Applies and deletes the same objects without a tool, which shows what of the growth is the server's.
-async fn raw(server: &Server, size: usize) -> Result<Vec<Measurement>> {
+async fn raw(server: &Server, size: usize, round: usize) -> Result<Vec<Measurement>> {
     let namespace = server.namespace("large-raw").await?;
     let objects: Vec<Value> = (0..size).map(object).collect();
     let pruned = Prepared::deletes(&objects[OBJECTS_OF_A_FILE..], &namespace);
@@ -54,9 +71,10 @@ async fn raw(server: &Server, size: usize) -> Result<Vec<Measurement>> {
     let mut measurements = Vec::new();
     for (step, prepared) in steps {
         let observed = observe_raw(server, &prepared).await?;
-        let measurement = observed.measurement(step, Contender::Raw, size, 0);
+        let measurement = observed.measurement(step, Contender::Raw, size, round);
         say(&format!(
-            "{size:>6} small objects, raw: {step:?} {:.3} s",
+            "{size:>6} small objects, round {}, raw: {step:?} {:.3} s",
+            round + 1,
             measurement.seconds
         ));
         measurements.push(measurement);
@@ -110,7 +128,7 @@ impl<'a> LargeSet<'a> {
         round: usize,
         scratch: &Path,
     ) -> Result<Measurement> {
-        let mut command = ours(self.server, &self.namespace, directory);
+        let mut command = contenders::ours(self.server, &self.namespace, directory);
         let observed = observe(self.server, &mut command, scratch, Terms::STRICT).await?;
         let measurement = observed.measurement(step, Contender::Ours, self.size, round);
         say(&format!(

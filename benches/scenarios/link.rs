@@ -17,6 +17,8 @@ use crate::{Result, say};
 
 /// Objects of the set.
 pub(crate) const OBJECTS: usize = 300;
+/// The round trip in milliseconds from which a run takes seconds.
+const LONG: u64 = 50;
 
 /// A link, and who uses it.
 struct Way<'a> {
@@ -44,11 +46,17 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
                 round,
                 scratch,
             };
-            // A server is slower after the writes of a contender. So the two that are compared run twice, in both
-            // orders.
-            let compared = present.iter().take(2).rev();
-            for contender in present.iter().chain(compared) {
+            for contender in &present {
                 runs.extend(way.apply_twice(contender, &manifests, options).await?);
+            }
+            // A server is slower after the writes of a contender. So the two that are compared run again, in
+            // both orders.
+            let mut compared: Vec<Contender> = present.iter().take(2).copied().collect();
+            for _ in 0..way.repetitions() {
+                compared.reverse();
+                for contender in &compared {
+                    runs.extend(way.apply_twice(contender, &manifests, options).await?);
+                }
             }
             runs.extend(way.others(&manifests).await?);
             present.retain(|contender| {
@@ -63,6 +71,12 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
 }
 
 impl Way<'_> {
+    /// How often the two that are compared run again in a round. What disturbs a run takes a tenth of a
+    /// second, which is much of a run over a short link.
+    fn repetitions(&self) -> usize {
+        if self.milliseconds < LONG { 5 } else { 1 }
+    }
+
     async fn apply_twice(
         &self,
         contender: &Contender,
