@@ -195,9 +195,9 @@ pub enum ValidateMode {
     /// Refuse the object.
     #[value(alias = "true")]
     Strict,
-    /// Warn.
+    /// Apply the object, and print the server's warnings.
     Warn,
-    /// Nothing.
+    /// Apply the object. The server still refuses unknown fields.
     #[value(alias = "false")]
     Ignore,
 }

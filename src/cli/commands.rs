@@ -178,7 +178,7 @@ pub struct Verify {
     /// Repair the records of parents, nothing else
     #[arg(long, help_heading = RUNNING)]
     pub fix: bool,
-    /// With --fix, add namespaces on labels alone
+    /// With --fix, also add namespaces found by label
     #[arg(long, help_heading = RUNNING)]
     pub include_namespaces: bool,
     /// Do not ask before --fix writes

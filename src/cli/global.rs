@@ -145,7 +145,7 @@ pub enum OutputFormat {
     Yaml,
     /// Names alone, a line each.
     Name,
-    /// A table with more columns; of `list` and `view`.
+    /// A table with more columns; of `list`, `view` and `history`.
     Wide,
     /// For a pull request or a job summary; of `diff` and `apply`.
     Markdown,

@@ -107,9 +107,8 @@ async fn delete(
     let left = prepared.state.likely_members_left;
     if ending == Ending::Done && left > 0 {
         run.reporter.event(Event::failure(format!(
-            "{} that probably {} the set kept: you cannot delete there",
+            "{} not deleted: probably members of the set, but you cannot delete them; run the same command as a user who can",
             counted(left, "object"),
-            if left == 1 { "belongs to" } else { "belong to" }
         )));
         return Ok(Ending::Incomplete);
     }

@@ -25,7 +25,7 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
     if document.runs.is_empty() {
         report::note(
             &format!(
-                "{}: no run of apply is recorded; runs without changes never are",
+                "{}: no run of apply is recorded; runs without changes are not recorded",
                 document.reference()
             ),
             style,

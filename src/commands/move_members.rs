@@ -138,7 +138,7 @@ async fn prepare(
                 "{}: --to-namespace: a {} has no namespace",
                 new.set.parent, new.resource.kind
             ),
-            hint: "leave out --to-namespace".to_owned(),
+            hint: "omit --to-namespace".to_owned(),
         });
     }
     if old.set.parent == new.set.parent {

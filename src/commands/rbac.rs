@@ -133,7 +133,7 @@ fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
         .collect();
     if !powerful.is_empty() {
         remarks.push(format!(
-            "{} for roles that the subject does not hold itself: {}; remove them if the subject has the permissions of these roles",
+            "{} to bind or escalate roles: {}; remove them if the subject already has the permissions of these roles",
             counted(powerful.len(), "grant"),
             powerful.join(", ")
         ));

@@ -325,7 +325,7 @@ mod tests {
                 vec![here(Present), away(Terminating)],
                 Consistent,
             ),
-            // Members outside of the record would be forgotten.
+            // Members outside the record would be forgotten.
             (
                 set(&["ConfigMap"], &[]),
                 vec![here(Present), away(Present)],

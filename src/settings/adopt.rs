@@ -168,7 +168,7 @@ fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmar
             message: format!(
                 "--from-unmarked: only for helm/RELEASE: every object of {tool} has an annotation or label of it"
             ),
-            hint: "leave the flag out, and pass the manifests of other objects to -f".to_owned(),
+            hint: "omit the flag, and pass the manifests of other objects to -f".to_owned(),
         }),
     }
 }

@@ -106,8 +106,9 @@ impl ApplyOptions {
     pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         if apply.planning.allow_data_loss {
             return Err(Error::Usage {
-                message: "--allow-data-loss: a saved plan has its own policy".to_owned(),
-                hint: "pass it to `kubectl applyset diff SET -f … --out FILE`".to_owned(),
+                message: "--allow-data-loss: cannot be added to a saved plan".to_owned(),
+                hint: "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
+                    .to_owned(),
             });
         }
         let waiting = WaitOptions::new(&apply.waiting)?;

@@ -9,7 +9,7 @@ pub(super) fn check(policy: &Policy) -> Result<(), Error> {
     match (policy.prune_when, policy.pruning) {
         (PruneWhen::Ready, Pruning::Disabled) => Err(Error::Usage {
             message: "--prune-when=ready: nothing is pruned with --prune=false".to_owned(),
-            hint: "leave one of the two flags out".to_owned(),
+            hint: "omit one of the two flags".to_owned(),
         }),
         _ => Ok(()),
     }

@@ -78,7 +78,7 @@ fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
     if name.is_empty() {
         return Err(Error::Usage {
             message: format!("{flag} \"\": empty name"),
-            hint: format!("write a name after {flag}, or leave the flag out"),
+            hint: format!("write a name after {flag}, or omit the flag"),
         });
     }
     Ok(name)

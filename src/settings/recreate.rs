@@ -34,7 +34,7 @@ impl RecreateChoice {
         if is_never && flag.recreate.len() > 1 {
             return Err(error(
                 "never cannot be combined with other values",
-                "write never alone, or leave it out",
+                "write never alone, or omit it",
             ));
         }
         Ok(Self {

@@ -48,7 +48,7 @@ pub enum Rule {
     RecordTooWide,
     /// A recorded kind could not be listed in a recorded namespace.
     UnreadPlace,
-    /// A member outside of the record, which an apply does not find.
+    /// A member outside the record, which an apply does not find.
     UnrecordedMember,
     /// A member of a set that has no parent.
     Orphan,

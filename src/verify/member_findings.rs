@@ -1,4 +1,4 @@
-//! Rules about objects: members outside of the record, orphans, copied labels and lost labels.
+//! Rules about objects: members outside the record, orphans, copied labels and lost labels.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>
         .filter(|live| !is_within(live, &recorded, set))
         .map(|live| {
             let message = format!(
-                "member of {}, not covered by its record; its label was written by {}",
+                "member of {}, outside its record; its label was written by {}",
                 set.identity,
                 listed(&live.part_of_writers)
             );

@@ -99,7 +99,7 @@ fn of_entry(set: &FoundSet, bookkeeping: &ApplySetRecord, name: &str, entry: Ent
 fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Finding> {
     let missing = names_beyond(needed, recorded);
     (!missing.is_empty()).then(|| {
-        let message = format!("members not covered by the record: {missing}");
+        let message = format!("members outside the record: {missing}");
         Finding::new(Rule::RecordTooNarrow, &set.identity, message)
             .hint("record their kinds with --fix, and their namespaces with --fix --include-namespaces")
     })

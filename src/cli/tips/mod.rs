@@ -77,22 +77,22 @@ const OF_KUBECTL: &[&str] = &["apply", "diff", "delete"];
 /// Commands that ask for confirmation.
 const ASKING: &[&str] = &["adopt", "delete", "disband", "move", "verify"];
 
-const BY_SET: &str = "leave it out: the set determines what is pruned, not a list of kinds";
-const BY_LABEL: &str = "leave it out: a set finds its members by its own label; take objects of \
+const BY_SET: &str = "omit it: the set determines what is pruned, not a list of kinds";
+const BY_LABEL: &str = "omit it: a set finds its members by its own label; take objects of \
      `kubectl apply --prune -l` into a set with `kubectl applyset adopt SET -l SELECTOR`";
-const GRACEFUL: &str = "leave it out: objects are deleted with their own grace period";
-const SERVER_SIDE: &str = "leave it out: it is for client-side apply";
+const GRACEFUL: &str = "omit it: objects are deleted with their own grace period";
+const SERVER_SIDE: &str = "omit it: it is for client-side apply";
 const JSON: &str = "use -o json and a program such as jq";
-const NAMED: &str = "leave it out: the set is enough; its members are read from the cluster";
+const NAMED: &str = "omit it: the set is enough; its members are read from the cluster";
 const RENDERED: &str =
     "render first, as in `helm template web ./chart | kubectl applyset apply web -n shop -f -`";
 const PREVIEW: &str = "preview with `kubectl applyset diff`, or add --confirm to be asked";
-const WHOLE: &str = "leave it out: a set is applied as a whole; split it with `kubectl applyset move`";
+const WHOLE: &str = "omit it: a set is applied as a whole; split it with `kubectl applyset move`";
 const ASKS_AT_TERMINAL: &str = "use --confirm with apply; delete and disband ask at a terminal";
 
 /// Flags of other tools: the flags, the commands that the tip is for, and the tip. The first entry
 /// counts. Flags that the command has are never looked up here.
-const FLAGS: [(&[&str], &[&str], &str); 28] = [
+const FLAGS: [(&[&str], &[&str], &str); 29] = [
     (
         &["--cascade=orphan", "--cascade=false"],
         &["delete"],
@@ -101,7 +101,7 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
         &["--cascade"],
         OF_KUBECTL,
-        "leave it out: dependents are deleted in the background",
+        "omit it: dependents are deleted in the background",
     ),
     (
         &["--all", "--prune-allowlist", "--prune-whitelist"],
@@ -111,14 +111,15 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (&["--selector", "-l", "--field-selector"], OF_KUBECTL, BY_LABEL),
     (
         &["--force", "--force-replace", "--replace"],
-        OF_KUBECTL,
-        "delete an object that cannot be changed with `kubectl delete`, then apply again",
+        APPLYING,
+        "use --recreate=KIND, which deletes and creates again what the server refuses to update",
     ),
+    (&["--force"], &["delete"], GRACEFUL),
     (&["--grace-period", "--now"], OF_KUBECTL, GRACEFUL),
     (
         &["--overwrite"],
         OF_KUBECTL,
-        "leave it out: fields that other managers own are reported as conflicts",
+        "omit it: fields that other managers own are reported as conflicts",
     ),
     (
         &["--openapi-patch", "--save-config", "--record"],
@@ -143,7 +144,7 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
         &["--warnings-as-errors"],
         OF_KUBECTL,
-        "leave it out: warnings of the server do not change the exit code",
+        "omit it: warnings of the server do not change the exit code",
     ),
     (&["--interactive", "-i"], OF_KUBECTL, ASKS_AT_TERMINAL),
     (
@@ -164,7 +165,7 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
         &["--atomic", "--rollback-on-failure", "--cleanup-on-fail"],
         &[],
-        "leave it out: nothing is rolled back; correct the manifests, and apply again",
+        "omit it: nothing is rolled back; correct the manifests, and apply again",
     ),
     (
         &["--create-namespace", "--into-ns"],
@@ -174,13 +175,13 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
         &["--install"],
         &[],
-        "leave it out: apply creates a set that does not exist",
+        "omit it: apply creates a set that does not exist",
     ),
     (&["--set", "--values", "--set-string"], &[], RENDERED),
     (
         &["--keep-history"],
         &[],
-        "leave it out: no releases are stored in the cluster",
+        "omit it: no releases are stored in the cluster",
     ),
     (&["--diff-changes", "-c"], &[], PREVIEW),
     (
@@ -202,7 +203,7 @@ const FLAGS: [(&[&str], &[&str], &str); 28] = [
     (
         &["--auto-approve"],
         APPLYING,
-        "leave it out: apply asks only with --confirm, or before it loses data or takes over a set",
+        "omit it: apply asks only with --confirm, or before it loses data or takes over a set",
     ),
     (&["--target", "--only"], &[], WHOLE),
     (

@@ -42,7 +42,7 @@ pub enum ConnectionError {
     #[error("kubeconfig {}: it has no cluster and no context", list(.0))]
     EmptyKubeconfig(Vec<PathBuf>),
     /// A name that is not in the kubeconfig.
-    #[error("the kubeconfig has no {what} {name:?}")]
+    #[error("{what} {name:?} does not exist in the kubeconfig")]
     NotInKubeconfig {
         /// `context`, `cluster` or `user`.
         what: &'static str,

@@ -278,20 +278,23 @@ mod tests {
         for (names, expected) in [
             (
                 names(Some("c"), None, None),
-                "the kubeconfig has no context \"c\"",
+                "context \"c\" does not exist in the kubeconfig",
             ),
             (
                 names(Some("b"), None, None),
-                "the kubeconfig has no cluster \"gone\"",
+                "cluster \"gone\" does not exist in the kubeconfig",
             ),
             (
                 names(None, Some("two"), None),
-                "the kubeconfig has no cluster \"two\"",
+                "cluster \"two\" does not exist in the kubeconfig",
             ),
-            (names(None, None, None), "the kubeconfig has no user \"gone\""),
+            (
+                names(None, None, None),
+                "user \"gone\" does not exist in the kubeconfig",
+            ),
             (
                 names(None, None, Some("you")),
-                "the kubeconfig has no user \"you\"",
+                "user \"you\" does not exist in the kubeconfig",
             ),
         ] {
             let error = choose(&kubeconfig, names).err().expect(expected);

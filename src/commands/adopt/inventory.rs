@@ -171,10 +171,10 @@ fn bounds(options: &AdoptOptions, selection: &ObjectSelection, set: &Set) -> Opt
 
 fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
     if objects.is_empty() {
-        return format!("{place}; objects of these hooks are ignored");
+        return format!("{place}; objects that only appear there are not adopted");
     }
     format!(
-        "{place}, and only it has {}: ignored; adopt it with -f to keep it",
+        "{place}: objects that the deployed revision lacks are not adopted: {}; to keep them, adopt them with -f",
         listed(objects)
     )
 }

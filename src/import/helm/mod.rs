@@ -76,7 +76,7 @@ pub(super) fn newer(found: &FoundInventory) -> Vec<LeftOut> {
     });
     let unread = (!unread.is_empty()).then(|| LeftOut {
         place: format!(
-            "{} between the deployed revision and these were not read",
+            "{} after the deployed revision not read",
             counted(unread.len(), "revision")
         ),
         objects: Vec::new(),

@@ -124,9 +124,9 @@ impl fmt::Display for ChangeSincePlan {
                     Intent::Skip(reason) => write!(f, "it would be skipped: {reason}"),
                 }
             }
-            Self::Detached(key) => write!(f, "{key}: its owner references to remove differ"),
+            Self::Detached(key) => write!(f, "{key}: other owner references would be removed"),
             Self::HandedOver(key) => {
-                write!(f, "{key}: what is handed over to an autoscaler differs")
+                write!(f, "{key}: other fields would be handed over to an autoscaler")
             }
             Self::Namespace(name) => write!(f, "namespace/{name} was deleted or recreated"),
             Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created"),

@@ -115,7 +115,7 @@ fn warning(doubt: Doubt, objects: &[Live]) -> String {
         ),
     };
     format!(
-        "{} with this set's label ignored: not covered by the record, and {reason}: {names}",
+        "{} with this set's label ignored: outside the record, and {reason}: {names}",
         counted(objects.len(), "object")
     )
 }

@@ -240,7 +240,7 @@ impl World {
             .filter(|kind| !recorded.contains(*kind));
         let lost: Vec<&String> = outside.filter(|kind| !self.is_seen_to(kind)).collect();
         if !lost.is_empty() {
-            let text = format!("{lost:?} is outside of the record {recorded:?}");
+            let text = format!("{lost:?} is outside the record {recorded:?}");
             self.broken.get_or_insert(text);
         }
     }
