@@ -121,6 +121,9 @@ pub enum Problem {
     /// `items` of a List that are not a list of objects.
     #[error("items: must be a list of objects, not {0}")]
     Items(&'static str),
+    /// An object with a name and with empty `items`, which make it a List without objects for kubectl.
+    #[error("items: empty, but the object has a name: is it a List?")]
+    NamedList,
     /// A required field that is missing or empty.
     #[error("{0} not set")]
     Missing(&'static str),
@@ -193,6 +196,7 @@ impl Problem {
             }
             Self::Text(problem) => problem.hint(),
             Self::NotAnObject(_) => "write a mapping with apiVersion, kind and metadata".to_owned(),
+            Self::NamedList => "remove items from an object, or metadata.name from a List".to_owned(),
             Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),
             Self::NotBase64 { .. } => {
                 "encode it with `base64 -w0`, or write text to stringData (Secret) or data (ConfigMap)"

@@ -11,7 +11,8 @@ use super::error::{Fault, Problem};
 ///
 /// As in kubectl, whatever has `items` is a List (`unstructured.IsList`), Lists in Lists
 /// follow the other items of their List (`FlattenListVisitor`), and an item that names
-/// neither `apiVersion` nor `kind` has those that the List implies.
+/// neither `apiVersion` nor `kind` has those that the List implies. But an object with a name and empty
+/// `items` is a fault: kubectl skips it, and here it would be pruned.
 pub(super) fn objects(document: Node) -> Vec<Result<Node, Fault>> {
     let mut objects = Vec::new();
     let mut lists = VecDeque::from([document]);
@@ -40,11 +41,15 @@ fn items(mut list: Node) -> Result<Vec<Node>, Fault> {
     let api_version = required(&list, "apiVersion")?.to_owned();
     let kind = required(&list, "kind")?;
     let item_kind = kind.strip_suffix("List").unwrap_or(kind).to_owned();
+    let may_be_object = kind != "List" && has_name(&list);
     let Some(entry) = list.take("items") else {
         return Ok(Vec::new());
     };
     let line = entry.position().line();
     let items = entry.into_value();
+    if may_be_object && is_empty(&items) {
+        return Err((line, Problem::NamedList));
+    }
     if items.is_null() {
         return Ok(Vec::new());
     }
@@ -62,4 +67,13 @@ fn items(mut list: Node) -> Result<Vec<Node>, Fault> {
         }
     }
     Ok(items)
+}
+
+fn is_empty(items: &Node) -> bool {
+    items.is_null() || items.items().is_some_and(<[_]>::is_empty)
+}
+
+fn has_name(object: &Node) -> bool {
+    let name = object.get("metadata").and_then(|metadata| metadata.get("name"));
+    name.is_some_and(|name| !name.is_null())
 }

@@ -81,6 +81,23 @@ mod tests {
     }
 
     #[test]
+    fn an_object_with_a_name_and_empty_items_is_a_fault() {
+        let item = "[{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}]";
+        for (kind, name, items, expected) in [
+            ("ConfigMap", "two", "null", None),
+            ("ConfigMap", "two", "[]", None),
+            ("AllowList", "two", "[]", None),
+            ("ConfigMap", "two", item, Some(1)),
+            ("ConfigMap", "null", "[]", Some(0)),
+            ("List", "two", "[]", Some(0)),
+        ] {
+            let text = format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\nitems: {items}\n");
+            let read = names(&text).ok().map(|names| names.len());
+            assert_eq!(read, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn documents_together_are_limited() {
         let items = vec!["*b"; 1_000].join(", ");
         let document = format!(
