@@ -7,6 +7,7 @@
 mod check_without_cluster;
 pub mod desired;
 mod error;
+mod find_files;
 mod hooks;
 #[cfg(test)]
 mod kubectl_corpus_tests;
@@ -27,12 +28,13 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
+pub use self::find_files::Recursion;
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::kustomize::KustomizeError;
 pub use self::line_of_field::line_of_field;
 use self::read_in_parallel::{Reading, Text};
 pub use self::remote::RemoteError;
-pub use self::source::{Recursion, Source};
+pub use self::source::Source;
 pub use self::stream::{StreamError, stream};
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
@@ -113,7 +115,7 @@ pub fn read_with(
             texts.push((argument.clone(), Text::Refused(Problem::StandardInputTwice)));
             continue;
         }
-        match source::expand(argument, recursion) {
+        match find_files::expand(argument, recursion) {
             Ok(files) => texts.extend(files.into_iter().map(|file| match file {
                 Source::StandardInput => match source::text(&file, &mut standard_input) {
                     Ok(text) => (file, Text::Read(text)),

@@ -1,12 +1,9 @@
 //! The arguments of `-f` and `-k`, and the texts that they stand for.
-//!
-//! Files are found as `kubectl apply -f` finds them (`builder.go` and `visitor.go` in
-//! `k8s.io/cli-runtime/pkg/resource`).
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::PathBuf;
 
 use super::error::Problem;
 use super::{kustomize, remote};
@@ -100,106 +97,6 @@ pub(super) fn credentials(url: &str) -> Option<&str> {
     authority.rsplit_once('@').map(|(credentials, _)| credentials)
 }
 
-/// The depth to which a directory is read (`-R`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recursion {
-    /// Only the files directly in a directory.
-    Flat,
-    /// All files below it; symbolic links to directories are not followed.
-    Recursive,
-}
-
-/// Finds the files and streams that one argument stands for, in reading order.
-pub(super) fn expand(source: &Source, recursion: Recursion) -> Result<Vec<Source>, Problem> {
-    match source {
-        Source::StandardInput | Source::Url(_) | Source::Kustomization { .. } => Ok(vec![source.clone()]),
-        Source::Path(path) => {
-            let mut files = Vec::new();
-            for path in matches(path)? {
-                if fs::metadata(&path)?.is_dir() {
-                    walk(&path, recursion, &mut files)?;
-                } else if kustomize::is_kustomization(&path) {
-                    return Err(Problem::Kustomization(path));
-                } else {
-                    files.push(path);
-                }
-            }
-            if files.is_empty() {
-                return Err(Problem::NoManifestFiles);
-            }
-            Ok(files.into_iter().map(Source::Path).collect())
-        }
-    }
-}
-
-/// Returns the path itself if it exists, else the paths that it matches as a pattern.
-fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
-    if path.as_os_str().is_empty() {
-        return Err(Problem::NoName);
-    }
-    match fs::metadata(path) {
-        Ok(_) => return Ok(vec![path.to_owned()]),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        // On Windows, no file may be named like a pattern.
-        Err(error) if error.kind() == io::ErrorKind::InvalidFilename && cfg!(windows) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let Some(pattern) = path.to_str().filter(|path| path.contains(['*', '?', '['])) else {
-        return Err(Problem::NotFound);
-    };
-    // In Go two asterisks match within one directory, here in all below it.
-    if pattern.contains("**") {
-        return Err(Problem::Pattern("** is not supported".to_owned()));
-    }
-    let found = glob::glob(pattern)
-        .map_err(|error| Problem::Pattern(error.to_string()))?
-        .map(|entry| entry.map_err(io::Error::from))
-        .collect::<Result<Vec<_>, _>>()?;
-    if found.is_empty() {
-        return Err(Problem::NotFound);
-    }
-    Ok(found)
-}
-
-/// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
-/// directories in their place among the files.
-///
-/// A pipe in a directory is refused: kubectl waits for it without end.
-fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
-    let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        if kustomize::is_kustomization(&path) {
-            return Err(Problem::Kustomization(path));
-        }
-        if entry.file_type()?.is_dir() {
-            if recursion == Recursion::Recursive {
-                walk(&path, recursion, files)?;
-            }
-        } else if is_manifest_file(&path) {
-            if is_special(&path) {
-                return Err(Problem::SpecialFile(path));
-            }
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-fn is_special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-}
-
-/// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` sees
-/// it: `.yaml` alone is one, too.
-fn is_manifest_file(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    [".json", ".yaml", ".yml"]
-        .iter()
-        .any(|extension| name.ends_with(extension.as_bytes()))
-}
-
 /// Reads the text of a source.
 pub(super) fn text(source: &Source, standard_input: &mut impl Read) -> Result<String, Problem> {
     let bytes = match source {
@@ -241,41 +138,10 @@ pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Manifest, ManifestError, ManifestErrors, read_with};
+    use std::io;
+
+    use super::super::{Manifest, ManifestErrors, Recursion, read_with};
     use super::*;
-    use crate::model::text::shell_word;
-
-    /// A directory of its own for one test, gone when the test ends.
-    struct Directory(PathBuf);
-
-    impl Directory {
-        fn new(name: &str, files: &[&str]) -> Self {
-            let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
-            for file in files {
-                let file = path.join(file);
-                fs::create_dir_all(file.parent().expect("a directory")).expect("created");
-                let name = file.file_name().expect("a name").to_string_lossy();
-                let object = format!("apiVersion: v1\nkind: Thing\nmetadata: {{name: '{name}'}}\n");
-                fs::write(&file, object).expect("written");
-            }
-            Self(path)
-        }
-
-        fn source(&self, path: &str) -> Source {
-            Source::Path(self.0.join(path))
-        }
-    }
-
-    impl Drop for Directory {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).ok();
-        }
-    }
-
-    fn names(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
-        let manifests = read.unwrap_or_else(|errors| panic!("{errors}"));
-        manifests.into_iter().map(|manifest| manifest.name).collect()
-    }
 
     fn problems(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
         let errors = read.expect_err("nothing to read").0;
@@ -285,95 +151,6 @@ mod tests {
             .collect()
     }
 
-    #[cfg(unix)]
-    #[test]
-    fn directories_are_walked_as_kubectl_walks_them() {
-        let files = [
-            "b.yaml",
-            "a.yml",
-            "c.json",
-            "c.txt",
-            "b/z.yaml",
-            "d.YAML",
-            ".yaml",
-            "e/deep/x.yaml",
-        ];
-        let directory = Directory::new("walk", &files);
-        std::os::unix::fs::symlink(directory.0.join("e"), directory.0.join("link")).expect("linked");
-        std::os::unix::fs::symlink(directory.0.join("c.txt"), directory.0.join("f.yaml")).expect("linked");
-        let read =
-            |path: &str, recursion| names(read_with(&[directory.source(path)], recursion, io::empty()));
-        assert_eq!(
-            read("", Recursion::Flat),
-            [".yaml", "a.yml", "b.yaml", "c.json", "c.txt"]
-        );
-        assert_eq!(
-            read("", Recursion::Recursive),
-            [".yaml", "a.yml", "z.yaml", "b.yaml", "c.json", "x.yaml", "c.txt"]
-        );
-        assert_eq!(read("c.txt", Recursion::Flat), ["c.txt"]);
-        assert_eq!(read("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
-    }
-
-    #[test]
-    fn sources_without_manifests_are_errors() {
-        let directory = Directory::new("nothing", &["a.txt", "sub/b.yaml"]);
-        let table = [
-            ("", "no .json, .yaml or .yml files in this directory"),
-            ("gone.yaml", "no such file or directory"),
-            ("*.yaml", "no such file or directory"),
-            ("**/b.yaml", "invalid file name pattern: ** is not supported"),
-        ];
-        for (path, expected) in table {
-            let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
-            assert_eq!(problems(read), [expected], "{path}");
-        }
-        let read = read_with(&[directory.source("")], Recursion::Recursive, io::empty());
-        assert_eq!(names(read), ["b.yaml"]);
-    }
-
-    #[test]
-    fn a_kustomization_is_for_the_other_flag() {
-        for (name, text, is_refused) in [
-            ("kustomization.yaml", "resources: [a.yaml]\n", true),
-            (
-                "kustomization.yml",
-                "apiVersion: \"kustomize.config.k8s.io/v1beta1\"\nkind: Kustomization\n",
-                true,
-            ),
-            ("Kustomization", "namePrefix: a-\n", true),
-            (
-                "kustomization.yaml",
-                "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\n",
-                false,
-            ),
-            (
-                "other.yaml",
-                "apiVersion: v1\nkind: Thing\nmetadata: {name: one}\n",
-                false,
-            ),
-        ] {
-            let directory = Directory::new("kustomization", &["sub/a.yaml"]);
-            let file = directory.0.join("sub").join(name);
-            fs::write(&file, text).expect("written");
-            for (path, recursion) in [
-                ("sub".to_owned(), Recursion::Flat),
-                (String::new(), Recursion::Recursive),
-                (format!("sub/{name}"), Recursion::Flat),
-            ] {
-                let read = read_with(&[directory.source(&path)], recursion, io::empty());
-                let hints: Vec<String> = match read {
-                    Ok(_) => Vec::new(),
-                    Err(errors) => errors.0.iter().map(ManifestError::hint).collect(),
-                };
-                let sub = directory.0.join("sub");
-                let expected = format!("use -k {}", shell_word(&sub.to_string_lossy()));
-                let expected: &[String] = if is_refused { &[expected] } else { &[] };
-                assert_eq!(hints, expected, "{path}: {text}");
-            }
-        }
-    }
-
     #[test]
     fn standard_input_is_read_once_and_to_a_bound() {
         let sources = ["-", "-"].map(Source::from_filename_flag);
@@ -381,26 +158,6 @@ mod tests {
         assert_eq!(problems(read), ["standard input can be read only once"]);
         let read = read_with(&sources[..1], Recursion::Flat, io::repeat(b' '));
         assert_eq!(problems(read), ["larger than 256 MiB"]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_pipe_is_read_if_it_is_named_and_refused_in_a_directory() {
-        let directory = Directory::new("pipe", &["a.yaml"]);
-        let pipe = directory.0.join("b.yaml");
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.expect("mkfifo runs").success());
-        let read = read_with(&[directory.source("")], Recursion::Flat, io::empty());
-        assert_eq!(
-            problems(read),
-            [format!("{pipe:?} is a pipe, a socket or a device")]
-        );
-        let writer = std::thread::spawn(move || {
-            fs::write(pipe, "apiVersion: v1\nkind: Thing\nmetadata: {name: piped}\n")
-        });
-        let read = read_with(&[directory.source("b.yaml")], Recursion::Flat, io::empty());
-        assert_eq!(names(read), ["piped"]);
-        writer.join().expect("a writer").expect("written");
     }
 
     #[test]
