@@ -181,7 +181,7 @@ impl Problem {
                 let directory = directory.unwrap_or_else(|| Path::new("."));
                 format!("use -k {}", shell_word(&directory.to_string_lossy()))
             }
-            Self::Pattern(_) => "use *, ? and [...] in patterns, or -R for subdirectories".to_owned(),
+            Self::Pattern(_) => "use *, ?, [a-z] and [^a-z] in patterns, or -R for subdirectories".to_owned(),
             Self::StandardInputTwice => "pass -f - once".to_owned(),
             Self::SpecialFile(_) => "move it out of the directory, or name it with -f".to_owned(),
             Self::TooLarge => "split it into several files".to_owned(),

@@ -56,11 +56,7 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     let Some(pattern) = path.to_str().filter(|path| path.contains(['*', '?', '['])) else {
         return Err(Problem::NotFound);
     };
-    // In Go two asterisks match within one directory, here in all below it.
-    if pattern.contains("**") {
-        return Err(Problem::Pattern("** is not supported".to_owned()));
-    }
-    let found = glob::glob(pattern)
+    let found = glob::glob(&as_in_kubectl(pattern)?)
         .map_err(|error| Problem::Pattern(error.to_string()))?
         .map(|entry| entry.map_err(io::Error::from))
         .collect::<Result<Vec<_>, _>>()?;
@@ -68,6 +64,41 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
         return Err(Problem::NotFound);
     }
     Ok(found)
+}
+
+/// Returns the pattern that matches here what this one matches in kubectl (Go's `filepath.Match`). A class
+/// that selects other files would prune what they hold.
+///
+/// # Errors
+///
+/// A pattern that kubectl reads in another way than shells do, or not at all.
+fn as_in_kubectl(pattern: &str) -> Result<String, Problem> {
+    let unsupported = |what: &str| Err(Problem::Pattern(format!("{what} is not supported")));
+    // In Go two asterisks match within one directory, here in all below it.
+    if pattern.contains("**") {
+        return unsupported("**");
+    }
+    if pattern.contains('\\') && !cfg!(windows) {
+        return unsupported("\\");
+    }
+    let mut translated = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some((before, class)) = rest.split_once('[') {
+        let (negation, members) = match class.strip_prefix('^') {
+            Some(members) => ("!", members),
+            None => ("", class),
+        };
+        if members.starts_with(['!', ']']) {
+            return unsupported(&format!("[{}", &class[..=class.len() - members.len()]));
+        }
+        let Some((members, after)) = members.split_once(']') else {
+            return Err(Problem::Pattern("[ without ]".to_owned()));
+        };
+        translated.extend([before, "[", negation, members, "]"]);
+        rest = after;
+    }
+    translated.push_str(rest);
+    Ok(translated)
 }
 
 /// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
@@ -183,6 +214,7 @@ mod tests {
         );
         assert_eq!(read("c.txt", Recursion::Flat), ["c.txt"]);
         assert_eq!(read("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
+        assert_eq!(read("[^abd]*.[jt]*", Recursion::Flat), ["c.json", "c.txt"]);
     }
 
     #[test]
@@ -193,6 +225,12 @@ mod tests {
             ("gone.yaml", "no such file or directory"),
             ("*.yaml", "no such file or directory"),
             ("**/b.yaml", "invalid file name pattern: ** is not supported"),
+            ("[!b].txt", "invalid file name pattern: [! is not supported"),
+            ("[^!b].txt", "invalid file name pattern: [^! is not supported"),
+            ("[]a].txt", "invalid file name pattern: [] is not supported"),
+            ("[a.txt", "invalid file name pattern: [ without ]"),
+            #[cfg(unix)]
+            ("\\a.tx?", "invalid file name pattern: \\ is not supported"),
         ];
         for (path, expected) in table {
             let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
