@@ -648,9 +648,10 @@ fn where_nothing_moves_the_old_parent_is_not_written() {
     let program = Program::with_kubeconfig(&user.kubeconfig);
     let run = old
         .invoke_by(program, "move", &[&new.reference, "-f", &directory])
-        .expect(0);
+        .expect(1);
     assert_eq!(run.results("skipped"), identities([&stranger]));
     assert_eq!(old.parent_version(), before);
+    assert_eq!(new.live_parent(), None);
 }
 
 #[test]
@@ -660,7 +661,7 @@ fn members_that_another_manager_applied_keep_that_manager() {
     let one = config_map(&home, "one", "1");
     let by_ci = ["--field-manager=ci"];
     old.apply_with(std::slice::from_ref(&one), &by_ci).expect(0);
-    let run = old.invoke("move", &[&new.reference]).expect(0);
+    let run = old.invoke("move", &[&new.reference]).expect(1);
     assert_eq!(run.results("skipped"), identities([&one]));
     assert!(
         run.reason("one").contains("--field-manager") && run.reason("one").contains("ci"),

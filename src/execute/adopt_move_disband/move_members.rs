@@ -94,12 +94,25 @@ impl Moving<'_> {
                 sink(Event::failure(error.to_string()));
                 Ending::Incomplete
             });
-            Ok(match &self.farewell {
+            let ending = match &self.farewell {
                 OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
                 OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
-            })
+            };
+            Ok(self.unless_nothing_moves(ending, sink))
         })
         .await
+    }
+
+    /// Fails if the new set gets none of the objects that were to move: a script would then apply it,
+    /// and the old set would still have the same members.
+    fn unless_nothing_moves(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
+        let plan = self.into.plan;
+        if ending != Ending::Done || plan.takes_any() || plan.left.is_empty() {
+            return ending;
+        }
+        let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
+        sink(Event::failure(format!("{from}: nothing to move to {into}")));
+        Ending::Incomplete
     }
 
     /// Reports why the old set is kept. It fails if members may remain that the user cannot list.
