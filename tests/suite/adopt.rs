@@ -249,7 +249,7 @@ fn what_has_an_owner_or_is_going_or_is_the_parent_is_left_alone() {
     cluster().delete(&going);
     let parent = secret(&home, "web");
     let objects = [owned.clone(), going.clone(), parent.clone(), free.clone()];
-    let run = adopt(&set, None, &objects[..2], &[]).expect(0);
+    let run = adopt(&set, None, &objects[..2], &[]).expect(1);
     assert_eq!(run.results("skipped"), identities(&objects[..2]));
     assert_eq!(set.live_parent(), None, "there is nothing to be the parent of");
 

@@ -38,6 +38,21 @@ fn ending(relabeled: Relabeled, parent: &ParentWriting<'_>) -> Ending {
     }
 }
 
+/// Fails with an error if the set gets none of the objects that were found: a script would then apply it, and
+/// the objects would still be where they were.
+fn unless_none_is_taken(
+    ending: Ending,
+    plan: &MembershipPlan,
+    error: impl FnOnce() -> String,
+    sink: &mut Sink<'_>,
+) -> Ending {
+    if ending != Ending::Done || plan.takes_any() || plan.left.is_empty() {
+        return ending;
+    }
+    sink(Event::failure(error()));
+    Ending::Incomplete
+}
+
 /// Runs `write`, and reports how many objects of the plan an interrupted run has not written.
 async fn counting(
     plan: &MembershipPlan,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::adopt::Adopting;
-use super::{counting, members};
+use super::{counting, members, unless_none_is_taken};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
@@ -98,21 +98,11 @@ impl Moving<'_> {
                 OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
                 OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
             };
-            Ok(self.unless_nothing_moves(ending, sink))
+            let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
+            let none_moves = || format!("{from}: nothing to move to {into}");
+            Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
         })
         .await
-    }
-
-    /// Fails if the new set gets none of the objects that were to move: a script would then apply it,
-    /// and the old set would still have the same members.
-    fn unless_nothing_moves(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
-        let plan = self.into.plan;
-        if ending != Ending::Done || plan.takes_any() || plan.left.is_empty() {
-            return ending;
-        }
-        let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
-        sink(Event::failure(format!("{from}: nothing to move to {into}")));
-        Ending::Incomplete
     }
 
     /// Reports why the old set is kept. It fails if members may remain that the user cannot list.
