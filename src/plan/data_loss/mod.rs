@@ -4,13 +4,19 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Refusal, SkipReason};
+use crate::event::Operation;
 use crate::model::contents::{Contents, Held};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
 /// Returns the refusals to delete an object because of what would be lost with it. `contents` is what it
 /// holds, and `going` are the UIDs of objects that are deleted in any case.
-pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<String>) -> Vec<Refusal> {
+pub(super) fn loss(
+    live: &Live,
+    contents: Option<&Contents>,
+    going: &BTreeSet<String>,
+    operation: Operation,
+) -> Vec<Refusal> {
     let object = || live.key.clone();
     let mut losses = Vec::new();
     if let Some(contents) = contents {
@@ -20,11 +26,15 @@ pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<St
                 container: object(),
                 lost,
                 unknown: contents.unknown.clone(),
+                operation,
             });
         }
     }
     if live.parent_of.is_some() {
-        losses.push(Refusal::PrunesParent { object: object() });
+        losses.push(Refusal::PrunesParent {
+            object: object(),
+            operation,
+        });
     }
     let kind = &live.key.group_kind;
     let is_storage = match (kind.group.as_str(), kind.kind.as_str()) {
@@ -33,7 +43,10 @@ pub(super) fn loss(live: &Live, contents: Option<&Contents>, going: &BTreeSet<St
         _ => false,
     };
     if is_storage {
-        losses.push(Refusal::PrunesStorage { object: object() });
+        losses.push(Refusal::PrunesStorage {
+            object: object(),
+            operation,
+        });
     }
     losses
 }

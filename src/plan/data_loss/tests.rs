@@ -81,7 +81,8 @@ fn a_namespace_with_objects_of_others_is_refused_until_allowed() {
         [Refusal::HoldsOthers {
             container: namespace.key.clone(),
             lost: vec![stranger.key],
-            unknown: vec![]
+            unknown: vec![],
+            operation: Operation::Apply,
         }]
     );
     assert_eq!(
@@ -295,6 +296,7 @@ fn a_stateful_set_that_deletes_its_claims_is_a_loss() {
     };
     let loss = Refusal::PrunesStorage {
         object: deleting.key.clone(),
+        operation: Operation::Apply,
     };
     let table = [
         (keeping, policy(), vec![]),

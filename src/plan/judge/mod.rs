@@ -311,7 +311,8 @@ impl<'a> Judge<'a> {
             return refusals;
         }
         if self.policy.data_loss == DataLoss::Refused {
-            refusals.extend(data_loss::loss(live, self.contents.get(&live.key), &self.going));
+            let contents = self.contents.get(&live.key);
+            refusals.extend(data_loss::loss(live, contents, &self.going, self.operation()));
             refusals.retain(|refusal| !self.is_accepted(refusal));
         }
         // Also if the loss is allowed: an object that is still attached would be lost.

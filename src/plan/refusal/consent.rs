@@ -15,11 +15,13 @@ impl Refusal {
                     container,
                     lost,
                     unknown,
+                    ..
                 },
                 Self::HoldsOthers {
                     container: shown,
                     lost: shown_lost,
                     unknown: shown_unknown,
+                    ..
                 },
             ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
             (
@@ -73,6 +75,7 @@ fn is_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Operation;
     use crate::model::identity::{GroupKind, ObjectKey};
 
     #[test]
@@ -86,9 +89,11 @@ mod tests {
             container: key("Namespace", container),
             lost: lost.iter().map(|name| key("ConfigMap", name)).collect(),
             unknown: unknown.iter().map(|&name| name.to_owned()).collect(),
+            operation: Operation::Apply,
         };
         let storage = |name: &str| Refusal::PrunesStorage {
             object: key("PersistentVolume", name),
+            operation: Operation::Apply,
         };
         let all = |names: &[&str]| Refusal::PrunesAll {
             objects: names.iter().map(|name| key("ConfigMap", name)).collect(),

@@ -45,6 +45,11 @@ impl Refusal {
                 "leave them out with --hooks=skip, or make them ordinary members with --hooks=apply".to_owned()
             }
             Self::InNoSet { .. } => Self::UNOWNED_HINT.to_owned(),
+            Self::HoldsOthers { operation: Operation::Delete, .. }
+            | Self::PrunesStorage { operation: Operation::Delete, .. }
+            | Self::PrunesParent { operation: Operation::Delete, .. } => {
+                "annotate it with helm.sh/resource-policy=keep, or pass --allow-data-loss".to_owned()
+            }
             Self::HoldsOthers { .. } | Self::PrunesStorage { .. } | Self::PrunesParent { .. } => {
                 "annotate it with helm.sh/resource-policy=keep, restore it to the manifests, or pass --allow-data-loss".to_owned()
             }

@@ -119,6 +119,8 @@ pub enum Refusal {
         lost: Vec<ObjectKey>,
         /// Resources that could not be listed.
         unknown: Vec<String>,
+        /// The command: `delete` has no manifests to put the object back into.
+        operation: Operation,
     },
     /// A container would be pruned that holds objects of the manifests.
     #[error("{container}: no longer in the manifests, but contains objects of the manifests: {}", listed(.desired))]
@@ -133,12 +135,16 @@ pub enum Refusal {
     PrunesStorage {
         /// This object.
         object: ObjectKey,
+        /// The command: `delete` has no manifests to put the object back into.
+        operation: Operation,
     },
     /// The parent of another set would be pruned.
     #[error("{object}: not deleted: it is the parent of another set, whose members would become orphans")]
     PrunesParent {
         /// The parent.
         object: ObjectKey,
+        /// The command: `delete` has no manifests to put the object back into.
+        operation: Operation,
     },
     /// Desired or kept objects have owner references to an object that would be pruned.
     #[error(
@@ -270,10 +276,10 @@ impl Refusal {
             Self::Overlap { object, .. }
             | Self::InNoSet { object, .. }
             | Self::OfAnotherSet { object, .. }
-            | Self::PrunesStorage { object }
+            | Self::PrunesStorage { object, .. }
             | Self::OwnsDependents { object, .. }
             | Self::OwnsBound { object, .. }
-            | Self::PrunesParent { object } => Some(object),
+            | Self::PrunesParent { object, .. } => Some(object),
             Self::HoldsOthers { container, .. } | Self::HoldsDesired { container, .. } => Some(container),
             Self::FaultyParent { .. }
             | Self::OtherTooling { .. }
@@ -357,6 +363,7 @@ mod tests {
                 container: objects[0].clone(),
                 lost: objects,
                 unknown: Vec::new(),
+                operation: Operation::Apply,
             },
         ];
         for refusal in refusals {

@@ -147,7 +147,10 @@ fn what_is_dangerous_comes_first() {
             refused,
             recreated,
         ],
-        refusals: vec![Refusal::PrunesStorage { object: claim }],
+        refusals: vec![Refusal::PrunesStorage {
+            object: claim,
+            operation: Operation::Apply,
+        }],
         failures: vec!["parent: failed".into()],
         ..Differences::default()
     };

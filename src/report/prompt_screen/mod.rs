@@ -262,11 +262,12 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
         })
     };
     match refusal {
-        Refusal::PrunesStorage { object } => of(Some(object), "DATA IS LOST".to_owned(), Vec::new()),
+        Refusal::PrunesStorage { object, .. } => of(Some(object), "DATA IS LOST".to_owned(), Vec::new()),
         Refusal::HoldsOthers {
             container,
             lost,
             unknown,
+            ..
         } => {
             let text = match lost.len() {
                 0 => "also deletes what could not be listed:".to_owned(),
@@ -277,7 +278,7 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             let details = listed(lost, container_name).into_iter().chain(unknown);
             of(Some(container), text, details.collect())
         }
-        Refusal::PrunesParent { object } => {
+        Refusal::PrunesParent { object, .. } => {
             let text = "is the parent of another set, whose members are kept";
             of(Some(object), text.to_owned(), Vec::new())
         }

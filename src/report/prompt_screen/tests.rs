@@ -1,4 +1,5 @@
 use super::*;
+use crate::event::Operation;
 use crate::model::applyset::Tooling;
 use crate::report::{Colors, ContextAndServer, Device, SetDocument, WrittenBefore};
 
@@ -51,8 +52,12 @@ fn what_hurts_comes_first_and_the_rest_is_folded() {
                 container: namespace,
                 lost: vec![key("ConfigMap", data, "handmade")],
                 unknown: Vec::new(),
+                operation: Operation::Apply,
             },
-            Refusal::PrunesStorage { object: claim },
+            Refusal::PrunesStorage {
+                object: claim,
+                operation: Operation::Apply,
+            },
         ],
         Some(PlanOutline {
             removed,
@@ -141,6 +146,7 @@ fn nothing_is_wider_than_the_terminal() {
             .map(|number| key("ConfigMap", Some("shop"), &format!("{long}{number}")))
             .collect(),
         unknown: vec!["pods".to_owned()],
+        operation: Operation::Apply,
     }];
     let outline = PlanOutline {
         removed: vec![
