@@ -17,6 +17,10 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::wait::{AfterFailure, Deadline, Goal, Outcome, Path, Patience, RELIST, Target, Waiting};
 
+/// What is done while the prunes of a run, or the last of them, have not begun.
+const NOT_ALL_IS_PRUNED: &str =
+    "everything was applied, and not everything that left the manifests was pruned";
+
 /// Waits for what a run has done so far.
 pub struct RunWait<'a> {
     prepared: &'a Prepared,
@@ -85,10 +89,7 @@ impl<'a> RunWait<'a> {
 impl Gate for RunWait<'_> {
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.is_over.set(true);
-        Box::pin(async {
-            let done_before = "everything was applied, and not everything that left the manifests was pruned";
-            end_of_wait(self.wait(self.members(), done_before, sink).await)
-        })
+        Box::pin(async { end_of_wait(self.wait(self.members(), NOT_ALL_IS_PRUNED, sink).await) })
     }
 
     fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
@@ -97,7 +98,12 @@ impl Gate for RunWait<'_> {
             if going.is_empty() {
                 return EndOfWait::Reached;
             }
-            let done_before = "everything was applied and pruned";
+            let mut last_prunes = self.prepared.plan.last_prunes.iter().flatten();
+            let done_before = if last_prunes.any(|live| !self.done.borrow().is_going(live)) {
+                NOT_ALL_IS_PRUNED
+            } else {
+                "everything was applied and pruned"
+            };
             end_of_wait(self.wait(going, done_before, sink).await)
         })
     }

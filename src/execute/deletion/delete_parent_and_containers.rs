@@ -84,7 +84,7 @@ impl SetDeletion<'_> {
                         SkipReason::HoldsParent.to_string(),
                     ));
                 }
-                let ending = worse(ending, self.report_remains(&remains, sink));
+                let ending = worse(ending, self.report_remains(&remains, lingering, sink));
                 worse(ending, self.report_unlisted(&unlisted, sink))
             }
             Ok(Parent::Untouched) => {
@@ -114,7 +114,7 @@ impl SetDeletion<'_> {
                         names(&remains.kept)
                     )));
                 }
-                worse(ending, self.report_rest(&remains, sink))
+                worse(ending, self.report_rest(&remains, lingering, sink))
             }
             Err(unseen) => self.report_unseen(&unseen, sink),
         }
@@ -133,7 +133,7 @@ impl SetDeletion<'_> {
             return ending;
         }
         match self.rest(lingering, &members.deleted, sink).await {
-            Ok(RemainingList { remains, .. }) => worse(ending, self.report_rest(&remains, sink)),
+            Ok(RemainingList { remains, .. }) => worse(ending, self.report_rest(&remains, lingering, sink)),
             Err(unseen) => self.report_unseen(&unseen, sink),
         }
     }
@@ -176,7 +176,7 @@ impl SetDeletion<'_> {
     }
 
     /// Reports what keeps the parent: objects that users keep are a warning, all others a failure.
-    fn report_remains(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+    fn report_remains(&self, remains: &Remains, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
         if !remains.kept.is_empty() {
             sink(Event::Warning(format!(
                 "set kept, because it still has {}: {}; use `kubectl applyset disband` to end a set and keep its objects",
@@ -184,17 +184,13 @@ impl SetDeletion<'_> {
                 names(&remains.kept)
             )));
         }
-        self.report_failure(remains, sink)
-    }
-
-    fn report_failure(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
-        fail(remains, self.set, &self.policy.appliers, sink)
+        fail(remains, self.set, &self.policy.appliers, lingering, sink)
     }
 
     /// Reports what is left in the end. It is not a failure if the user stopped the wait for it.
-    fn report_rest(&self, remains: &Remains, sink: &mut Sink<'_>) -> Ending {
+    fn report_rest(&self, remains: &Remains, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
         if !self.interrupt.is_requested() {
-            return self.report_failure(remains, sink);
+            return fail(remains, self.set, &self.policy.appliers, lingering, sink);
         }
         match obstacles(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {

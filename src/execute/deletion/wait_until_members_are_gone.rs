@@ -219,7 +219,13 @@ pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
 }
 
 /// Reports the failure of a run that leaves members behind that should be gone.
-pub(crate) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, sink: &mut Sink<'_>) -> Ending {
+pub(crate) fn fail(
+    remains: &Remains,
+    set: &Set,
+    appliers: &BTreeSet<String>,
+    lingering: Lingering,
+    sink: &mut Sink<'_>,
+) -> Ending {
     let Some(obstacles) = obstacles(remains, set, appliers) else {
         return Ending::Done;
     };
@@ -228,7 +234,10 @@ pub(crate) fn fail(remains: &Remains, set: &Set, appliers: &BTreeSet<String>, si
         set.parent
     )));
     if !remains.going.is_empty() {
-        let hint = "run the same command again when they are gone, or add --wait";
+        let hint = match lingering {
+            Lingering::Awaited => "run the same command again when they are gone, or add --wait",
+            Lingering::Reported => "run the same command again when they are gone",
+        };
         sink(Event::Hint(hint.to_owned()));
     }
     Ending::Incomplete
