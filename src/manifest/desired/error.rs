@@ -163,6 +163,9 @@ impl InvalidObject {
             InvalidObjectProblem::GeneratedName => {
                 "give the hook a name, or leave hooks out with --hooks=skip".to_owned()
             }
+            InvalidObjectProblem::DefinedTwice { first, .. } if *first == self.position => {
+                "this file is read twice; name it once with -f".to_owned()
+            }
             InvalidObjectProblem::DefinedTwice { .. } => "remove one of the two".to_owned(),
             InvalidObjectProblem::MalformedDependency { .. } => {
                 "write group/Kind/name or group/namespaces/NAMESPACE/Kind/name, with an empty group for core kinds: /namespaces/shop/Secret/login"
