@@ -172,6 +172,9 @@ impl Problem {
             Self::Syntax { .. } => "fix the text at this line or just above it",
             Self::Separator(_) => "put \"---\" on a line of its own",
             Self::Ignored => "separate documents with \"---\"",
+            Self::DuplicateKey { key, .. } if matches!(&**key, "true" | "false") => {
+                "keep one of the two, or quote them: y, yes and on are read as true, n, no and off as false"
+            }
             Self::DuplicateKey { .. } => "keep one of the two",
             Self::Tab => "indent with spaces",
             Self::FlowPlain => "quote it",
@@ -187,5 +190,23 @@ impl Problem {
             Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string",
         };
         hint.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::documents;
+
+    #[test]
+    fn keys_that_are_read_as_booleans_are_explained() {
+        let hints = |text: &str| -> Vec<String> {
+            let errors = documents(text).filter_map(Result::err);
+            errors
+                .flat_map(|errors| errors.0)
+                .map(|error| error.problem.hint())
+                .collect()
+        };
+        assert_eq!(hints("a: 1\na: 2\n"), ["keep one of the two"]);
+        assert!(hints("y: 1\non: 2\n")[0].contains("quote them"));
     }
 }
