@@ -46,9 +46,7 @@ impl MemberScope {
             .contains(&GroupKind::custom_resource_definition());
         let vanished = self.vanished.iter().filter(|_| !has_definitions);
         let vanished = vanished.map(|kind| {
-            format!(
-                "kind {kind} is no longer served; the next successful run removes it from the set's record"
-            )
+            format!("kind {kind} is no longer served; a successful run removes it from the set's record")
         });
         let kept = self.kept.iter().map(|(kind, reason)| {
             format!("kind {kind} stays in the set's record: its objects cannot be listed: {reason}")

@@ -123,7 +123,8 @@ pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Op
             counted(unread.len(), "resource"),
             listed(unread)
         ),
-        hint: "verify as a user who can list everything; until then, --fix only widens records".to_owned(),
+        hint: "verify as a user who can list everything; until then, --fix removes only kinds that no longer exist from records"
+            .to_owned(),
         fix_status: FixStatus::ByHand,
     })
 }
