@@ -3,7 +3,7 @@
 //!
 //! A note that cannot be written stops the run like an interrupt.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Interrupt;
 use crate::model::identity::ObjectKey;
@@ -37,6 +38,17 @@ struct Place {
     item: usize,
     /// The fields that the run leaves to others.
     left: Vec<Pointer>,
+    /// What the writes of the run have done to it so far.
+    effect: Cell<Effect>,
+}
+
+/// The effect of the writes of one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// The server refused them all, or nothing was sent.
+    None,
+    /// One took effect, or its answer was lost.
+    Possible,
 }
 
 impl UndoFile {
@@ -73,6 +85,7 @@ impl UndoFile {
                         Place {
                             item,
                             left: recorded.left(),
+                            effect: Cell::new(Effect::None),
                         },
                     )
                 })
@@ -85,8 +98,27 @@ impl UndoFile {
 
     /// Notes that an object is about to be written. Returns whether it may be.
     pub(crate) fn begin(&self, key: &ObjectKey) -> bool {
-        self.note(key, None, Durability::Process);
+        self.note(key, Entry::begun, Durability::Process);
         self.failure.borrow().is_none()
+    }
+
+    /// Notes that an apply of an object has failed, and that it had no effect if the server has said so of
+    /// every attempt. What another run writes then is not undone.
+    pub(crate) fn note_failed(&self, key: &ObjectKey) {
+        let is_without_effect = |place: &Place| place.effect.get() == Effect::None;
+        if self.places.get(key).is_some_and(is_without_effect) {
+            self.note(key, Entry::without_effect, Durability::Process);
+        }
+    }
+
+    /// Remembers that a write of this object may have taken effect, as far as its answer shows.
+    pub(crate) fn note_answer(&self, key: &ObjectKey, answer: &Result<Reply, ApiError>) {
+        let may_have_effect = answer
+            .as_ref()
+            .map_or_else(ApiError::may_have_succeeded, |_| true);
+        if let Some(place) = self.places.get(key).filter(|_| may_have_effect) {
+            place.effect.set(Effect::Possible);
+        }
     }
 
     /// Notes what a write has made of an object, as the server answered it.
@@ -100,14 +132,14 @@ impl UndoFile {
         // What is not noted, an undo asks the server.
         let left = self.places.get(key).map_or(&[][..], |place| &place.left);
         if let Some(written) = Written::of(&object, left, &self.salt) {
-            self.note(key, Some(written), Durability::Disk);
+            self.note(key, |item| Entry::written(item, written), Durability::Disk);
         }
     }
 
     /// Notes an object that was pruned.
     pub(crate) fn note_outcome(&self, outcome: &ObjectOutcome) {
         if outcome.action == Action::Pruned {
-            self.note(&outcome.subject.key(), None, Durability::Disk);
+            self.note(&outcome.subject.key(), Entry::begun, Durability::Disk);
         }
     }
 
@@ -116,11 +148,11 @@ impl UndoFile {
         self.failure.borrow().clone()
     }
 
-    fn note(&self, key: &ObjectKey, written: Option<Written>, durability: Durability) {
+    fn note(&self, key: &ObjectKey, entry: impl FnOnce(usize) -> Entry, durability: Durability) {
         let Some(&Place { item, .. }) = self.places.get(key) else {
             return;
         };
-        let line = undo::line(&Entry { item, written });
+        let line = undo::line(&entry(item));
         let mut failure = self.failure.borrow_mut();
         // After a line that is not complete, no other line could be read.
         if failure.is_some() {

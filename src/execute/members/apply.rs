@@ -96,9 +96,13 @@ impl Execution<'_> {
         }
         let handover = match self.hand_over(object).await {
             Ok(handover) => handover,
-            Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
+            Err(error) => {
+                self.note_failed(object);
+                return self.not_applied(object, subject, Unapplied::Failed(error)).await;
+            }
         };
         if let Some(reason) = self.reason_not_applied_if_interrupted(object) {
+            self.note_failed(object);
             return failed(subject, reason);
         }
         let written = handover.written.as_ref();
@@ -116,7 +120,10 @@ impl Execution<'_> {
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
-            Err(unapplied) => self.not_applied(object, subject, unapplied).await,
+            Err(unapplied) => {
+                self.note_failed(object);
+                self.not_applied(object, subject, unapplied).await
+            }
         }
     }
 
@@ -195,7 +202,7 @@ impl Execution<'_> {
         if precondition == Expected::Absent {
             // No other manager owns fields of an object that this creates.
             let request = self.member_request(&as_new(object), live_membership, None);
-            return self.noted(object, self.server.send(request).await);
+            return self.noted(object, self.send_noted(object, request).await);
         }
         let is_known_to_need_it = match live_membership {
             LiveMembership::Member {
@@ -239,14 +246,6 @@ impl Execution<'_> {
         Ok(reply)
     }
 
-    /// Notes an answer for an undo, if that is asked for.
-    fn noted(&self, object: &DesiredObject, reply: Result<Reply, ApiError>) -> Result<Reply, ApiError> {
-        if let (Some(undo), Ok(reply)) = (self.undo, &reply) {
-            undo.note_written(&object.key, &reply.body);
-        }
-        reply
-    }
-
     /// Two runs that create the same object at once are answered with a conflict that concerns no
     /// field; the object exists then. So is an apply over a parent whose record its own run has written
     /// since it was read. An object of a saved plan is sent again only as long as it is unchanged. A member
@@ -274,7 +273,7 @@ impl Execution<'_> {
                     self.member_request(&with_live.object, live_membership, Some(lock))
                 }
             };
-            let error = match self.server.send(request).await {
+            let error = match self.send_noted(object, request).await {
                 // The caller judges it again.
                 Err(error) if is_listed => return Err(error),
                 Err(error)

@@ -19,3 +19,4 @@ pub(crate) mod round;
 pub(crate) mod taken_by_concurrent_run;
 pub(crate) mod taken_in;
 pub(crate) mod webhooks;
+mod writes_for_undo;

@@ -47,6 +47,36 @@ pub struct Entry {
     /// The object as it was written; `None` if it is about to be written, or was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
+    /// `true` if the write that was begun had no effect: the server refused it, or it was not sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_effect: bool,
+}
+
+impl Entry {
+    /// The object is about to be written, or was deleted.
+    pub fn begun(item: usize) -> Self {
+        Self {
+            item,
+            written: None,
+            without_effect: false,
+        }
+    }
+
+    /// The object was written like this.
+    pub fn written(item: usize, written: Written) -> Self {
+        Self {
+            written: Some(written),
+            ..Self::begun(item)
+        }
+    }
+
+    /// The write that was begun had no effect.
+    pub fn without_effect(item: usize) -> Self {
+        Self {
+            without_effect: true,
+            ..Self::begun(item)
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -119,9 +149,9 @@ pub fn read(text: &str) -> Result<UndoRecord, Unreadable> {
     while lines.rest.contains('\n') {
         let entry: Entry = lines.next_value()?;
         *written.get_mut(entry.item).ok_or(Unreadable::Changed)? = entry.written;
-        begun[entry.item] = true;
+        begun[entry.item] = !entry.without_effect;
     }
-    // What the run has not begun to write, another one has written.
+    // What the run has not written, another one has.
     let items = items.into_iter().zip(begun).map(|(item, is_begun)| UndoItem {
         manifest: item.manifest.filter(|_| is_begun),
         ..item

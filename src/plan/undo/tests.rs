@@ -239,17 +239,9 @@ fn a_file_can_be_read_wherever_it_was_cut_off_behind_its_beginning() {
         item("ConfigMap", None, Some(manifest("2")), Values::Kept),
     ];
     let begun = begin(&run(), &items);
-    let written = Written::of(&member("u", "2"), &[], &salt());
-    let notes = [
-        Entry {
-            item: 0,
-            written: written.clone(),
-        },
-        Entry {
-            item: 1,
-            written: written.clone(),
-        },
-    ];
+    let left = Written::of(&member("u", "2"), &[], &salt()).expect("a member");
+    let written = Some(left.clone());
+    let notes = [Entry::written(0, left.clone()), Entry::written(1, left.clone())];
     let text = notes.iter().fold(begun.clone(), |text, note| text + &line(note));
     assert!(is_undo_file(&text));
     let whole = read(&text).expect("a file");
@@ -266,6 +258,18 @@ fn a_file_can_be_read_wherever_it_was_cut_off_behind_its_beginning() {
             Err(_) => assert!(length < begun.len(), "{length}"),
         }
     }
+}
+
+#[test]
+fn the_manifest_of_a_write_without_effect_is_not_used() {
+    let items = [item("ConfigMap", None, Some(manifest("2")), Values::Kept)];
+    let begun = begin(&run(), &items) + &line(&Entry::begun(0));
+    let manifest_of = |text: &str| read(text).expect("a file").items[0].manifest.clone();
+    assert_eq!(manifest_of(&begun), Some(manifest("2")));
+    let refused = begun + &line(&Entry::without_effect(0));
+    assert_eq!(manifest_of(&refused), None);
+    let begun_again = refused + &line(&Entry::begun(0));
+    assert_eq!(manifest_of(&begun_again), Some(manifest("2")));
 }
 
 #[test]

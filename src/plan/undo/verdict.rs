@@ -77,7 +77,9 @@ pub fn judge(item: &UndoItem, written: Option<&Written>, live: Option<&Value>, r
                 Change::Change if is_left_by_run => restore(item, restored(), id),
                 Change::Change => unlike_changed(item, written, live, restored(), run),
                 // It was not pruned after all.
-                _ if was["metadata"]["uid"] == live["metadata"]["uid"] => Verdict::AsBefore,
+                _ if was["metadata"]["uid"] == live["metadata"]["uid"] => {
+                    Verdict::Skip(changed_since(item, written, live, manager))
+                }
                 _ => ask(
                     over(item, &manifest_of(was, None, manager), live, manager),
                     Verdict::AsBefore,

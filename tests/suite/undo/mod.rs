@@ -3,6 +3,7 @@
 
 mod client_side;
 mod elsewhere;
+mod failed;
 mod going;
 mod interrupted;
 mod left_to_others;
