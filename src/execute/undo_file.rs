@@ -111,18 +111,21 @@ impl UndoFile {
         }
     }
 
-    /// Remembers that a write of this object may have taken effect, as far as its answer shows.
+    /// Notes what an apply of this object has done, as far as its answer shows.
     pub(crate) fn note_answer(&self, key: &ObjectKey, answer: &Result<Reply, ApiError>) {
-        let may_have_effect = answer
-            .as_ref()
-            .map_or_else(ApiError::may_have_succeeded, |_| true);
-        if let Some(place) = self.places.get(key).filter(|_| may_have_effect) {
+        if answer.as_ref().is_err_and(|error| !error.may_have_succeeded()) {
+            return;
+        }
+        if let Some(place) = self.places.get(key) {
             place.effect.set(Effect::Possible);
+        }
+        if let Ok(reply) = answer {
+            self.note_written(key, &reply.body);
         }
     }
 
     /// Notes what a write has made of an object, as the server answered it.
-    pub(crate) fn note_written(&self, key: &ObjectKey, body: &[u8]) {
+    fn note_written(&self, key: &ObjectKey, body: &[u8]) {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         let metadata = &object["metadata"];
         // An answer about another object says nothing.

@@ -202,7 +202,7 @@ impl Execution<'_> {
         if precondition == Expected::Absent {
             // No other manager owns fields of an object that this creates.
             let request = self.member_request(&as_new(object), live_membership, None);
-            return self.noted(object, self.send_noted(object, request).await);
+            return self.send_noted(object, request).await;
         }
         let is_known_to_need_it = match live_membership {
             LiveMembership::Member {
@@ -283,9 +283,9 @@ impl Execution<'_> {
                     error
                 }
                 Ok(reply) if matches!(sent, Sent::Over(_)) => {
-                    return self.noted(object, Ok(reply.after(earlier_attempts)));
+                    return Ok(reply.after(earlier_attempts));
                 }
-                reply => return self.noted(object, reply),
+                reply => return reply,
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             let preconditions = &self.plan.preconditions;

@@ -5,7 +5,7 @@ use crate::execute::Execution;
 use crate::manifest::desired::DesiredObject;
 
 impl Execution<'_> {
-    /// Sends an apply of this object, and remembers whether it may have taken effect.
+    /// Sends an apply of this object, and notes what it has done.
     pub(crate) async fn send_noted(
         &self,
         object: &DesiredObject,
@@ -16,18 +16,6 @@ impl Execution<'_> {
             undo.note_answer(&object.key, &answer);
         }
         answer
-    }
-
-    /// Notes an answer that shows the object as the run leaves it.
-    pub(crate) fn noted(
-        &self,
-        object: &DesiredObject,
-        reply: Result<Reply, ApiError>,
-    ) -> Result<Reply, ApiError> {
-        if let (Some(undo), Ok(reply)) = (self.undo, &reply) {
-            undo.note_written(&object.key, &reply.body);
-        }
-        reply
     }
 
     /// Notes that the object was not applied.
