@@ -226,3 +226,13 @@ impl Problem {
         }
     }
 }
+
+/// Returns the texts of the problems of sources that cannot be read.
+#[cfg(test)]
+pub(super) fn problems<T: fmt::Debug>(read: Result<Vec<T>, ManifestErrors>) -> Vec<String> {
+    let errors = read.expect_err("nothing to read").0;
+    errors
+        .into_iter()
+        .map(|error| error.problem.to_string())
+        .collect()
+}

@@ -142,6 +142,7 @@ fn is_manifest_file(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::problems;
     use super::super::{Manifest, ManifestError, ManifestErrors, read_with};
     use super::*;
     use crate::model::text::shell_word;
@@ -176,14 +177,6 @@ mod tests {
     fn names(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
         let manifests = read.unwrap_or_else(|errors| panic!("{errors}"));
         manifests.into_iter().map(|manifest| manifest.name).collect()
-    }
-
-    fn problems(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
-        let errors = read.expect_err("nothing to read").0;
-        errors
-            .into_iter()
-            .map(|error| error.problem.to_string())
-            .collect()
     }
 
     #[cfg(unix)]

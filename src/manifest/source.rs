@@ -140,16 +140,9 @@ pub(super) fn parts(source: Source, text: &str) -> Vec<(Source, &str)> {
 mod tests {
     use std::io;
 
-    use super::super::{Manifest, ManifestErrors, Recursion, read_with};
+    use super::super::error::problems;
+    use super::super::{Recursion, read_with};
     use super::*;
-
-    fn problems(read: Result<Vec<Manifest>, ManifestErrors>) -> Vec<String> {
-        let errors = read.expect_err("nothing to read").0;
-        errors
-            .into_iter()
-            .map(|error| error.problem.to_string())
-            .collect()
-    }
 
     #[test]
     fn standard_input_is_read_once_and_to_a_bound() {
