@@ -1,14 +1,12 @@
 //! A server that gives this user a few seats and a queue for one request, and rejects all others (API
 //! Priority and Fairness).
 
-use std::sync::Arc;
-
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, OwnControlPlane, Program, Proxy, Sent, Set, Verdict, Watch, cluster, config_map,
-    eventually, fresh, named, namespace, objects_file, with,
+    Fault, Files, OwnControlPlane, Program, Proxy, Sent, Set, cluster, config_map, eventually, fresh, named,
+    namespace, objects_file, with,
 };
 
 /// More objects than a run has requests in flight.
@@ -96,21 +94,9 @@ fn rejected_requests_are_sent_again_until_there_is_a_seat() {
     assert!(cluster().members(&set.id).is_empty());
 }
 
-/// Has no seat for the writes of one object.
-struct Full;
-
+/// Returns whether it writes the object for which the server has no seat.
 fn is_rejected(sent: &Sent) -> bool {
     sent.method == Method::PATCH && sent.path.contains("/configmaps/two")
-}
-
-impl Watch for Full {
-    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-        if is_rejected(sent) {
-            Verdict::Break(Fault::TooManyRequestsRetryAfter)
-        } else {
-            Verdict::Forward
-        }
-    }
 }
 
 #[test]
@@ -118,7 +104,7 @@ fn a_run_that_is_interrupted_does_not_wait_for_a_seat() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let objects = ["one", "two"].map(|name| config_map(&home, name, "1"));
-    let proxy = Proxy::watched(Arc::new(Full));
+    let proxy = Proxy::breaking(Fault::TooManyRequestsRetryAfter, is_rejected);
     let files = Files::new().with("objects.yaml", &objects_file(&objects));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let mut running = set.command(program, &files).start();
@@ -135,24 +121,11 @@ fn a_run_that_is_interrupted_does_not_wait_for_a_seat() {
     set.assert_holds(&objects);
 }
 
-/// Has no seat for any request of discovery at first.
-struct FullAtFirst;
-
-impl Watch for FullAtFirst {
-    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-        if sent.number < 20 {
-            Verdict::Break(Fault::TooManyRequestsRetryAfter)
-        } else {
-            Verdict::Forward
-        }
-    }
-}
-
 #[test]
 fn a_run_says_that_it_waits_for_the_server_before_it_has_written_anything() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let proxy = Proxy::watched(Arc::new(FullAtFirst));
+    let proxy = Proxy::breaking(Fault::TooManyRequestsRetryAfter, |sent| sent.number < 20);
     let files = Files::new().with("objects.yaml", &objects_file(&[config_map(&home, "one", "1")]));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
 

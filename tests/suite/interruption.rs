@@ -6,13 +6,11 @@
 //! next. The parent must record every member at each of these points. The run after
 //! that, with the same or with the next manifests, must leave exactly what they hold.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, Program, ProgramEnd, Proxy, Sent, Set, Verdict, Watch, cluster, config_map,
-    custom_resource, definition, eventually, fresh, namespace, namespace_object, objects_file, secret,
+    Fault, Files, Program, ProgramEnd, Proxy, Set, cluster, config_map, custom_resource, definition,
+    eventually, fresh, namespace, namespace_object, objects_file, secret,
 };
 
 /// Kills a run that applies `objects` after this many writes.
@@ -121,26 +119,13 @@ fn what_a_run_whose_parent_was_deleted_left_behind_is_taken_up() {
     set.assert_holds(&[config_map(&shop, "one", "1")]);
 }
 
-/// Holds every LIST of Secrets forever.
-struct Hanging;
-
-impl Watch for Hanging {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        if sent.path.contains("/secrets?") {
-            Verdict::Break(Fault::Hang)
-        } else {
-            Verdict::Forward
-        }
-    }
-}
-
 #[test]
 fn commands_that_only_read_end_with_a_document_too() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     set.apply(&[secret(&home, "one")]);
     for command in [&["list"][..], &["view", "web"], &["verify", "web"]] {
-        let proxy = Proxy::watched(Arc::new(Hanging));
+        let proxy = Proxy::breaking(Fault::Hang, |sent| sent.path.contains("/secrets?"));
         let mut running = Program::with_kubeconfig(&proxy.kubeconfig())
             .args(command)
             .args(["-n", &home, "-o", "json"])

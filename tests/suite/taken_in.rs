@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, PART_OF, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, fresh,
-    identities, namespace, namespace_object, objects_file, secret, service, with,
+    Fault, Files, PART_OF, Program, Proxy, Run, Sent, Set, cluster, config_map, fresh, identities, namespace,
+    namespace_object, objects_file, secret, service, with,
 };
 
 const REASON: &str = "existed before; pruned when removed from the manifests";
@@ -332,26 +332,16 @@ fn what_another_run_of_the_set_creates_is_applied() {
     set.assert_holds(std::slice::from_ref(&ours));
 }
 
-/// Loses the answer to the first write of a `ConfigMap`, after it was carried out.
-struct Losing(AtomicBool);
-
-impl Watch for Losing {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        let is_member = sent.is_write() && sent.path.contains("/configmaps/");
-        if is_member && !self.0.swap(true, Ordering::SeqCst) {
-            Verdict::Break(Fault::ClosedAfter)
-        } else {
-            Verdict::Forward
-        }
-    }
-}
-
 #[test]
 fn an_object_that_was_created_while_the_answer_was_lost_is_the_runs_own() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let object = config_map(&home, "one", "1");
-    let proxy = Proxy::watched(Arc::new(Losing(AtomicBool::new(false))));
+    let is_lost = AtomicBool::new(false);
+    // The first write of the member is carried out, and its answer is lost.
+    let proxy = Proxy::breaking(Fault::ClosedAfter, move |sent| {
+        sent.is_write() && sent.path.contains("/configmaps/") && !is_lost.swap(true, Ordering::SeqCst)
+    });
     let run = set
         .apply_through(&proxy, std::slice::from_ref(&object), &[ONLY_NEW])
         .expect(0);

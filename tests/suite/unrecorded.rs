@@ -2,15 +2,13 @@
 //! bookkeeping was removed, or whose first run was interrupted. A new record covers them, too,
 //! or no run would look for them any more.
 
-use std::sync::Arc;
-
 use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Sent, Set, TOOLING,
-    Verdict, Watch, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
-    namespace, namespace_object, objects_file, secret, service, with,
+    Fault, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, ProgramEnd, Proxy, Run, Set, TOOLING,
+    cluster, cluster_role, config_map, custom_resource, definition, fresh, identities, namespace,
+    namespace_object, objects_file, secret, service, with,
 };
 
 fn adopt(set: &Set, objects: &[Value]) -> Run {
@@ -52,19 +50,6 @@ fn what_is_adopted_joins_members_whose_parent_is_gone() {
     assert_eq!(run.expect(0).results("pruned"), identities(&orphans));
 }
 
-/// Answers every list of a kind with an error of the server.
-struct Broken(String);
-
-impl Watch for Broken {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        if sent.method == "GET" && sent.path.contains(&format!("/apis/{}/v1/widgets", self.0)) {
-            Verdict::Break(Fault::InternalError)
-        } else {
-            Verdict::Forward
-        }
-    }
-}
-
 #[test]
 fn a_list_that_fails_does_not_prove_that_a_set_without_a_parent_is_empty() {
     let home = namespace("home");
@@ -74,7 +59,9 @@ fn a_list_that_fails_does_not_prove_that_a_set_without_a_parent_is_empty() {
     let object = config_map(&home, "one", "1");
     let custom = custom_resource(&group, Some(&home), "hidden");
     set.apply(&[object.clone(), custom.clone()]);
-    let proxy = Proxy::watched(Arc::new(Broken(group)));
+    let proxy = Proxy::breaking(Fault::InternalError, move |sent| {
+        sent.method == "GET" && sent.path.contains(&format!("/apis/{group}/v1/widgets"))
+    });
     let program = || Program::with_kubeconfig(&proxy.kubeconfig());
     let assert_nothing_done = || {
         let before = cluster().state(&[&home]);

@@ -118,6 +118,22 @@ where
     }
 }
 
+/// Breaks the requests that `is_it`.
+struct Breaking<I> {
+    fault: Fault,
+    is_it: I,
+}
+
+impl<I: Fn(&Sent) -> bool + Send + Sync + 'static> Watch for Breaking<I> {
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        if (self.is_it)(sent) {
+            Verdict::Break(self.fault)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
 /// Asked before each write alone.
 struct Gate<F>(F);
 
@@ -236,6 +252,11 @@ impl Proxy {
             act,
             is_done: AtomicBool::new(false),
         }))
+    }
+
+    /// Breaks each request that `is_it`, which is asked before every one.
+    pub(crate) fn breaking(fault: Fault, is_it: impl Fn(&Sent) -> bool + Send + Sync + 'static) -> Self {
+        Self::watched(Arc::new(Breaking { fault, is_it }))
     }
 
     /// Asks and reports a watcher.

@@ -1,6 +1,5 @@
 //! Owner references that other clients add between the plan of a run and its first DELETE.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
@@ -8,8 +7,8 @@ use serde_json::Value;
 
 use super::{ALLOWED, assert_collected, diff, family, give, kept, owners, sentinel};
 use crate::support::{
-    Fault, Files, Program, Proxy, Sent, Set, Verdict, Watch, config_map, deployment, identities, named,
-    namespace, objects_file, service,
+    Fault, Files, Program, Proxy, Sent, Set, config_map, deployment, identities, named, namespace,
+    objects_file, service,
 };
 
 /// Acts once all reads of a plan are done: permissions are asked for right after them.
@@ -228,23 +227,6 @@ fn a_run_that_prunes_takes_few_requests_more_than_deletes() {
     assert!(requests <= 4 + 17, "{requests}");
 }
 
-/// Breaks all reads once a plan is made.
-struct BrokenAfterReading(AtomicBool);
-
-impl Watch for BrokenAfterReading {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        if sent.path.starts_with("/apis/authorization.k8s.io/") {
-            self.0.store(true, Ordering::SeqCst);
-        }
-        let is_broken = self.0.load(Ordering::SeqCst) && sent.path.contains("/configmaps?");
-        if is_broken {
-            Verdict::Break(Fault::InternalError)
-        } else {
-            Verdict::Forward
-        }
-    }
-}
-
 #[test]
 fn nothing_goes_if_owner_references_cannot_be_read_again() {
     let home = namespace("home");
@@ -252,7 +234,16 @@ fn nothing_goes_if_owner_references_cannot_be_read_again() {
     let (a, b) = (config_map(&home, "a", "1"), kept(config_map(&home, "b", "1")));
     let c = config_map(&home, "c", "1");
     set.apply(&[a.clone(), b.clone(), c.clone()]);
-    let proxy = || Proxy::watched(Arc::new(BrokenAfterReading(AtomicBool::new(false))));
+    // Once a plan is made, reads fail.
+    let proxy = || {
+        let is_planned = AtomicBool::new(false);
+        Proxy::breaking(Fault::InternalError, move |sent| {
+            if sent.path.starts_with("/apis/authorization.k8s.io/") {
+                is_planned.store(true, Ordering::SeqCst);
+            }
+            is_planned.load(Ordering::SeqCst) && sent.path.contains("/configmaps?")
+        })
+    };
     let program = |proxy: &Proxy| Program::with_kubeconfig(&proxy.kubeconfig());
     let applied = set.apply_through(&proxy(), std::slice::from_ref(&c), &[]);
     let deleted = set.delete_with(program(&proxy()), &[]);

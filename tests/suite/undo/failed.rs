@@ -1,22 +1,16 @@
 //! A run fails in part: its undo leaves alone what it has not written.
 
-use std::sync::Arc;
-
 use super::*;
-use crate::support::{Fault, Proxy, Sent, Verdict, Watch};
+use crate::support::{Fault, Proxy};
 
-/// Refuses to write objects with these names.
-struct Refuses(&'static [&'static str]);
-
-impl Watch for Refuses {
-    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-        let is_refused = |name: &&str| sent.path.contains(&format!("/configmaps/{name}?"));
-        if sent.method == "PATCH" && self.0.iter().any(is_refused) {
-            Verdict::Break(Fault::Expired)
-        } else {
-            Verdict::Forward
-        }
-    }
+/// Applies with an undo file, while the server refuses to write the objects with these names.
+fn apply_refused(runs: &Runs, objects: &[Value], refused: &'static [&'static str]) -> Run {
+    let proxy = Proxy::breaking(Fault::Expired, move |sent| {
+        let is_sent = |name: &&str| sent.path.contains(&format!("/configmaps/{name}?"));
+        sent.method == "PATCH" && refused.iter().any(is_sent)
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    runs.start(program, "undo", objects, &[]).run().expect(1)
 }
 
 #[test]
@@ -28,9 +22,7 @@ fn what_the_server_refused_and_another_run_wrote_stays() {
     let created = config_map(&home, "created", "2");
     runs.set.apply(&before);
     let objects = [&after[..], std::slice::from_ref(&created)].concat();
-    let proxy = Proxy::watched(Arc::new(Refuses(&["changed", "created"])));
-    let program = Program::with_kubeconfig(&proxy.kubeconfig());
-    let run = runs.start(program, "undo", &objects, &[]).run().expect(1);
+    let run = apply_refused(&runs, &objects, &["changed", "created"]);
     assert_eq!(run.results("failed").len(), 2, "{}", run.stdout);
     runs.set.apply(&objects);
 
@@ -54,12 +46,8 @@ fn what_was_not_pruned_and_is_not_as_it_was_is_skipped() {
     let runs = Runs::of(Set::secret(&home, "web"));
     let [one, old, other] = ["one", "old", "other"].map(|name| config_map(&home, name, "1"));
     runs.set.apply(&[one, old.clone(), other]);
-    let proxy = Proxy::watched(Arc::new(Refuses(&["one"])));
-    let program = Program::with_kubeconfig(&proxy.kubeconfig());
     // What fails to be applied keeps the rest from being pruned.
-    runs.start(program, "undo", &[config_map(&home, "one", "2")], &[])
-        .run()
-        .expect(1);
+    apply_refused(&runs, &[config_map(&home, "one", "2")], &["one"]);
     cluster().patch(&old, &json!({"data": {"precious": "1"}}));
 
     let run = runs.undo("undo", &[]).expect(1);

@@ -1,10 +1,9 @@
 //! Others write while an undo is being prepared.
 
 use std::slice::from_ref;
-use std::sync::Arc;
 
 use super::*;
-use crate::support::{Fault, Proxy, Sent, Verdict, Watch};
+use crate::support::{Fault, Proxy};
 
 /// Has something done right before the members are listed.
 fn before_list(act: impl Fn() + Send + Sync + 'static) -> Proxy {
@@ -93,16 +92,6 @@ fn an_undo_of_a_killed_run_leaves_what_a_later_run_created() {
 
 #[test]
 fn an_object_is_not_called_changed_if_the_server_refuses_to_say() {
-    struct NoDryRun;
-    impl Watch for NoDryRun {
-        fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
-            if sent.path.contains("dryRun=All") {
-                Verdict::Break(Fault::Expired)
-            } else {
-                Verdict::Forward
-            }
-        }
-    }
     let home = namespace("undo");
     let runs = Runs::of(Set::secret(&home, "web"));
     let [old, new] = ["1", "2"].map(|value| config_map(&home, "one", value));
@@ -114,7 +103,7 @@ fn an_object_is_not_called_changed_if_the_server_refuses_to_say() {
     let shorter: String = lines.filter(|line| !line.contains("\"written\"")).collect();
     assert_ne!(shorter, text);
     fs::write(runs.file("undo"), shorter).expect("an undo file");
-    let proxy = Proxy::watched(Arc::new(NoDryRun));
+    let proxy = Proxy::breaking(Fault::Expired, |sent| sent.path.contains("dryRun=All"));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
 
     let run = runs.undo_by(program, "undo").run().expect(1);
