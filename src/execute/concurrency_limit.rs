@@ -5,9 +5,14 @@
 
 use std::time::Duration;
 
+use crate::cluster::apiserver::ApiServer;
+
 /// The limit at the start, unless the user allows less. It saves most sets a second round trip, and even a
 /// server with few seats for the user can queue most of these writes.
 const START: usize = 8;
+/// The same for a server that is far away, where a window takes a round trip: as many as there are connections
+/// that were opened early.
+const START_IF_FAR: usize = 2 * UNQUESTIONED;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.
 const UNQUESTIONED: usize = 16;
@@ -65,11 +70,31 @@ enum Growth {
     ByOne,
 }
 
+/// Returns how many of these writes are soon under way at once, if the server keeps up.
+pub fn soon_under_way(writes: usize) -> usize {
+    writes.min(START_IF_FAR)
+}
+
 impl ConcurrencyLimit {
-    /// Creates a limit that never exceeds `most` writes at once.
-    pub(super) fn new(most: usize) -> Self {
+    /// Creates a limit for writes to a server that has answered the reads of the run. It never exceeds `most`
+    /// writes at once.
+    pub(super) fn for_server(server: &ApiServer, most: usize) -> Self {
+        if server.throttled_answers() == 0 {
+            return Self::new(most, server.fastest_answer());
+        }
+        // Even the few reads so far were too many.
+        let mut lowered = Self::new(most, None);
+        lowered.pushed_back(0);
+        lowered
+    }
+
+    /// Creates a limit that never exceeds `most` writes at once. `fastest_answer` is the shortest time that
+    /// the server took to answer an earlier request; `None` if that says nothing of how far away it is.
+    fn new(most: usize, fastest_answer: Option<Duration>) -> Self {
+        let is_far = fastest_answer.is_some_and(|fastest| fastest > FAR);
+        let start = if is_far { START_IF_FAR } else { START };
         Self {
-            limit: START.min(most).max(1),
+            limit: start.min(most).max(1),
             most: most.max(1),
             growth: Growth::MultiplyingAtFirst,
             ceiling: most.max(1),
@@ -92,7 +117,7 @@ impl ConcurrencyLimit {
 
     /// Returns how many of these writes are soon under way at once, if the server keeps up.
     pub(super) fn soon(&self, writes: usize) -> usize {
-        writes.min(2 * UNQUESTIONED).min(self.ceiling)
+        soon_under_way(writes).min(self.ceiling)
     }
 
     /// Records an answer and its duration.
@@ -173,7 +198,7 @@ mod tests {
 
     /// The limit after its first window.
     fn after_start(most: usize) -> ConcurrencyLimit {
-        let mut concurrency_limit = ConcurrencyLimit::new(most);
+        let mut concurrency_limit = ConcurrencyLimit::new(most, None);
         answer(&mut concurrency_limit, 8, 10);
         assert_eq!(concurrency_limit.limit, 16);
         concurrency_limit
@@ -188,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_server_that_keeps_up_gets_more() {
-        let mut concurrency_limit = ConcurrencyLimit::new(100);
+        let mut concurrency_limit = ConcurrencyLimit::new(100, None);
         for (window, next) in [(8, 16), (16, 32), (32, 64), (64, 65), (65, 66)] {
             assert_eq!(concurrency_limit.limit, window);
             answer(&mut concurrency_limit, window, 10);
@@ -200,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_far_away_gets_more_with_each_round_trip() {
-        let mut concurrency_limit = ConcurrencyLimit::new(100);
+        let mut concurrency_limit = ConcurrencyLimit::new(100, None);
         for (window, next) in [(8, 32), (32, 64), (64, 65)] {
             assert_eq!(concurrency_limit.limit, window);
             answer(&mut concurrency_limit, window, 20);
@@ -209,11 +234,20 @@ mod tests {
     }
 
     #[test]
+    fn writes_to_a_server_that_is_far_away_start_with_as_many_as_there_are_early_connections() {
+        for (most, milliseconds, start) in [(64, 9, 8), (64, 20, 32), (10, 20, 10)] {
+            let fastest = Some(Duration::from_millis(milliseconds));
+            assert_eq!(ConcurrencyLimit::new(most, fastest).limit, start);
+        }
+        assert_eq!(soon_under_way(300), 32);
+    }
+
+    #[test]
     fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
-        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
         assert_eq!(concurrency_limit.soon(3), 3);
         assert_eq!(concurrency_limit.soon(300), 32);
-        assert_eq!(ConcurrencyLimit::new(4).soon(300), 4);
+        assert_eq!(ConcurrencyLimit::new(4, None).soon(300), 4);
         concurrency_limit.pushed_back(concurrency_limit.limit);
         assert_eq!(concurrency_limit.soon(300), 4);
     }
@@ -271,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_server_that_queues_gets_no_more() {
-        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
         answer(&mut concurrency_limit, 1, 2);
         answer(&mut concurrency_limit, 1_000, 20);
         assert_eq!(concurrency_limit.limit, UNQUESTIONED);
@@ -306,7 +340,7 @@ mod tests {
     #[test]
     fn after_a_refusal_the_limit_is_what_the_server_kept_up_with() {
         for (milliseconds, refused, kept_up_with) in [(10, 32, 16), (20, 32, 8)] {
-            let mut concurrency_limit = ConcurrencyLimit::new(64);
+            let mut concurrency_limit = ConcurrencyLimit::new(64, None);
             while concurrency_limit.limit < refused {
                 answer(&mut concurrency_limit, 8, milliseconds);
             }
@@ -316,7 +350,7 @@ mod tests {
             answer(&mut concurrency_limit, 120, milliseconds);
             assert_eq!(concurrency_limit.limit, kept_up_with, "{milliseconds} ms");
         }
-        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
         concurrency_limit.pushed_back(8);
         answer(&mut concurrency_limit, 100, 10);
         assert_eq!(concurrency_limit.limit, 4, "refused at the start");
@@ -345,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_server_that_queues_gets_as_much_as_before_it_pushed_back() {
-        let mut concurrency_limit = ConcurrencyLimit::new(64);
+        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
         answer(&mut concurrency_limit, 1, 2);
         concurrency_limit.pushed_back(concurrency_limit.limit);
         answer(&mut concurrency_limit, 10_000, 20);
@@ -354,7 +388,7 @@ mod tests {
 
     #[test]
     fn the_users_limit_holds() {
-        assert_eq!(ConcurrencyLimit::new(3).limit, 3);
-        assert_eq!(ConcurrencyLimit::new(0).limit, 1);
+        assert_eq!(ConcurrencyLimit::new(3, None).limit, 3);
+        assert_eq!(ConcurrencyLimit::new(0, None).limit, 1);
     }
 }

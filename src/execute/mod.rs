@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 use concurrency_limit::ConcurrencyLimit;
+pub use concurrency_limit::soon_under_way;
 pub use concurrent_writes::{WaitNotes, WriteEvent};
 pub use deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
 pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
@@ -151,11 +152,6 @@ enum LastStepOfRecord {
 
 impl RunState {
     fn new(execution: &Execution<'_>) -> Self {
-        let mut concurrency_limit = ConcurrencyLimit::new(execution.writing.concurrency);
-        if execution.server.throttled_answers() > 0 {
-            // Even the few reads so far were too many.
-            concurrency_limit.pushed_back(0);
-        }
         let attached = execution.plan.dependents.detachments.iter();
         Self {
             applied: Applied {
@@ -168,7 +164,7 @@ impl RunState {
             kept: 0,
             kinds: Kinds::default(),
             webhooks: Webhooks::default(),
-            concurrency_limit,
+            concurrency_limit: ConcurrencyLimit::for_server(execution.server, execution.writing.concurrency),
         }
     }
 }

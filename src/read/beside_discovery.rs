@@ -104,6 +104,11 @@ impl ReadBesideDiscovery {
         }
     }
 
+    /// Returns whether the parent was read, and there is none.
+    pub fn has_no_parent(&self) -> bool {
+        matches!(self.parent.as_deref(), Some((_, Ok(None))))
+    }
+
     /// Notes that discovery is done, too: any later request makes the answers too old.
     #[must_use]
     pub fn valid_until_next_request(self, server: &ApiServer) -> Self {

@@ -10,6 +10,7 @@ use crate::cluster::connection::{Connection, ConnectionOptions, Login};
 use crate::cluster::discovery;
 use crate::cluster::identity::ClusterUid;
 use crate::error::Error;
+use crate::execute::soon_under_way;
 use crate::manifest::{self, Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::record::is_dns_label;
 use crate::model::list_targets::Reach;
@@ -17,6 +18,9 @@ use crate::read::{Cluster, KindWaits, ReadBesideDiscovery, Wanted};
 use crate::report::{self, ContextAndServer, Format, Style};
 use crate::settings::{self, SetReference};
 
+/// Connections for the requests before the lists: two of discovery, one for the parent, and one for a
+/// namespace.
+const BEFORE_LISTS: usize = 4;
 /// The most connections that are opened for the lists of members before these can be sent.
 const LISTS_AT_ONCE: usize = 16;
 /// One more, in which a first apply asks about permissions.
@@ -133,6 +137,13 @@ pub async fn discover_with(
     divide: impl FnOnce(Vec<Manifest>) -> Manifests,
     set: Option<&SetReference>,
 ) -> Result<(Cluster, Manifests), Error> {
+    if set.is_some() {
+        // The parent and the namespaces are read once the manifests are known; by then, discovery has taken
+        // its connections.
+        connection
+            .server
+            .prepare_for(BEFORE_LISTS + usize::from(connection.uid.is_some()));
+    }
     let mut reading = spawn_blocking(move || manifest::read(&sources, recursion));
     let mut read = None;
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
@@ -156,6 +167,17 @@ pub async fn discover_with(
     let mut cluster = cluster?;
     cluster.add_definitions(&manifests.applied).await?;
     Ok((cluster, manifests))
+}
+
+/// Opens connections for the writes of these manifests if the parent was read, and there is none: such a
+/// set hardly ever has members, so nearly all objects are written. The connections are open by the time that
+/// the lists have shown which objects exist.
+pub fn open_connections_for_new_set(cluster: &Cluster, manifests: &Manifests) {
+    if cluster.read_beside_discovery.has_no_parent() {
+        cluster
+            .server
+            .prepare_for(soon_under_way(manifests.applied.len()));
+    }
 }
 
 /// Returns the number of lists that show the members with these manifests, as far as that is known before
@@ -184,42 +206,32 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use http::{Request, Response};
+    use http::{Request, Response, StatusCode};
     use kube::client::Body;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tokio::sync::Barrier;
 
     use super::*;
-    use crate::cluster::apiserver::ApiServer;
+    use crate::cluster::apiserver::{ApiServer, ConnectionOpener};
     use crate::cluster::connection::Endpoint;
 
-    /// Discovers with a server that answers once so many requests have arrived, and returns their paths.
-    async fn paths_at_once(count: usize, uid: Option<ClusterUid>) -> BTreeSet<String> {
-        let paths = Arc::new(Mutex::new(BTreeSet::new()));
-        let seen = Arc::clone(&paths);
-        let barrier = Arc::new(Barrier::new(count));
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let path = request.uri().path().to_owned();
-            let list = |group: &str| {
-                let versions = json!([{"version": "v1", "resources": []}]);
-                let group = json!({"metadata": {"name": group}, "versions": versions});
-                json!({"kind": "APIGroupDiscoveryList", "items": [group]})
-            };
-            let body = match path.as_str() {
-                "/api" => list(""),
-                "/apis" => list("apps"),
-                _ => json!({"metadata": {"uid": "1c2a"}}),
-            };
-            seen.lock().expect("no panic").insert(path);
-            let barrier = Arc::clone(&barrier);
-            async move {
-                barrier.wait().await;
-                Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes())))
-            }
-        });
+    /// The answer of discovery, or of an object's GET, to a request of this path.
+    fn body(path: &str) -> Value {
+        let list = |group: &str| {
+            let versions = json!([{"version": "v1", "resources": []}]);
+            let group = json!({"metadata": {"name": group}, "versions": versions});
+            json!({"kind": "APIGroupDiscoveryList", "items": [group]})
+        };
+        match path {
+            "/api" => list(""),
+            "/apis" => list("apps"),
+            _ => json!({"metadata": {"uid": "1c2a"}}),
+        }
+    }
+
+    fn connection(client: kube::Client, uid: Option<ClusterUid>) -> Connection {
         let address = "https://example.com".to_owned();
-        let client = kube::Client::new(service, "default");
-        let connection = Connection {
+        Connection {
             server: ApiServer::new(client, &address, Duration::from_secs(10)),
             namespace: "default".to_owned(),
             endpoint: Endpoint {
@@ -228,13 +240,99 @@ mod tests {
             },
             context: None,
             uid,
-        };
+        }
+    }
+
+    /// Discovers with a server that answers once so many requests have arrived, and returns their paths.
+    async fn paths_at_once(count: usize, uid: Option<ClusterUid>) -> BTreeSet<String> {
+        let paths = Arc::new(Mutex::new(BTreeSet::new()));
+        let seen = Arc::clone(&paths);
+        let barrier = Arc::new(Barrier::new(count));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let body = body(&path);
+            seen.lock().expect("no panic").insert(path);
+            let barrier = Arc::clone(&barrier);
+            async move {
+                barrier.wait().await;
+                Ok::<_, Infallible>(Response::new(Body::from(body.to_string().into_bytes())))
+            }
+        });
+        let connection = connection(kube::Client::new(service, "default"), uid);
         assert!(
             discover(connection, KindWaits::none(), Wanted::Nothing)
                 .await
                 .is_ok()
         );
         paths.lock().expect("no panic").clone()
+    }
+
+    /// Notes how many connections were wanted.
+    #[derive(Default)]
+    struct NotingOpener(Mutex<Vec<usize>>);
+
+    impl ConnectionOpener for NotingOpener {
+        fn open_until(&self, wanted: usize) {
+            self.0.lock().expect("no panic").push(wanted);
+        }
+
+        fn discard(&self) {}
+    }
+
+    /// The numbers of connections that an apply of twelve ConfigMaps wants before it lists.
+    async fn connections_wanted(parent: StatusCode) -> Vec<usize> {
+        let service = tower::service_fn(move |request: Request<Body>| async move {
+            let path = request.uri().path();
+            let (code, body) = if path.ends_with("/secrets/web") && parent == StatusCode::NOT_FOUND {
+                let details = json!({"name": "web", "kind": "secrets"});
+                let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "details": details});
+                (parent, status)
+            } else {
+                (StatusCode::OK, body(path))
+            };
+            let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+            *response.status_mut() = code;
+            Ok::<_, Infallible>(response)
+        });
+        let opener = Arc::new(NotingOpener::default());
+        let connection = connection(kube::Client::new(service, "default"), None);
+        let connection = Connection {
+            server: connection.server.with_connection_opener(Some(opener.clone())),
+            ..connection
+        };
+        let directory = tempfile::tempdir().expect("a directory");
+        let documents = (0..12)
+            .map(|number| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web-{number}\n---\n"));
+        let file = directory.path().join("web.yaml");
+        std::fs::write(&file, documents.collect::<String>()).expect("a file");
+        let set = SetReference {
+            resource: None,
+            name: "web".to_owned(),
+            namespace: None,
+        };
+        let (cluster, manifests) = discover_with(
+            connection,
+            vec![Source::Path(file)],
+            Recursion::Flat,
+            KindWaits::none(),
+            Manifests::undivided,
+            Some(&set),
+        )
+        .await
+        .unwrap_or_else(|error| panic!("{error}"));
+        open_connections_for_new_set(&cluster, &manifests);
+        opener.0.lock().expect("no panic").clone()
+    }
+
+    #[tokio::test]
+    async fn connections_are_open_before_requests_need_them() {
+        let before_and_for_lists = [4, 2];
+        assert_eq!(connections_wanted(StatusCode::OK).await, before_and_for_lists);
+        let [before, lists] = before_and_for_lists;
+        assert_eq!(
+            connections_wanted(StatusCode::NOT_FOUND).await,
+            [before, lists, 12]
+        );
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ mod connection_opener;
 mod credential;
 mod error;
 mod failed_attempt;
+mod fastest_answer;
 mod hide_sent_secret_values;
 mod retry;
 mod server_clock;
@@ -19,7 +20,7 @@ mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
@@ -33,6 +34,7 @@ pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
+use fastest_answer::FastestAnswer;
 use hide_sent_secret_values::SecretValues;
 use retry::{Attempts, Reachability, Retry};
 use server_clock::ServerClock;
@@ -55,6 +57,7 @@ pub struct ApiServer {
     waits_no_more: Sender<bool>,
     reachability: Reachability,
     clock: ServerClock,
+    fastest_answer: FastestAnswer,
     request_timeout: Duration,
     credential: Option<Credential>,
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
@@ -88,6 +91,7 @@ impl ApiServer {
             waits_no_more: Sender::new(false),
             reachability: Reachability::default(),
             clock: ServerClock::default(),
+            fastest_answer: FastestAnswer::default(),
             request_timeout,
             credential: None,
             connection_opener: None,
@@ -179,6 +183,12 @@ impl ApiServer {
         self.clock.now()
     }
 
+    /// Returns the shortest time in which the server has answered a request so far, which is at least a
+    /// round trip; `None` before its first answer.
+    pub fn fastest_answer(&self) -> Option<Duration> {
+        self.fastest_answer.get()
+    }
+
     /// Sends a GET of a path with its query, in the form that `accept` names.
     pub async fn get(&self, path: &str, accept: &str) -> Result<Reply, ApiError> {
         self.send(ApiRequest::get(path, accept)).await
@@ -268,11 +278,13 @@ impl ApiServer {
             })?;
             Ok((head, body.to_bytes()))
         };
+        let sent = Instant::now();
         let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
             .await
             .map_err(|_| FailedAttempt::timeout(self.request_timeout))??;
         if !may_be_from_proxy(head.status) {
             self.clock.set_by(&head.headers);
+            self.fastest_answer.add(sent.elapsed());
             self.reachability.answered();
         }
         if head.status != StatusCode::TOO_MANY_REQUESTS {

@@ -58,7 +58,7 @@ impl Relabelling<'_> {
     /// Writes the labels of all these objects, within the concurrency limit.
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabeled {
         let mut relabeled = Relabeled::default();
-        let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let write = async |live| self.write(live, &webhooks).await;
         let outcome_event = |event: WriteEvent<ObjectOutcome>| {

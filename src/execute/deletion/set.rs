@@ -107,7 +107,7 @@ impl SetDeletion<'_> {
         let (mut done, mut failed) = (0, 0);
         let mut left = ObjectsKeptInsteadOfDeleted::default();
         let mut deleted = BTreeSet::new();
-        let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
         let nothing = Desired::default();
         let dependents = match self.dependents(&nothing).await {
             Ok(dependents) => dependents,

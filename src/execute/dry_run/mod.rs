@@ -89,7 +89,7 @@ impl Execution<'_> {
                 }
             });
         };
-        let mut concurrency_limit = ConcurrencyLimit::new(self.writing.concurrency);
+        let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
         // Dry runs do not build on each other, so there is no wait between waves.
         let applies = self.plan.all_applies();
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));

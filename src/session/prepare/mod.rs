@@ -10,7 +10,7 @@ use futures_util::future::join;
 
 use super::agreed_losses::Losses;
 use super::command_run::CommandRun;
-use super::connect::{discover, discover_with};
+use super::connect::{discover, discover_with, open_connections_for_new_set};
 use super::prompt;
 use super::recreate_kinds::recreate;
 use crate::cli::GlobalFlags;
@@ -244,6 +244,7 @@ async fn resolve(
             (cluster, manifests)
         }
     };
+    open_connections_for_new_set(&cluster, &manifests);
     let recreate = recreate(&options.recreate, &cluster.discovery)?;
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
