@@ -187,6 +187,8 @@ pub enum Outcome {
 enum Stop {
     Failed,
     Over,
+    /// The time is over, and no object could be read for the last time.
+    Unanswered,
     Interrupted,
 }
 
@@ -222,14 +224,23 @@ impl Waiting<'_> {
             )));
             return Outcome::Interrupted;
         }
-        self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
-        let verb = if missed.len() == 1 { "is" } else { "are" };
-        let what = format!("{of_all} {verb} {}", lacking(&tracker, &missed));
+        match stop {
+            // Reasons would only take longer.
+            Stop::Unanswered => report_with(&tracker, &missed, WaitStatus::Missed, &[], sink),
+            _ => self.report(&tracker, &missed, WaitStatus::Missed, sink).await,
+        }
+        let lacking = lacking(&tracker, &missed);
+        let what = match (&stop, missed.len()) {
+            (Stop::Unanswered, 1) => format!("{of_all} was {lacking} when it could last be read"),
+            (Stop::Unanswered, _) => format!("{of_all} were {lacking} when they could last be read"),
+            (_, 1) => format!("{of_all} is {lacking}"),
+            _ => format!("{of_all} are {lacking}"),
+        };
         sink(Event::failure(match stop {
             Stop::Failed => {
                 format!("stopped waiting: failed objects do not recover by themselves: {what}")
             }
-            Stop::Over | Stop::Interrupted => format!(
+            Stop::Over | Stop::Unanswered | Stop::Interrupted => format!(
                 "timed out waiting for the condition{}: {what}",
                 self.deadline.text()
             ),
@@ -329,19 +340,21 @@ impl Waiting<'_> {
             .map(async |(index, target)| (*index, follow.look(target, Others::Report).await));
         let mut looks = stream::iter(looks).buffer_unordered(self.concurrency);
         let until = Instant::now() + LAST_READ;
+        let mut stop = Stop::Unanswered;
         while let Ok(Some((index, status))) = timeout_at(until, looks.next()).await {
             // A failed read does not replace an earlier observation.
             if let ObservedStatus::Unread(_) = status {
                 continue;
             }
+            stop = Stop::Over;
             if let Some(awaited) = tracker.note(index, status) {
                 sink(Event::Awaited(awaited));
             }
         }
-        (!tracker.has_arrived()).then_some(Stop::Over)
+        (!tracker.has_arrived()).then_some(stop)
     }
 
-    /// Reports these objects, each with the reason as far as it can be found.
+    /// Reports these objects, each with the reason as far as it can be looked up.
     async fn report(
         &self,
         tracker: &WaitTracker,
@@ -356,20 +369,30 @@ impl Waiting<'_> {
             let reasons = explain::reasons(self.server, tracker, indexes, self.concurrency);
             timeout(EXPLAINING, reasons).await.unwrap_or_default()
         };
-        for (place, index) in indexes.iter().enumerate() {
-            let readiness = tracker.readiness(*index);
-            let reason = reasons.get(place).cloned().flatten();
-            let reason = match reason {
-                Some(why) if !readiness.reason.contains(&why) => format!("{}; {why}", readiness.reason),
-                Some(_) | None => readiness.reason,
-            };
-            let target = &tracker.targets()[*index];
-            sink(Event::Awaited(Awaited {
-                subject: target.subject(),
-                status: readiness.state,
-                reason,
-                wait_status,
-            }));
-        }
+        report_with(tracker, indexes, wait_status, &reasons, sink);
+    }
+}
+
+/// Reports these objects, each with the reason at the same place of `reasons`, if there is one.
+fn report_with(
+    tracker: &WaitTracker,
+    indexes: &[usize],
+    wait_status: WaitStatus,
+    reasons: &[Option<String>],
+    sink: &mut Sink<'_>,
+) {
+    for (place, index) in indexes.iter().enumerate() {
+        let readiness = tracker.readiness(*index);
+        let reason = match reasons.get(place).cloned().flatten() {
+            Some(why) if !readiness.reason.contains(&why) => format!("{}; {why}", readiness.reason),
+            Some(_) | None => readiness.reason,
+        };
+        let target = &tracker.targets()[*index];
+        sink(Event::Awaited(Awaited {
+            subject: target.subject(),
+            status: readiness.state,
+            reason,
+            wait_status,
+        }));
     }
 }

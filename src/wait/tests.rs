@@ -26,7 +26,8 @@ enum Read {
 }
 
 /// Counts the reads of a server whose watches stay silent. Its answer is asked for with the namespace and
-/// the number of reads of that sort before; `None` is asked for again a little later.
+/// the number of reads of that sort before; `None` is asked for again a little later, and `null` is never
+/// sent.
 #[derive(Clone, Default)]
 struct Reads(Arc<[AtomicUsize; 3]>);
 
@@ -60,6 +61,9 @@ impl Reads {
                     }
                     read => loop {
                         if let Some(answer) = answer(read, &namespace, before) {
+                            if answer.is_null() {
+                                std::future::pending::<()>().await;
+                            }
                             break Either::Left(Full::new(Bytes::from(answer.to_string())));
                         }
                         tokio::task::yield_now().await;
@@ -195,6 +199,21 @@ async fn what_is_pending_at_the_deadline_is_read_once_more() {
             assert_eq!(missed.len(), 1);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_no_longer_answers_is_not_asked_for_reasons() {
+    let reads = Reads::default();
+    let server = reads.server(|read, _, _| {
+        Some(match read {
+            Read::List => list(&[widget("a", "one", &ready(false))]),
+            _ => Value::Null,
+        })
+    });
+    let patience = Patience::Limited(Duration::from_secs(1));
+    let (outcome, missed) = wait(&server, vec![target("a", "one")], patience, NEVER).await;
+    assert_eq!((outcome, missed.len()), (Outcome::Missed, 1));
+    assert_eq!(reads.count(Read::Get), 1);
 }
 
 #[tokio::test]
