@@ -139,20 +139,23 @@ impl ParentError {
                 "use secret/NAME, configmap/NAME or RESOURCE.GROUP/NAME".to_owned()
             }
             Self::ForbiddenKind { .. } => {
-                "use a Secret (NAME), a ConfigMap (configmap/NAME) or a custom resource whose definition allows it".to_owned()
+                "use a Secret (NAME), a ConfigMap (configmap/NAME) or a custom resource whose CRD allows it"
+                    .to_owned()
             }
             Self::UnlabeledKind { definition, .. } => {
                 format!("allow it with `kubectl label crd {definition} {IS_PARENT_TYPE_LABEL}=true`")
             }
             Self::CustomResourceMissing { parent, kind } => {
-                format!("add the {kind} {} to the manifests, or create it first", parent.name)
+                format!(
+                    "add the {kind} {} to the manifests, or create it first",
+                    parent.name
+                )
             }
             Self::NoSuchSet(_) => {
                 "list all sets with `kubectl applyset list -A`, or select a namespace with -n".to_owned()
             }
             Self::NoSetToMove(_) => {
-                "check the new set with `kubectl applyset view`: an earlier move may have finished"
-                    .to_owned()
+                "check the new set with `kubectl applyset view`: an earlier move may have finished".to_owned()
             }
         }
     }

@@ -52,8 +52,8 @@ pub use members_to_show::{
 };
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
-pub use not_found::{is_absent, list_as_served};
-pub use objects::{metadata, object, objects};
+pub use not_found::{Missing, is_absent, list_as_served};
+pub use objects::{metadata, object, object_or_missing, objects};
 pub use owners_of_containers::owners_of_containers;
 pub(crate) use parent::METADATA;
 pub use parent::{

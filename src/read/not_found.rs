@@ -15,17 +15,31 @@ use super::kinds_missing_from_discovery::{KindWait, PAUSE, look_up};
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{self, DiscoveryError, KindLookup, MissingKind};
+use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup, Lookup, MissingKind};
+use crate::model::identity::GroupVersionKind;
 use crate::model::resource::Resource;
 
 /// The state of a kind whose path the server does not know.
 enum Served {
     /// Not served any more: it has no objects.
     Gone,
-    /// Served in another version.
+    /// Served in another version, and not in this one any more.
     As(Resource),
+    /// Served in another version, and perhaps in this one as well.
+    AlsoAs(Resource),
     /// Unchanged, so the meaning of the answer is not known.
     Unchanged,
+}
+
+/// What is proved to be missing if an object cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// The object: the server knows its kind.
+    Object,
+    /// The kind, and with it the object.
+    Kind,
+    /// The version in which it was to be read. It may exist in another one.
+    Version,
 }
 
 /// Lists one collection in the version in which it is served now. A kind that is gone has no objects.
@@ -52,7 +66,7 @@ pub async fn list_as_served<T>(
     }
     match Box::pin(served(server, resource)).await? {
         Served::Gone => Ok(Vec::new()),
-        Served::As(other) => read(&Arc::new(other)).await,
+        Served::As(other) | Served::AlsoAs(other) => read(&Arc::new(other)).await,
         // The kind was just defined.
         Served::Unchanged => read(resource).await,
     }
@@ -61,10 +75,27 @@ pub async fn list_as_served<T>(
 /// Returns whether an object that was answered with this 404 does not exist: it is missing, or its
 /// kind is gone.
 pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
+    let missing = missing(server, resource, error).await?;
+    Ok(matches!(missing, Some(Missing::Object | Missing::Kind)))
+}
+
+/// Returns what is missing if an object was answered with this error; `None` if that proves nothing.
+pub(super) async fn missing(
+    server: &ApiServer,
+    resource: &Resource,
+    error: &ApiError,
+) -> Result<Option<Missing>, ApiError> {
     if !error.is(StatusCode::NOT_FOUND) {
-        return Ok(false);
+        return Ok(None);
     }
-    Ok(error.is_missing_object() || matches!(Box::pin(served(server, resource)).await?, Served::Gone))
+    if error.is_missing_object() {
+        return Ok(Some(Missing::Object));
+    }
+    Ok(match Box::pin(served(server, resource)).await? {
+        Served::Gone => Some(Missing::Kind),
+        Served::As(_) => Some(Missing::Version),
+        Served::AlsoAs(_) | Served::Unchanged => None,
+    })
 }
 
 async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
@@ -77,10 +108,7 @@ async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiEr
         Err(error) if error.is(StatusCode::FORBIDDEN) => {
             let discovery = discovery::fetch(server).await;
             let discovery = discovery.map_err(DiscoveryError::into_request)?;
-            Ok(match discovery.preferred(&resource.group_kind()) {
-                KindLookup::Found(found) if found.version != resource.version => Served::As(found.clone()),
-                _ => Served::Unchanged,
-            })
+            Ok(in_another_version(&discovery, resource).unwrap_or(Served::Unchanged))
         }
         Err(error) => Err(error),
     }
@@ -88,18 +116,39 @@ async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiEr
 
 fn by_definition(definition: &Value, resource: &Resource) -> Served {
     let versions = definition["spec"]["versions"].as_array();
-    let mut served = versions
+    let (own, others): (Vec<&str>, Vec<&str>) = versions
         .into_iter()
         .flatten()
         .filter(|version| version["served"] == true)
-        .filter_map(|version| version["name"].as_str());
-    match served.find(|version| *version != resource.version) {
-        Some(version) => Served::As(Resource {
-            version: version.to_owned(),
-            ..resource.clone()
-        }),
+        .filter_map(|version| version["name"].as_str())
+        .partition(|version| *version == resource.version);
+    let other = others.first().map(|version| Resource {
+        version: (*version).to_owned(),
+        ..resource.clone()
+    });
+    match other {
+        Some(other) if own.is_empty() => Served::As(other),
+        Some(other) => Served::AlsoAs(other),
         None => Served::Unchanged,
     }
+}
+
+/// Returns how a kind is served if discovery prefers another version of it.
+fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<Served> {
+    let KindLookup::Found(found) = discovery.preferred(&resource.group_kind()) else {
+        return None;
+    };
+    if found.version == resource.version {
+        return None;
+    }
+    let gvk = GroupVersionKind {
+        version: resource.version.clone(),
+        ..found.gvk()
+    };
+    Some(match discovery.resource(&gvk) {
+        Lookup::UnknownKind { .. } => Served::As(found.clone()),
+        _ => Served::AlsoAs(found.clone()),
+    })
 }
 
 /// Judges a kind without a definition: built in, or not a custom resource any more. Waits until
@@ -110,10 +159,10 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
     loop {
         let discovery = discovery::fetch(server).await;
         let discovery = discovery.map_err(DiscoveryError::into_request)?;
+        if let Some(served) = in_another_version(&discovery, resource) {
+            return Ok(served);
+        }
         match discovery.preferred(&kind) {
-            KindLookup::Found(found) if found.version != resource.version => {
-                return Ok(Served::As(found.clone()));
-            }
             KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
             KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
             KindLookup::Absent => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::list::WHOLE_OBJECTS;
 use super::live::owners;
-use super::not_found::is_absent;
+use super::not_found::{Missing, missing};
 use super::parent::METADATA;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::identity::ObjectKey;
@@ -45,6 +45,16 @@ pub async fn object(
     read(server, key, resource, WHOLE_OBJECTS).await
 }
 
+/// Reads an object as a whole, or returns what is missing. An answer about another object is an error.
+pub async fn object_or_missing(
+    server: &ApiServer,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Result<Value, Missing>, ApiError> {
+    let found = found(server, key, resource, WHOLE_OBJECTS).await?;
+    Ok(found.map_err(|(missing, _)| missing))
+}
+
 /// Reads the metadata of an object; `None` if it does not exist. An answer about another
 /// object is an error.
 pub async fn metadata(
@@ -63,6 +73,20 @@ pub(super) async fn read(
     resource: &Resource,
     accept: &str,
 ) -> Result<Option<Value>, ApiError> {
+    match found(server, key, resource, accept).await? {
+        Ok(object) => Ok(Some(object)),
+        Err((Missing::Object | Missing::Kind, _)) => Ok(None),
+        Err((Missing::Version, error)) => Err(error),
+    }
+}
+
+/// Returns the object, or what is missing with the server's answer.
+async fn found(
+    server: &ApiServer,
+    key: &ObjectKey,
+    resource: &Resource,
+    accept: &str,
+) -> Result<Result<Value, (Missing, ApiError)>, ApiError> {
     let path = resource.path_of(key);
     let mut reply = server.get(&path, accept).await;
     // Retries immediately: an answer that a proxy has cut off looks the same.
@@ -74,12 +98,16 @@ pub(super) async fn read(
     }
     let reply = match reply {
         Ok(reply) => reply,
-        Err(error) if is_absent(server, resource, &error).await? => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) => {
+            return match missing(server, resource, &error).await? {
+                Some(missing) => Ok(Err((missing, error))),
+                None => Err(error),
+            };
+        }
     };
     match serde_json::from_slice(&reply.body) {
         Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
-            Ok(_) => Ok(Some(object)),
+            Ok(_) => Ok(Ok(object)),
             Err(error) => {
                 let reason = format!("its owner references cannot be read: {error}");
                 Err(unreadable(resource, key, reason))

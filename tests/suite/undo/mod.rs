@@ -13,6 +13,7 @@ mod races;
 mod recreated;
 mod refused;
 mod reported;
+mod unreadable;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,37 +1,33 @@
 //! Makes the plan that undoes a recorded run: the objects are read, each is judged, and what is to be
 //! undone is planned and carried out like any other run.
 
+mod judged;
+mod without_place;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::sync::Arc;
 
-use futures_util::stream;
-use futures_util::{StreamExt as _, TryStreamExt as _};
-use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::saved_plan::identify;
 use super::{Input, Prepared, Resolved, read_and_plan, resolve};
 use crate::cli::GlobalFlags;
-use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiRequest, ApiServer, Patch};
 use crate::cluster::connection::Connection;
 use crate::error::Error;
-use crate::event::{Action, ObjectOutcome, Subject};
-use crate::execute::is_schema_violation;
-use crate::manifest::{Manifest, Manifests, Naming, Position, Source};
+use crate::event::{Action, ObjectOutcome};
+use crate::manifest::Manifests;
 use crate::model::applyset::PART_OF_LABEL;
-use crate::model::identity::{GroupVersionKind, ObjectKey};
-use crate::model::object::Object;
+use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 use crate::model::text::os_cause;
 use crate::plan::saved::Seen;
-use crate::plan::undo::{self, Loss, LossCase, Question, UndoItem, UndoRecord, UndoScope, Verdict, Written};
+use crate::plan::undo::{self, Loss, LossCase, UndoRecord, UndoScope, Verdict};
 use crate::plan::{Plan, Preconditions};
-use crate::read::{self, WHOLE_OBJECTS};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
+use judged::{Judged, judge_all};
 
 /// The plan of an undo.
 pub struct Undo {
@@ -102,7 +98,8 @@ pub async fn plan(
     let server = connection.server.clone();
     // Nothing of the file is sent to another cluster, not even in a dry run.
     check_cluster(&connection, record).await?;
-    let judged = judge_all(&server, record, options.writing.concurrency).await?;
+    let mut judged = judge_all(&server, record, options.writing.concurrency).await?;
+    without_place::skip(&server, &mut judged).await?;
     let todo: Vec<&Judged> = judged.iter().filter(|judged| judged.is_to_do()).collect();
     let manifests = todo.iter().filter_map(|judged| judged.manifest(file)).collect();
     let input = Input::Saved {
@@ -170,186 +167,6 @@ fn losses(record: &UndoRecord, todo: &[&Judged]) -> Vec<String> {
         ..loss
     });
     lost.map(|loss| loss.to_string()).collect()
-}
-
-/// A recorded object with the way to undo it.
-struct Judged<'a> {
-    item: &'a UndoItem,
-    /// Its line in the file.
-    line: usize,
-    live: Option<Value>,
-    verdict: Verdict,
-}
-
-impl Judged<'_> {
-    fn is_to_do(&self) -> bool {
-        matches!(
-            self.verdict,
-            Verdict::Restore(_) | Verdict::Create(_) | Verdict::Delete
-        )
-    }
-
-    /// Returns whether it is still being deleted, and created once it is gone.
-    fn is_awaited(&self) -> bool {
-        self.live.is_some() && matches!(self.verdict, Verdict::Create(_))
-    }
-
-    /// Returns whether the object has lost this.
-    fn lost(&self, loss: &Loss) -> bool {
-        let was = self.item.state.as_ref().map(|state| &state.uid);
-        let is_same = was.is_some() && self.uid().as_ref() == was && !self.is_awaited();
-        self.item.key == loss.object && (loss.when == LossCase::Certain || !is_same)
-    }
-
-    fn uid(&self) -> Option<String> {
-        let uid = &self.live.as_ref()?["metadata"]["uid"];
-        uid.as_str().map(str::to_owned)
-    }
-
-    fn manifest(&self, file: &Path) -> Option<Manifest> {
-        let (Verdict::Restore(manifest) | Verdict::Create(manifest)) = &self.verdict else {
-            return None;
-        };
-        let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
-        Some(Manifest {
-            gvk: GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?),
-            name: self.item.key.name.clone(),
-            naming: Naming::Given,
-            namespace: self.item.key.namespace.clone(),
-            object: Object::from(manifest),
-            position: Position {
-                source: Arc::new(Source::Path(file.to_owned())),
-                line: self.line,
-            },
-        })
-    }
-
-    /// The outcome of an object that is not undone.
-    fn outcome(&self) -> Option<ObjectOutcome> {
-        let uid = self.uid();
-        let resource = Arc::new(self.item.resource.clone());
-        let subject = || Subject::new(&self.item.key, &resource, uid.as_deref());
-        match &self.verdict {
-            Verdict::AsBefore => Some(ObjectOutcome::new(subject(), Action::Unchanged)),
-            Verdict::Skip(reason) => Some(ObjectOutcome::with_reason(subject(), Action::Skipped, reason)),
-            Verdict::Absent => Some(ObjectOutcome::with_reason(
-                subject(),
-                Action::Unchanged,
-                "it does not exist, as before the run",
-            )),
-            Verdict::Restore(_) | Verdict::Create(_) | Verdict::Delete | Verdict::Ask(_) => None,
-        }
-    }
-}
-
-async fn judge_all<'r>(
-    server: &ApiServer,
-    record: &'r UndoRecord,
-    concurrency: usize,
-) -> Result<Vec<Judged<'r>>, Error> {
-    let judgements = (0..record.items.len()).map(|place| judge(server, record, place));
-    stream::iter(judgements).buffered(concurrency).try_collect().await
-}
-
-async fn judge<'r>(server: &ApiServer, record: &'r UndoRecord, place: usize) -> Result<Judged<'r>, Error> {
-    let item = &record.items[place];
-    let written = record.written[place].as_ref();
-    let unread = |error| Error::Read {
-        what: item.key.to_string(),
-        error,
-    };
-    let live = read::object(server, &item.resource, &item.key)
-        .await
-        .map_err(unread)?;
-    let mut verdict = undo::judge(item, written, live.as_ref(), &record.run);
-    while let Verdict::Ask(question) = verdict {
-        let answer = match &live {
-            Some(live) => ask(server, record, item, &question, live).await?,
-            None => Answer::Changed,
-        };
-        verdict = match answer {
-            Answer::Unchanged => undo::answered(question, true),
-            Answer::Changed => undo::answered(question, false),
-            Answer::Refused(error) => Verdict::Skip(format!(
-                "cannot determine whether it was changed after the run: {error}"
-            )),
-        };
-    }
-    Ok(Judged {
-        item,
-        // The first line describes the run.
-        line: place + 2,
-        live,
-        verdict,
-    })
-}
-
-/// The answer to a dry run.
-enum Answer {
-    /// The apply would leave the live object as it is.
-    Unchanged,
-    /// The apply would change the live object, or the server refuses it because of that object.
-    Changed,
-    /// The server refuses the request, whatever the object is.
-    Refused(ApiErrorKind),
-}
-
-/// Asks the server by a dry run whether an apply of this manifest would leave the live object as it is.
-async fn ask(
-    server: &ApiServer,
-    record: &UndoRecord,
-    item: &UndoItem,
-    question: &Question,
-    live: &Value,
-) -> Result<Answer, Error> {
-    let mut body = question.manifest.clone();
-    for field in ["uid", "resourceVersion"] {
-        body["metadata"][field] = live["metadata"][field].clone();
-    }
-    let parameters = [
-        ("fieldManager", record.run.field_manager.as_str()),
-        ("fieldValidation", "Strict"),
-        ("dryRun", "All"),
-    ];
-    let path = item.resource.path_of(&item.key);
-    let body = Object::from(&body).body();
-    let request = ApiRequest::patch(&path, &parameters, WHOLE_OBJECTS, Patch::Apply, body);
-    match server.send(request).await {
-        Ok(reply) => {
-            let answer: Value = serde_json::from_slice(&reply.body).unwrap_or(json!(null));
-            let salt = &record.run.salt;
-            let written = |object| Written::of(object, &item.left(), salt);
-            let is_unchanged = written(&answer).is_some_and(|would| Some(would) == written(live));
-            Ok(if is_unchanged {
-                Answer::Unchanged
-            } else {
-                Answer::Changed
-            })
-        }
-        // If the server refuses the manifest because of the object, the object differs from it.
-        Err(error) if is_about_the_object(&error) => Ok(Answer::Changed),
-        // The server would refuse these for any object.
-        Err(error)
-            if error
-                .status()
-                .is_some_and(|status| status.code < 500 && ![401, 429].contains(&status.code)) =>
-        {
-            Ok(Answer::Refused(*error.kind))
-        }
-        Err(error) => Err(Error::Read {
-            what: item.key.to_string(),
-            error,
-        }),
-    }
-}
-
-/// Returns whether the server refuses the manifest because of the object: a conflict, a value that cannot change,
-/// or a field that the kind no longer has.
-fn is_about_the_object(error: &ApiError) -> bool {
-    let is_schema_violation = error
-        .status()
-        .is_some_and(|status| is_schema_violation(&status.message));
-    error.is(StatusCode::CONFLICT) || error.is(StatusCode::UNPROCESSABLE_ENTITY) || is_schema_violation
 }
 
 /// Binds each delete to the version that was judged. The plan has that of a list, which was read later.
