@@ -9,7 +9,10 @@ use crate::model::identity::GroupKind;
 pub(super) enum Wave {
     /// Containers of other objects: namespaces and CRDs.
     Containers,
-    /// Objects that others refer to: identities, permissions, configuration, storage, limits.
+    /// What decides whether the server admits other objects: quotas, limits, address ranges of Services. A
+    /// controller writes what they allow into their status a little later.
+    Limits,
+    /// Objects that others refer to: identities, permissions, configuration, storage, Services.
     Referenced,
     /// Everything else.
     Rest,
@@ -19,12 +22,19 @@ pub(super) enum Wave {
 
 impl Wave {
     /// All waves in the order of applying.
-    pub(super) const ALL: [Self; 4] = [Self::Containers, Self::Referenced, Self::Rest, Self::Gates];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Containers,
+        Self::Limits,
+        Self::Referenced,
+        Self::Rest,
+        Self::Gates,
+    ];
 
     /// Returns the wave of a kind.
     pub(super) fn of(group_kind: &GroupKind) -> Self {
         match (group_kind.group.as_str(), group_kind.kind.as_str()) {
             ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Self::Containers,
+            ("", "ResourceQuota" | "LimitRange") | ("networking.k8s.io", "ServiceCIDR") => Self::Limits,
             (
                 "",
                 "ServiceAccount"
@@ -32,8 +42,8 @@ impl Wave {
                 | "Secret"
                 | "PersistentVolume"
                 | "PersistentVolumeClaim"
-                | "LimitRange"
-                | "ResourceQuota",
+                // A Pod gets environment variables only of Services that exist when it starts.
+                | "Service",
             )
             | ("storage.k8s.io" | "rbac.authorization.k8s.io" | "scheduling.k8s.io" | "node.k8s.io", _)
             | ("networking.k8s.io", "IngressClass")
@@ -57,14 +67,19 @@ mod tests {
                 "CustomResourceDefinition",
                 Wave::Containers,
             ),
+            ("", "ResourceQuota", Wave::Limits),
+            ("networking.k8s.io", "ServiceCIDR", Wave::Limits),
+            ("networking.k8s.io", "IngressClass", Wave::Referenced),
+            ("networking.k8s.io", "Ingress", Wave::Rest),
             ("", "ServiceAccount", Wave::Referenced),
             (
                 "rbac.authorization.k8s.io",
                 "ClusterRoleBinding",
                 Wave::Referenced,
             ),
-            ("", "Service", Wave::Rest),
+            ("", "Service", Wave::Referenced),
             ("apps", "Deployment", Wave::Rest),
+            ("serving.knative.dev", "Service", Wave::Rest),
             ("example.com", "Secret", Wave::Rest),
             (
                 "admissionregistration.k8s.io",

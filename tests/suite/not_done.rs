@@ -8,8 +8,8 @@ use http::{Method, Response};
 use serde_json::Value;
 
 use crate::support::{
-    Fault, Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, eventually,
-    identities, namespace, objects_file, service,
+    Fault, Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, deployment,
+    eventually, identities, namespace, objects_file, service,
 };
 
 /// Breaks some exchanges with 500; is asked with the number of writes carried out so far.
@@ -82,7 +82,7 @@ fn after_a_parent_that_cannot_be_read_between_waves_the_rest_is_skipped() {
     let set = Set::secret(&home, "web");
     let dropped = config_map(&home, "dropped", "1");
     set.apply(std::slice::from_ref(&dropped));
-    let objects = [config_map(&home, "one", "1"), service(&home, "two", 80)];
+    let objects = [config_map(&home, "one", "1"), deployment(&home, "two", 1)];
     // The second write is the first member.
     let proxy = breaking(|sent, writes| writes >= 2 && is_parent(sent, "web"));
 

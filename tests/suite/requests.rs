@@ -199,8 +199,7 @@ fn a_first_apply_reads_each_place_once() {
         &[
             (2, "discover"),
             (2, "get namespaces"),
-            // For the plan, and before the second wave.
-            (2, "get secrets"),
+            (1, "get secrets"),
             (6, "list members of any set in a namespace"),
             (1, "list members of any set everywhere"),
             (1, "create selfsubjectaccessreviews"),
@@ -520,7 +519,8 @@ fn twenty_kinds_in_fifty_namespaces_are_read_with_a_list_for_each_kind() {
         .partition(|sent| sort(sent).starts_with("patch "));
     assert_eq!(writes.len(), objects.len());
     let more = [
-        (2, "get secrets"),
+        // For the plan, and before the second and the third wave: a LimitRange comes first.
+        (3, "get secrets"),
         (20, "list members of any set everywhere"),
         (1, "create selfsubjectaccessreviews"),
         (1, "create selfsubjectreviews"),

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Fault, ID, PART_OF, Program, ProgramEnd, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role,
-    config_map, custom_resource, definition, eventually, fresh, identities, kubectl_apply, named, namespace,
-    namespace_object, secret, service, with,
+    config_map, custom_resource, definition, deployment, eventually, fresh, identities, kubectl_apply, named,
+    namespace, namespace_object, secret, service, with,
 };
 
 const KEEP: &str = "helm.sh/resource-policy";
@@ -43,7 +43,7 @@ fn members_go_in_reverse_order_and_the_parent_last() {
     let set = Set::secret(&a, "web");
     let objects = [
         config_map(&a, "one", "1"),
-        service(&b, "web", 80),
+        deployment(&b, "web", 1),
         cluster_role(&fresh("role")),
     ];
     set.apply(&objects);
@@ -66,7 +66,11 @@ fn members_go_in_reverse_order_and_the_parent_last() {
         .filter(|sent| sent.method == Method::DELETE)
         .map(|sent| sent.path.rsplit('/').nth(1).unwrap_or_default())
         .collect();
-    assert_eq!((deletes[0], deletes[3]), ("services", "secrets"), "{deletes:?}");
+    assert_eq!(
+        (deletes[0], deletes[3]),
+        ("deployments", "secrets"),
+        "{deletes:?}"
+    );
     assert_eq!(sent.iter().filter(|sent| sent.is_write()).count(), 4);
 }
 
