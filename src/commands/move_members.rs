@@ -17,6 +17,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::resource::Scope;
 use crate::model::set::Set;
+use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
@@ -51,6 +52,8 @@ struct Prepared {
     from: SetRead,
     former: ParentObject,
     into: SetRead,
+    /// Number of members that the target has before the move.
+    members_before: usize,
     plan: MembershipPlan,
     record: Record,
     farewell: OldParent,
@@ -94,12 +97,11 @@ async fn move_members(
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
     let ending = CommandRun::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
-    if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
-        run.report_notes(
-            note_of_namespace(from, into, &prepared.plan)
-                .into_iter()
-                .collect(),
-        );
+    if ending == Ending::Done {
+        let namespace = note_of_namespace(from, into, &prepared.plan)
+            .filter(|_| options.membership.writing.dry_run == DryRun::None);
+        let merged = note_of_merged_sets(into, prepared.members_before, &prepared.plan);
+        run.report_notes(namespace.into_iter().chain(merged).collect());
     }
     Ok(ending)
 }
@@ -118,6 +120,18 @@ fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<St
                  set metadata.namespace: {old} in them before the next apply"
             )
         })
+}
+
+/// Returns what a move into a set with members means to the next apply of that set; `None` if it had none.
+fn note_of_merged_sets(into: &Set, members_before: usize, plan: &MembershipPlan) -> Option<String> {
+    let is_merge = members_before > 0 && !plan.changes.is_empty();
+    is_merge.then(|| {
+        format!(
+            "{} already had {}; add the manifests of the moved objects to its own, or its next apply prunes them",
+            into.parent,
+            counted(members_before, "member")
+        )
+    })
 }
 
 async fn prepare(
@@ -197,6 +211,7 @@ async fn prepare(
         from,
         former,
         into,
+        members_before: settled.len(),
         plan,
         record,
         farewell,

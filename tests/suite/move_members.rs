@@ -45,6 +45,23 @@ fn contents(objects: &[Value]) -> Vec<Value> {
 }
 
 #[test]
+fn a_move_into_a_set_with_members_says_what_its_next_apply_does() {
+    let Scenario { old, new, objects } = scenario();
+    let own = config_map(&new.namespace, "own", "1");
+    new.apply(std::slice::from_ref(&own));
+    let note = "already had 1 member";
+
+    let run = old
+        .invoke("move", &[&new.reference, "--dry-run=server"])
+        .expect(0);
+    assert!(run.stderr.contains(note), "{}", run.stderr);
+    let run = old.invoke("move", &[&new.reference]).expect(0);
+
+    assert!(run.stderr.contains(note), "{}", run.stderr);
+    new.assert_holds(&[&objects[..], std::slice::from_ref(&own)].concat());
+}
+
+#[test]
 fn a_renamed_set_continues_where_the_old_one_was() {
     let Scenario { old, new, objects } = scenario();
     let before = contents(&objects);
