@@ -64,7 +64,7 @@ pub struct RecreateFlag {
 /// The dry-run mode.
 #[derive(Debug, Args)]
 pub struct DryRunFlag {
-    /// Write nothing: client (default) or server
+    /// Write nothing; client without MODE, or server
     #[arg(id = "dry_run", long = "dry-run", num_args = 0..=1, require_equals = true, value_name = "MODE", help_heading = RUNNING, default_value = "none", default_missing_value = "client")]
     pub mode: DryRunMode,
 }

@@ -99,7 +99,7 @@ fn namespace_hint(missing: &[MissingNamespace]) -> String {
         .map(|name| format!("`kubectl create namespace {name}`"))
         .collect();
     format!(
-        "{}, or put the {} among the manifests",
+        "run {}, or add the {} to the manifests",
         commands.join(", "),
         counted(names.len(), "Namespace")
             .trim_start_matches(|first: char| first.is_ascii_digit() || first == ' ')

@@ -144,7 +144,7 @@ impl InvalidObject {
             InvalidObjectProblem::UnknownKind {
                 definition: Some(reason),
                 ..
-            } => format!("fix its definition first: {reason}"),
+            } => format!("fix its CustomResourceDefinition first: {reason}"),
             InvalidObjectProblem::UnknownKind { similar, .. } if !similar.is_empty() => {
                 format!("did you mean {}?", similar.join(" or "))
             }
