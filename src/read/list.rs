@@ -95,7 +95,7 @@ impl ListError {
             ApiErrorKind::Connection { .. }
             | ApiErrorKind::Untrusted { .. }
             | ApiErrorKind::Credential(_)
-            | ApiErrorKind::Timeout(_)
+            | ApiErrorKind::Timeout { .. }
             | ApiErrorKind::Unreadable(_) => true,
         }
     }

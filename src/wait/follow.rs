@@ -270,7 +270,9 @@ impl Follow<'_> {
             let event = match event {
                 Ok(event) => event,
                 // The version has expired, or the connection broke: list again.
-                Err(ApiErrorKind::Status(_) | ApiErrorKind::Timeout(_) | ApiErrorKind::Connection { .. }) => {
+                Err(
+                    ApiErrorKind::Status(_) | ApiErrorKind::Timeout { .. } | ApiErrorKind::Connection { .. },
+                ) => {
                     return Ok(());
                 }
                 Err(error) => return Err(Trouble::Passing(error.to_string())),

@@ -224,8 +224,10 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
             let mut words = arguments.iter().skip(1);
             let name = words.find_map(|word| command.find_subcommand(word));
-            let tip = flag_tip(unknown, name.map_or("", Command::get_name), arguments);
-            tip.or_else(|| separate_value(command, arguments))
+            let name = name.map_or("", Command::get_name);
+            let tip = flag_tip(unknown, name, arguments);
+            let tip = tip.or_else(|| separate_value(command, arguments));
+            tip.or_else(|| file_without_flag(unknown, name))
         }
         _ => {
             // It lists the hidden ones, too.
@@ -310,6 +312,13 @@ fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
                     || matches!(value.as_str(), "true" | "false"));
         is_value.then(|| format!("write the value of {flag} after '=': {flag}={value}"))
     })
+}
+
+/// The tip for another argument of a command that takes only a set: files that a shell has put in the place of
+/// `*`, for example.
+fn file_without_flag(unknown: &str, command: &str) -> Option<String> {
+    let is_meant = APPLYING.contains(&command) && !unknown.starts_with('-');
+    is_meant.then(|| "write -f before each file, or name the directory: -f DIRECTORY".to_owned())
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ fn flags_and_commands_of_other_tools_are_explained() {
         ("apply a -f x --dry-run server", "--dry-run=server"),
         ("apply --prune false a -f x", "--prune=false"),
         ("apply a -f x --wait 1s", "--wait=1s"),
+        ("apply a -f x/one.yaml x/two.yaml", "-f DIRECTORY"),
+        ("diff a x/", "-f DIRECTORY"),
         ("list --all", "--all-namespaces"),
         ("ls --all", "--all-namespaces"),
         ("list -A --concurency=4", "--concurrency"),
@@ -99,7 +101,6 @@ fn no_override_is_suggested_for_a_typo() {
         "delete a --take-ownership",
         "list --yess",
         "apply a -f x --take-ownershp",
-        "apply a -f x b",
     ] {
         let error = error(line);
         assert!(!error.contains("tip: "), "{line}: {error}");

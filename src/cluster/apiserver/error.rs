@@ -51,8 +51,13 @@ pub enum ApiErrorKind {
     #[error("credentials could not be renewed: {0}")]
     Credential(String),
     /// No answer came in time.
-    #[error("no answer within {0:?}")]
-    Timeout(Duration),
+    #[error("{address}: no answer within {limit:?}")]
+    Timeout {
+        /// The API server.
+        address: String,
+        /// The time limit.
+        limit: Duration,
+    },
     /// The answer is not what the API promises.
     #[error("invalid response from the server: {0}")]
     Unreadable(String),
@@ -104,7 +109,7 @@ impl ApiErrorKind {
     pub fn of_object(&self) -> Message {
         let text = self.to_string();
         match self {
-            Self::Connection { .. } | Self::Timeout(_) => {
+            Self::Connection { .. } | Self::Timeout { .. } => {
                 Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
             }
             Self::Status(_) | Self::Untrusted { .. } | Self::Credential(_) | Self::Unreadable(_) => {
@@ -117,7 +122,7 @@ impl ApiErrorKind {
     pub(super) fn may_have_succeeded(&self) -> bool {
         match self {
             Self::Status(status) => status.code >= 500,
-            Self::Connection { .. } | Self::Timeout(_) | Self::Unreadable(_) => true,
+            Self::Connection { .. } | Self::Timeout { .. } | Self::Unreadable(_) => true,
             Self::Untrusted { .. } | Self::Credential(_) => false,
         }
     }
@@ -143,7 +148,10 @@ mod tests {
         let groups = [
             refused(),
             refused(),
-            ApiErrorKind::Timeout(Duration::from_secs(30)),
+            ApiErrorKind::Timeout {
+                address: "https://one".to_owned(),
+                limit: Duration::from_secs(30),
+            },
         ]
         .map(|error| error.of_object().alike.expect("a group"));
         assert_eq!(groups[0], groups[1]);

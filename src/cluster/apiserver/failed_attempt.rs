@@ -64,8 +64,9 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }
 
-    pub(super) fn timeout(limit: Duration) -> Self {
-        Self::new(ApiErrorKind::Timeout(limit), Retry::Never)
+    pub(super) fn timeout(route: &Route, limit: Duration) -> Self {
+        let address = route.address.clone();
+        Self::new(ApiErrorKind::Timeout { address, limit }, Retry::Never)
     }
 
     pub(super) fn credential(reason: String) -> Self {

@@ -281,7 +281,7 @@ impl ApiServer {
         let sent = Instant::now();
         let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
             .await
-            .map_err(|_| FailedAttempt::timeout(self.request_timeout))??;
+            .map_err(|_| FailedAttempt::timeout(&self.route, self.request_timeout))??;
         if !may_be_from_proxy(head.status) {
             self.clock.set_by(&head.headers);
             self.fastest_answer.add(sent.elapsed());

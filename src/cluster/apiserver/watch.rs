@@ -76,7 +76,7 @@ impl ApiServer {
             .insert(header::ACCEPT_ENCODING, identity);
         let response = timeout(self.request_timeout, self.client.send(http_request)).await;
         let response = response
-            .map_err(|_| error(ApiErrorKind::Timeout(self.request_timeout)))?
+            .map_err(|_| error(FailedAttempt::timeout(&self.route, self.request_timeout).kind))?
             .map_err(|cause| error(FailedAttempt::connection(&self.route, &cause).kind))?;
         let (head, body) = response.into_parts();
         if head.status.is_success() {
@@ -109,7 +109,7 @@ impl Watch {
                 return Some(Err(ApiErrorKind::Unreadable(text)));
             }
             match timeout(self.silence, self.body.frame()).await {
-                Err(_) => return Some(Err(ApiErrorKind::Timeout(self.silence))),
+                Err(_) => return Some(Err(FailedAttempt::timeout(&self.route, self.silence).kind)),
                 Ok(None) => return None,
                 Ok(Some(Err(error))) => {
                     return Some(Err(FailedAttempt::connection(&self.route, &error).kind));

@@ -157,7 +157,7 @@ impl InvalidObject {
             }
             InvalidObjectProblem::ApplySetMetadata { .. } => "remove it from the manifest".to_owned(),
             InvalidObjectProblem::InvalidName { .. } => {
-                "use lower-case letters, digits, \"-\" and \".\"; begin and end with a letter or digit"
+                "use at most 253 lower-case letters, digits, \"-\" and \".\"; begin and end with a letter or digit"
                     .to_owned()
             }
             InvalidObjectProblem::GeneratedName => {

@@ -61,9 +61,9 @@ impl DiscoveryError {
 impl From<ApiError> for DiscoveryError {
     fn from(error: ApiError) -> Self {
         match &*error.kind {
-            ApiErrorKind::Connection { .. } | ApiErrorKind::Untrusted { .. } | ApiErrorKind::Timeout(_) => {
-                Self::Unreachable(error)
-            }
+            ApiErrorKind::Connection { .. }
+            | ApiErrorKind::Untrusted { .. }
+            | ApiErrorKind::Timeout { .. } => Self::Unreachable(error),
             ApiErrorKind::Credential(_) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
