@@ -64,11 +64,17 @@ pub async fn list_as_served<T>(
             listed => return listed,
         }
     }
-    match Box::pin(served(server, resource)).await? {
-        Served::Gone => Ok(Vec::new()),
-        Served::As(other) | Served::AlsoAs(other) => read(&Arc::new(other)).await,
-        // The kind was just defined.
-        Served::Unchanged => read(resource).await,
+    let wait = KindWait::unreported();
+    loop {
+        match Box::pin(served(server, resource)).await? {
+            Served::Gone => return Ok(Vec::new()),
+            Served::As(other) | Served::AlsoAs(other) => return read(&Arc::new(other)).await,
+            // The kind was just defined, or its definition is being deleted.
+            Served::Unchanged => match read(resource).await {
+                Err(error) if error.is_not_served() && !wait.is_over() => sleep(PAUSE).await,
+                listed => return listed,
+            },
+        }
     }
 }
 
