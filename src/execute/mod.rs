@@ -9,6 +9,7 @@ mod concurrency_limit;
 mod concurrent_writes;
 mod deletion;
 mod dependency_order;
+mod dropped_versions;
 mod dry_run;
 mod history;
 mod interrupt;

@@ -64,6 +64,8 @@ pub enum Presence {
 pub enum Tracking {
     /// Every write is recorded in `metadata.managedFields`.
     On,
+    /// The same, and entries name another version of the kind, which its definition may have lost.
+    OnInOtherVersions,
     /// `metadata.managedFields` is empty, and remains so until the object is applied server-side.
     Off,
 }

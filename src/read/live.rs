@@ -41,7 +41,7 @@ impl Live {
             part_of: label(PART_OF_LABEL),
             parent_of: label(ID_LABEL),
             part_of_writers: part_of_writers(metadata),
-            tracking: tracking(metadata),
+            tracking: tracking(metadata, resource),
             defines: defines(object),
             deletes_claims: deletes_claims(object),
             client_side_apply: ownership::has_client_side_apply(metadata),
@@ -111,10 +111,12 @@ fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
         .collect()
 }
 
-fn tracking(metadata: &Value) -> Tracking {
+fn tracking(metadata: &Value, resource: &Resource) -> Tracking {
     let entries = metadata.get("managedFields").and_then(Value::as_array);
     if entries.is_none_or(Vec::is_empty) {
         Tracking::Off
+    } else if ownership::names_other_version(metadata, resource) {
+        Tracking::OnInOtherVersions
     } else {
         Tracking::On
     }

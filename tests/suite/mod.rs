@@ -19,6 +19,7 @@ mod detection;
 mod diff;
 mod disband;
 mod discovery_lag;
+mod dropped_versions;
 mod dry_run;
 mod exact_text;
 mod failures;

@@ -223,7 +223,7 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
         let live = &candidate.live;
         !matches!(candidate.way, FoundBy::Selected(Creator::Others(_)))
             && live.part_of.as_deref() == Some(set.id.as_str())
-            && live.tracking == Tracking::On
+            && live.tracking != Tracking::Off
     };
     let reported = candidates.iter().filter(is_settled).filter_map(|candidate| {
         let live = &candidate.live;

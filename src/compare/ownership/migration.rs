@@ -132,7 +132,9 @@ pub fn migrated_secret(metadata: &Value, former: &Former) -> Option<Value> {
     migrated(&owned, former).or_else(|| folded.then(|| owned["managedFields"].take()))
 }
 
-fn replacement(entries: &Value, metadata: &Value) -> Value {
+/// Returns a JSON patch that replaces managedFields with these entries, bound to the resourceVersion of
+/// `metadata`.
+pub fn replacement(entries: &Value, metadata: &Value) -> Value {
     json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},

@@ -5,6 +5,7 @@
 
 mod applyset_metadata;
 mod creator;
+mod dropped_versions;
 mod fields_left_to_others;
 mod managed_fields;
 mod managers;
@@ -17,6 +18,7 @@ mod stale_fields;
 
 pub use applyset_metadata::with_applyset_metadata;
 pub use creator::{Creator, creator};
+pub use dropped_versions::{names_other_version, without_dropped_versions};
 pub use fields_left_to_others::{changed_by_others, scaled_fields};
 pub use managed_fields::{content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
@@ -28,7 +30,7 @@ pub use managers::{
 pub use merge_patch::merge_patch;
 pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
-    secret_migration_patch,
+    replacement, secret_migration_patch,
 };
 pub use owned_fields::{applied_version, content_by_manager, manifest_of, other_deciders};
 pub use owners_of_invalid_fields::only_others_own;

@@ -15,6 +15,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::dropped_versions::without_dropped_versions;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
@@ -94,6 +95,10 @@ impl Relabelling<'_> {
             None => FieldOwnership::Kept,
         };
         for _ in 0..JUDGEMENTS {
+            fields = match self.in_defined_versions(&current, fields).await {
+                Ok(fields) => fields,
+                Err(error) => return failed(error.kind.of_object()),
+            };
             let request = self.request(&current, fields);
             match webhooks.send(self.server, request).await {
                 Ok(reply) if is_of(&reply, &current) => return done(),
@@ -126,6 +131,30 @@ impl Relabelling<'_> {
         failed("too many conflicting updates; run the same command again".into())
     }
 
+    /// Returns the ownership of the fields without the versions that the definition of their kind no longer has:
+    /// the server would drop all of it.
+    async fn in_defined_versions(
+        &self,
+        live: &Live,
+        fields: FieldOwnership,
+    ) -> Result<FieldOwnership, ApiError> {
+        if live.tracking != Tracking::OnInOtherVersions {
+            return Ok(fields);
+        }
+        let metadata = match &fields {
+            FieldOwnership::Moved(entries) => json!({"managedFields": entries}),
+            FieldOwnership::Kept => {
+                match reread_as(self.server, &live.key, &live.resource, METADATA).await? {
+                    Some(mut object) if is_version(&object, live) => object["metadata"].take(),
+                    // The patch is refused, and the object is judged again.
+                    Some(_) | None => return Ok(fields),
+                }
+            }
+        };
+        let rewritten = without_dropped_versions(self.server, &metadata, &live.resource).await?;
+        Ok(rewritten.map_or(fields, FieldOwnership::Moved))
+    }
+
     async fn reread(&self, live: &Live) -> Result<Again, ApiError> {
         let (server, key, resource) = (self.server, &live.key, &live.resource);
         if let Some(labels) = self.selector
@@ -150,7 +179,7 @@ impl Relabelling<'_> {
     fn request(&self, live: &Live, fields: FieldOwnership) -> ApiRequest {
         match (self.part_of, live.tracking) {
             (Some(id), Tracking::Off) => self.apply(live, id),
-            (Some(_), Tracking::On) | (None, _) => self.patch(live, fields),
+            (Some(_), Tracking::On | Tracking::OnInOtherVersions) | (None, _) => self.patch(live, fields),
         }
     }
 
@@ -208,6 +237,12 @@ enum Again {
     /// It does not have the labels any more by which it was found.
     Deselected,
     Gone,
+}
+
+/// Returns whether an object is the live one in the version that was judged.
+fn is_version(object: &Value, live: &Live) -> bool {
+    let metadata = &object["metadata"];
+    metadata["uid"] == *live.uid && metadata["resourceVersion"] == *live.resource_version
 }
 
 fn changed(reason: &MembershipKeepReason) -> String {

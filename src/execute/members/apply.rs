@@ -217,7 +217,10 @@ impl Execution<'_> {
         if is_known_to_need_it {
             self.migrate_locked(object, &mut lock).await?;
         }
-        let reply = match self.send_settled(object, live_membership, lock.as_ref()).await {
+        let reply = match self
+            .send_in_defined_versions(object, live_membership, &mut lock)
+            .await
+        {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
                 self.migrate_locked(object, &mut lock).await?;
                 return self.send_settled(object, live_membership, lock.as_ref()).await;
@@ -250,7 +253,7 @@ impl Execution<'_> {
     /// field; the object exists then. So is an apply over a parent whose record its own run has written
     /// since it was read. An object of a saved plan is sent again only as long as it is unchanged. A member
     /// that is applied over its listed version is not sent again.
-    async fn send_settled(
+    pub(super) async fn send_settled(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,

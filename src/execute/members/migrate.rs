@@ -1,14 +1,16 @@
-//! Migrates the fields of one object from client-side apply, so that they do not outlive their
-//! manifest. `ownership` decides what moves.
+//! Changes who owns the fields of one object: those of client-side apply become ours, so that they do not outlive
+//! their manifest, and versions that are gone are replaced. `ownership` decides what changes.
 
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
+use crate::execute::dropped_versions::{is_refusal_of_dropped_version, without_dropped_versions};
 use crate::manifest::desired::DesiredObject;
+use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
 use crate::read::METADATA;
 
@@ -42,6 +44,90 @@ impl Execution<'_> {
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,
     ) -> Result<Option<Value>, ApiError> {
+        let former = Former {
+            manager: &self.writing.field_manager,
+            tool: self.writing.former_manager.as_deref(),
+            writers: &[],
+            last_applied: LastApplied::in_set_of(&self.set.tooling),
+        };
+        let moves = async |metadata: &Value| {
+            if object.is_secret() {
+                return Ok(ownership::secret_migration_patch(metadata, &former));
+            }
+            let mut metadata = metadata.clone();
+            // The server would drop what it cannot convert.
+            if let Some(entries) = without_dropped_versions(self.server, &metadata, &object.resource).await? {
+                metadata["managedFields"] = entries;
+            }
+            let moves = ownership::migration(&metadata, former.manager, former.tool, former.last_applied);
+            Ok(moves)
+        };
+        self.patch_ownership(object, is_expected, moves).await
+    }
+
+    /// Applies the object. If the server refuses that because managed fields name a version that is gone, the
+    /// entries are replaced, and the object is applied once more.
+    pub(super) async fn send_in_defined_versions(
+        &self,
+        object: &DesiredObject,
+        live_membership: &LiveMembership,
+        lock: &mut Option<Seen>,
+    ) -> Result<Reply, ApiError> {
+        let answer = self.send_settled(object, live_membership, lock.as_ref()).await;
+        if !answer.as_ref().is_err_and(is_refusal_of_dropped_version) {
+            return answer;
+        }
+        self.replace_dropped_versions(object, live_membership, lock)
+            .await?;
+        // Another run may have replaced them, too: the version shows whether the object is to be judged again.
+        self.send_settled(object, live_membership, lock.as_ref()).await
+    }
+
+    /// Replaces the versions in the managed fields of a live object that its definition no longer has, so that it
+    /// can be applied.
+    ///
+    /// The object has to be the one that the plan knows, and in no set that it may not be taken from. The write
+    /// changes its version, so `lock` becomes the new one. A saved plan compares contents, and finds the new version
+    /// itself.
+    async fn replace_dropped_versions(
+        &self,
+        object: &DesiredObject,
+        live_membership: &LiveMembership,
+        lock: &mut Option<Seen>,
+    ) -> Result<(), ApiError> {
+        let uid = lock.as_ref().map(|seen| &*seen.uid).or(live_membership.uid());
+        let is_expected = |live: &Value| {
+            let is_it = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
+            let is_in_no_set = || live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
+            is_it
+                && match live_membership {
+                    LiveMembership::Member { .. } => self.set.holds(live),
+                    LiveMembership::NotAMember => is_in_no_set() || self.set.holds(live),
+                    LiveMembership::OfAnotherSet => true,
+                    LiveMembership::Terminating => false,
+                }
+        };
+        let versions = async |metadata: &Value| {
+            let entries = without_dropped_versions(self.server, metadata, &object.resource).await?;
+            Ok(entries.map(|entries| ownership::replacement(&entries, metadata)))
+        };
+        let written = self.patch_ownership(object, is_expected, versions).await?;
+        if let Some(written) = written
+            && self.listed(lock.as_ref()).is_some()
+        {
+            *lock = Some(Seen::version(&written));
+        }
+        Ok(())
+    }
+
+    /// Sends the patch that `change` makes of the metadata of a live object, if that `is_expected`. Returns the new
+    /// metadata of the object; `None` if there is nothing to change.
+    async fn patch_ownership(
+        &self,
+        object: &DesiredObject,
+        is_expected: impl Fn(&Value) -> bool,
+        change: impl AsyncFn(&Value) -> Result<Option<Value>, ApiError>,
+    ) -> Result<Option<Value>, ApiError> {
         let path = object.resource.path_of(&object.key);
         let mut attempts = 0;
         loop {
@@ -51,23 +137,11 @@ impl Execution<'_> {
             if !is_expected(&live) {
                 return Ok(None);
             }
-            let former = Former {
-                manager: &self.writing.field_manager,
-                tool: self.writing.former_manager.as_deref(),
-                writers: &[],
-                last_applied: LastApplied::in_set_of(&self.set.tooling),
-            };
-            let metadata = &live["metadata"];
-            let moves = if object.is_secret() {
-                ownership::secret_migration_patch(metadata, &former)
-            } else {
-                ownership::migration(metadata, former.manager, former.tool, former.last_applied)
-            };
-            let Some(moves) = moves else {
+            let Some(change) = change(&live["metadata"]).await? else {
                 return Ok(None);
             };
             let parameters = [("fieldManager", &*self.writing.field_manager)];
-            let body = Bytes::from(moves.to_string());
+            let body = Bytes::from(change.to_string());
             let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}

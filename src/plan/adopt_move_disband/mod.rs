@@ -226,7 +226,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
     if live.presence == Presence::Terminating {
         return MembershipChange::Leave(MembershipKeepReason::Terminating);
     }
-    let is_tracked = live.tracking == Tracking::On;
+    let is_tracked = live.tracking != Tracking::Off;
     // A label without a field manager would never let the object be pruned.
     if live.part_of.as_deref() == Some(set.id.as_str()) && is_tracked {
         return match &candidate.fields {
