@@ -242,9 +242,11 @@ fn what_an_interrupted_run_leaves_is_listed() {
 fn a_run_whose_time_is_over_lists_the_rest() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let objects = [config_map(&home, "one", "1"), service(&home, "two", 80)];
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "2")];
     let proxy = Proxy::holding_after(2);
-    let run = set.apply_through(&proxy, &objects, &["--timeout=2s"]).expect(1);
+    let run = set
+        .apply_through(&proxy, &objects, &["--concurrency=1", "--timeout=2s"])
+        .expect(1);
     assert_lists(&run, &objects);
     assert_eq!(run.results("created"), identities(&objects[..1]));
 }
