@@ -226,7 +226,7 @@ fn steepening(results: &Results, (step, contender): (Step, Contender), cost: Cos
 }
 
 /// Sets of many kinds cost one LIST for each; their definitions are a kind, too. Namespaces and their objects
-/// are listed in pages of 500.
+/// are listed in pages of at least 500.
 fn wide(results: &Results, goals: &mut Vec<Goal>) {
     for (name, step, number, most) in [
         (

@@ -11,8 +11,12 @@ use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
-/// Limit of objects in one page: the default of client-go's pager.
-const PAGE_SIZE: usize = 500;
+/// Limit of objects in the first page: the default of client-go's pager.
+const FIRST_PAGE: usize = 500;
+/// Limit of objects in later pages. For each page, an API server goes through all objects that are left (`GetList` of
+/// its watch cache), so many small pages take it longer than few large ones
+/// (docs/decisions/large-sets-are-listed-in-pages.md).
+const LATER_PAGES: usize = 2_000;
 /// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
 /// each list that is read at the same time.
 const PAGE_BYTES: usize = 8 << 20;
@@ -177,7 +181,7 @@ async fn list_once<T>(
 ) -> Result<Option<(Vec<T>, String)>, ListError> {
     let mut found = Vec::new();
     let mut token: Option<String> = None;
-    let mut limit = PAGE_SIZE;
+    let mut limit = FIRST_PAGE;
     for _ in 0..MOST_PAGES {
         let query = page_query(selector, limit, token.as_deref());
         let reply = match server.get(&format!("{path}?{query}"), selector.accept).await {
@@ -209,11 +213,11 @@ async fn list_once<T>(
 }
 
 /// Returns how many objects the next page is asked for, after one of so many bytes and items that was
-/// asked for `limit`. Pages grow slowly again, since large objects may be anywhere in a list.
+/// asked for `limit`. Pages grow slowly, since large objects may be anywhere in a list.
 fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
     let bytes_per_item = (bytes / items.max(1)).max(1);
     let fitting = PAGE_BYTES / bytes_per_item;
-    fitting.clamp(1, PAGE_SIZE).min(limit * 2)
+    fitting.clamp(1, LATER_PAGES).min(limit * 2)
 }
 
 fn unreadable(path: &str, error: &serde_json::Error) -> ListError {
@@ -231,7 +235,7 @@ pub(super) async fn first_page<T>(
     mut reduce: impl FnMut(&Value) -> Option<T>,
 ) -> Result<Option<Vec<T>>, ListError> {
     let path = resource.path(None, None);
-    let query = page_query(selector, PAGE_SIZE, None);
+    let query = page_query(selector, FIRST_PAGE, None);
     let reply = server.get(&format!("{path}?{query}"), selector.accept).await?;
     let mut found = Vec::new();
     let page = read_page(&reply.body, &mut reduce, &mut found).map_err(|error| unreadable(&path, &error))?;
@@ -264,8 +268,10 @@ mod tests {
     fn pages_are_as_large_as_memory_allows() {
         const MIB: usize = 1 << 20;
         for (limit, bytes, items, expected) in [
-            (500, 0, 0, 500),
-            (500, MIB, 500, 500),
+            (500, 0, 0, 1000),
+            (500, MIB, 500, 1000),
+            (1000, MIB, 1000, 2000),
+            (2000, MIB, 2000, 2000),
             (500, 8 * MIB, 500, 500),
             (500, 16 * MIB, 500, 250),
             (500, 500 * MIB, 500, 8),
@@ -273,7 +279,7 @@ mod tests {
             (8, 20 * MIB, 1, 1),
             // Large objects may come again.
             (8, 1000, 8, 16),
-            (400, 1000, 400, 500),
+            (400, 1000, 400, 800),
         ] {
             assert_eq!(
                 next_limit(limit, bytes, items),
