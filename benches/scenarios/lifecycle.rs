@@ -8,7 +8,9 @@ use crate::Result;
 use crate::contenders::{Contender, Contenders};
 use crate::manifests::{Manifests, State};
 use crate::options::Options;
+use crate::process::Terms;
 use crate::results::{Measurement, Step};
+use crate::server::Server;
 
 const STEPS: [(Step, State); 4] = [
     (Step::First, State::Full),
@@ -16,6 +18,9 @@ const STEPS: [(Step, State); 4] = [
     (Step::Changed, State::Changed),
     (Step::Dropped, State::Dropped),
 ];
+
+/// How often the two that are compared apply the set for the first time again in each round.
+const REPETITIONS: usize = 4;
 
 /// Measures these contenders, each round on a control plane of its own. Who was not waited
 /// for to the end is measured no further.
@@ -40,6 +45,7 @@ pub(crate) async fn lifecycle(
             };
             measurements.extend(run(&place, &manifests, scratch).await?);
         }
+        measurements.extend(first_again(&server, &present, round, &manifests, scratch).await?);
         let was_ended = |contender: &Contender| {
             let name = contender.to_string();
             measurements
@@ -49,6 +55,35 @@ pub(crate) async fn lifecycle(
         present.retain(|contender| !was_ended(contender));
         // The two that are compared stay neighbors, and take turns at being first.
         present.swap(0, 1);
+    }
+    Ok(measurements)
+}
+
+/// Lets the two that are compared apply the set for the first time again, in both orders: what disturbs a run
+/// takes a good part of its second, and a server is slower after the writes of a contender.
+async fn first_again(
+    server: &Server,
+    present: &[Contender],
+    round: usize,
+    manifests: &Manifests,
+    scratch: &Path,
+) -> Result<Vec<Measurement>> {
+    let mut compared: Vec<Contender> = present.iter().take(2).copied().collect();
+    let mut measurements = Vec::new();
+    for _ in 0..REPETITIONS {
+        compared.reverse();
+        for contender in &compared {
+            let namespace = server.namespace("lifecycle-again").await?;
+            let place = Place {
+                server,
+                namespace: &namespace,
+                contender,
+                round,
+                terms: Terms::STRICT,
+            };
+            measurements.push(measure(&place, manifests, (Step::First, State::Full), scratch).await?);
+            check(&place, manifests.objects.len()).await?;
+        }
     }
     Ok(measurements)
 }
