@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Fault, Files, PART_OF, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, identities,
-    namespace, objects_file, service,
+    Fault, Files, PART_OF, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, config_map, deployment,
+    identities, namespace, objects_file, service,
 };
 
 /// Applies `object` to the set `late`, and right before its apply to the set `early`. Asserts that
@@ -71,7 +71,7 @@ fn the_set_that_loses_an_object_while_it_runs_reports_it_as_well() {
     let ends = Mutex::new((release, Some(running)));
     let late_run = Arc::new(Mutex::new(None));
     let reported = Arc::clone(&late_run);
-    // The second write of the early run is the shared object, and the third the Service.
+    // The second write of the early run is the shared object, and the third the Deployment of the next wave.
     let proxy = Proxy::before_write(2, move || {
         let (release, running) = &mut *ends.lock().expect("no panic");
         release.send(()).expect("the proxy waits");
@@ -79,7 +79,7 @@ fn the_set_that_loses_an_object_while_it_runs_reports_it_as_well() {
     });
 
     let run = early
-        .apply_through(&proxy, &[shared.clone(), service(&home, "own", 80)], &[])
+        .apply_through(&proxy, &[shared.clone(), deployment(&home, "own", 1)], &[])
         .expect(1);
 
     assert!(run.errors()[0].contains(&late.id), "{}", run.stderr);
