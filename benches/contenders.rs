@@ -231,6 +231,19 @@ fn kubectl_version(server: &Server) -> Result<String> {
     Ok(version.ok_or("kubectl does not print its version")?.to_owned())
 }
 
+/// The two that goals compare, so many times, in both orders in turn: a server is slower after the writes of a
+/// contender.
+pub(crate) fn in_both_orders(
+    present: &[Contender],
+    repetitions: usize,
+) -> impl Iterator<Item = Contender> + use<> {
+    let mut compared: Vec<Contender> = present.iter().take(2).copied().collect();
+    (0..repetitions).flat_map(move |_| {
+        compared.reverse();
+        compared.clone()
+    })
+}
+
 /// `kubectl-applyset apply` of a directory as the set `bench`.
 pub(crate) fn ours(server: &Server, namespace: &str, directory: &Path) -> Command {
     let mut command = with_home(Path::new(PROGRAM), server);

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use super::{Place, check, measure, terms, warm_server};
 use crate::Result;
-use crate::contenders::{Contender, Contenders};
+use crate::contenders::{Contender, Contenders, in_both_orders};
 use crate::manifests::{Manifests, State};
 use crate::options::Options;
-use crate::process::Terms;
 use crate::results::{Measurement, Step};
-use crate::server::Server;
 
 const STEPS: [(Step, State); 4] = [
     (Step::First, State::Full),
@@ -19,7 +17,8 @@ const STEPS: [(Step, State); 4] = [
     (Step::Dropped, State::Dropped),
 ];
 
-/// How often the two that are compared apply the set for the first time again in each round.
+/// How often the two that are compared apply the set for the first time again in each round: what disturbs a
+/// run takes a good part of its second.
 const REPETITIONS: usize = 4;
 
 /// Measures these contenders, each round on a control plane of its own. Who was not waited
@@ -34,18 +33,19 @@ pub(crate) async fn lifecycle(
     let mut measurements: Vec<Measurement> = Vec::new();
     for round in 0..options.rounds {
         let server = warm_server(&present, scratch).await?;
-        for contender in &present {
+        let all = present.iter().map(|contender| (*contender, &STEPS[..]));
+        let again = in_both_orders(&present, REPETITIONS).map(|contender| (contender, &STEPS[..1]));
+        for (contender, steps) in all.chain(again) {
             let namespace = server.namespace("lifecycle").await?;
             let place = Place {
                 server: &server,
                 namespace: &namespace,
-                contender,
+                contender: &contender,
                 round,
-                terms: terms(*contender, options),
+                terms: terms(contender, options),
             };
-            measurements.extend(run(&place, &manifests, scratch).await?);
+            measurements.extend(run(&place, steps, &manifests, scratch).await?);
         }
-        measurements.extend(first_again(&server, &present, round, &manifests, scratch).await?);
         let was_ended = |contender: &Contender| {
             let name = contender.to_string();
             measurements
@@ -59,38 +59,14 @@ pub(crate) async fn lifecycle(
     Ok(measurements)
 }
 
-/// Lets the two that are compared apply the set for the first time again, in both orders: what disturbs a run
-/// takes a good part of its second, and a server is slower after the writes of a contender.
-async fn first_again(
-    server: &Server,
-    present: &[Contender],
-    round: usize,
+async fn run(
+    place: &Place<'_>,
+    steps: &[(Step, State)],
     manifests: &Manifests,
     scratch: &Path,
 ) -> Result<Vec<Measurement>> {
-    let mut compared: Vec<Contender> = present.iter().take(2).copied().collect();
     let mut measurements = Vec::new();
-    for _ in 0..REPETITIONS {
-        compared.reverse();
-        for contender in &compared {
-            let namespace = server.namespace("lifecycle-again").await?;
-            let place = Place {
-                server,
-                namespace: &namespace,
-                contender,
-                round,
-                terms: Terms::STRICT,
-            };
-            measurements.push(measure(&place, manifests, (Step::First, State::Full), scratch).await?);
-            check(&place, manifests.objects.len()).await?;
-        }
-    }
-    Ok(measurements)
-}
-
-async fn run(place: &Place<'_>, manifests: &Manifests, scratch: &Path) -> Result<Vec<Measurement>> {
-    let mut measurements = Vec::new();
-    for (step, state) in STEPS {
+    for &(step, state) in steps {
         // Without a tool there is nothing that knows what was dropped, and what is
         // changed is sent like the rest.
         if *place.contender == Contender::Raw && state != State::Full {

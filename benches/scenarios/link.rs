@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{REST, requests_of, terms, warm_server};
-use crate::contenders::{Contender, Contenders, PROGRAM};
+use crate::contenders::{Contender, Contenders, PROGRAM, in_both_orders};
 use crate::link::Link;
 use crate::manifests::{Manifests, State};
 use crate::options::Options;
@@ -49,14 +49,8 @@ pub(crate) async fn link(options: &Options, contenders: &Contenders, scratch: &P
             for contender in &present {
                 runs.extend(way.apply_twice(contender, &manifests, options).await?);
             }
-            // A server is slower after the writes of a contender. So the two that are compared run again, in
-            // both orders.
-            let mut compared: Vec<Contender> = present.iter().take(2).copied().collect();
-            for _ in 0..way.repetitions() {
-                compared.reverse();
-                for contender in &compared {
-                    runs.extend(way.apply_twice(contender, &manifests, options).await?);
-                }
+            for contender in in_both_orders(&present, way.repetitions()) {
+                runs.extend(way.apply_twice(&contender, &manifests, options).await?);
             }
             runs.extend(way.others(&manifests).await?);
             present.retain(|contender| {
