@@ -13,8 +13,8 @@ use crate::model::resource::Resource;
 
 /// Limit of objects in the first page: the default of client-go's pager.
 const FIRST_PAGE: usize = 500;
-/// Limit of objects in later pages. For each page, an API server goes through all objects that are left (`GetList` of
-/// its watch cache), so many small pages take it longer than few large ones
+/// Limit of objects in later pages. For each page, an API server goes through all objects that are left
+/// (`GetList` of its watch cache), so many small pages take it longer than few large ones
 /// (docs/decisions/large-sets-are-listed-in-pages.md).
 const LATER_PAGES: usize = 2_000;
 /// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
