@@ -46,20 +46,20 @@ pub(crate) fn text(results: &Results) -> String {
 fn goals(results: &Results, text: &mut String) {
     line(
         text,
-        format_args!("\n{:<38}{:>10}{:>12}  {:<9}", "Goal", "at most", "measured", ""),
+        format_args!("\n{:<40}{:>8}{:>9}", "Goal", "at most", "measured"),
     );
     for goal in &results.goals {
         let verdict = match goal.verdict {
             Verdict::Reached => "reached",
             Verdict::Missed => "MISSED",
-            Verdict::NotMeasured => "not measured",
+            Verdict::NotMeasured => "unmeasured",
         };
         let at_most = figure(goal.at_most);
         let measured = goal.measured.map_or("-".to_owned(), figure);
         line(
             text,
             format_args!(
-                "{:<38}{at_most:>10}{measured:>12}  {:<9}{verdict}",
+                "{:<40}{at_most:>8}{measured:>9} {:<11} {verdict}",
                 goal.name, goal.unit
             ),
         );
