@@ -332,12 +332,6 @@ mod tests {
                 Invalid,
             ),
             (set(&["Namespace"], &[]), vec![here(Present)], Invalid),
-            // A kind that is not served is still recorded.
-            (
-                set(&["ConfigMap", "Gone.example.com"], &[]),
-                vec![here(Present)],
-                Invalid,
-            ),
         ];
         for (index, (set, members, status)) in table.into_iter().enumerate() {
             let set = looked_at(set, &members, &[]);
@@ -346,6 +340,14 @@ mod tests {
             assert_eq!(!set.doubts(&discovery()).is_empty(), is_invalid, "case {index}");
             assert_eq!(set.sight(&discovery()), Visibility::Whole, "case {index}");
         }
+    }
+
+    #[test]
+    fn a_recorded_kind_that_is_gone_is_unfinished_and_warned_of() {
+        let member = live("ConfigMap", "home", "1", Presence::Present);
+        let set = looked_at(set(&["ConfigMap", "Gone.example.com"], &[]), &[member], &[]);
+        assert_eq!(set.status(&discovery()), RecordStatus::Unfinished);
+        assert_eq!(set.doubts(&discovery()).len(), 1);
     }
 
     #[test]

@@ -20,7 +20,8 @@ impl FoundSet {
         }
         let findings = findings(self, discovery, &appliers());
         let of_rule = |finding: &Finding| match finding.rule {
-            Rule::RecordTooWide => RecordStatus::Unfinished,
+            // The next run narrows the record.
+            Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
             Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
             _ => RecordStatus::Invalid,
         };

@@ -332,7 +332,7 @@ fn a_recorded_kind_that_is_gone_is_shown_and_warned_of() {
         let document = run.document();
         let entry = document.pointer("/sets/0").unwrap_or(&document);
         assert_eq!(entry["groupKinds"], json!(["ConfigMap", "Gone.example.com"]));
-        assert_eq!(entry["status"], "invalid");
+        assert_eq!(entry["status"], "unfinished");
         let warnings = run.warnings();
         assert!(
             warnings
