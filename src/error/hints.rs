@@ -83,7 +83,7 @@ fn request_hint(error: &ApiError) -> String {
             "check the cluster's certificate-authority in the kubeconfig, or set --certificate-authority or --tls-server-name"
                 .to_owned()
         }
-        ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout { .. } => {
+        ApiErrorKind::Connection { .. } | ApiErrorKind::Timeout { .. } | ApiErrorKind::NotSent { .. } => {
             "check --server, --context and KUBECONFIG; `kubectl cluster-info` uses the same server"
                 .to_owned()
         }

@@ -102,7 +102,7 @@ pub(super) async fn each<'k, T, A>(
         let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
         if server.throttled_answers() > throttled_answers {
             concurrency_limit.pushed_back(under_way.len());
-        } else {
+        } else if !server.is_silent() {
             concurrency_limit.answered(latency.unwrap_or_default());
         }
         reported(WriteEvent::Answer(answer));

@@ -100,6 +100,7 @@ impl ListError {
             | ApiErrorKind::Untrusted { .. }
             | ApiErrorKind::Credential(_)
             | ApiErrorKind::Timeout { .. }
+            | ApiErrorKind::NotSent { .. }
             | ApiErrorKind::Unreadable(_) => true,
         }
     }

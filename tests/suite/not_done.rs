@@ -1,7 +1,7 @@
 //! What a run planned and did not do: every object is listed, and the error is printed once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Method, Response};
@@ -249,4 +249,60 @@ fn a_run_whose_time_is_over_lists_the_rest() {
         .expect(1);
     assert_lists(&run, &objects);
     assert_eq!(run.results("created"), identities(&objects[..1]));
+}
+
+/// Lets so many writes through, and answers nothing from the next one on.
+struct SilentAfter {
+    writes: usize,
+    is_silent: AtomicBool,
+}
+
+impl SilentAfter {
+    fn proxy(writes: usize) -> Proxy {
+        Proxy::watched(Arc::new(Self {
+            writes,
+            is_silent: AtomicBool::new(writes == 0),
+        }))
+    }
+}
+
+impl Watch for SilentAfter {
+    fn before(&self, sent: &Sent, writes: usize) -> Verdict {
+        let is_late = sent.is_write() && writes >= self.writes;
+        if is_late || self.is_silent.load(Ordering::SeqCst) {
+            self.is_silent.store(true, Ordering::SeqCst);
+            Verdict::Break(Fault::Hang)
+        } else {
+            Verdict::Forward
+        }
+    }
+}
+
+#[test]
+fn a_server_that_falls_silent_is_not_asked_for_each_object() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects: Vec<Value> = (0..60)
+        .map(|number| config_map(&home, &format!("number-{number}"), "1"))
+        .collect();
+    // The first write makes the parent.
+    let proxy = SilentAfter::proxy(3);
+
+    let run = set
+        .apply_through(&proxy, &objects, &["--request-timeout=2s", "--concurrency=4"])
+        .expect(1);
+
+    assert_lists(&run, &objects);
+    let is_member = |sent: &&Sent| sent.method == Method::PATCH && sent.path.contains("/configmaps/");
+    let sent = proxy.sent().iter().filter(is_member).count();
+    // Those that were answered, and those that were under way.
+    assert!(sent <= 2 + 4, "{sent}");
+    assert!(
+        run.stderr
+            .contains("request not sent: the server does not answer"),
+        "{}",
+        run.stderr
+    );
+    set.apply(&objects).expect(0);
+    set.assert_holds(&objects);
 }

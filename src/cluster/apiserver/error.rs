@@ -58,6 +58,12 @@ pub enum ApiErrorKind {
         /// The time limit.
         limit: Duration,
     },
+    /// The request was not sent: earlier ones got no answer in time.
+    #[error("{address}: request not sent: the server does not answer")]
+    NotSent {
+        /// The API server.
+        address: String,
+    },
     /// The answer is not what the API promises.
     #[error("invalid response from the server: {0}")]
     Unreadable(String),
@@ -109,7 +115,7 @@ impl ApiErrorKind {
     pub fn of_object(&self) -> Message {
         let text = self.to_string();
         match self {
-            Self::Connection { .. } | Self::Timeout { .. } => {
+            Self::Connection { .. } | Self::Timeout { .. } | Self::NotSent { .. } => {
                 Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
             }
             Self::Status(_) | Self::Untrusted { .. } | Self::Credential(_) | Self::Unreadable(_) => {
@@ -123,7 +129,7 @@ impl ApiErrorKind {
         match self {
             Self::Status(status) => status.code >= 500,
             Self::Connection { .. } | Self::Timeout { .. } | Self::Unreadable(_) => true,
-            Self::Untrusted { .. } | Self::Credential(_) => false,
+            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One failed attempt at a request: its error, and how often to retry it.
 
+use std::io;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
@@ -38,8 +39,15 @@ impl FailedAttempt {
             let message = message.to_owned();
             return Self::new(ApiErrorKind::Untrusted { address, message }, Retry::Never);
         }
-        let message = causes.pop().unwrap_or_default();
-        let retry = retry::after_broken_connection(&message);
+        let message = match causes.pop() {
+            _ if is_timeout(error) => "connection timed out".to_owned(),
+            message => message.unwrap_or_default(),
+        };
+        let retry = if is_timeout(error) {
+            Retry::Never
+        } else {
+            retry::after_broken_connection(&message)
+        };
         let kind = ApiErrorKind::Connection {
             address,
             proxy: route.proxy.clone(),
@@ -67,6 +75,11 @@ impl FailedAttempt {
     pub(super) fn timeout(route: &Route, limit: Duration) -> Self {
         let address = route.address.clone();
         Self::new(ApiErrorKind::Timeout { address, limit }, Retry::Never)
+    }
+
+    pub(super) fn not_sent(route: &Route) -> Self {
+        let address = route.address.clone();
+        Self::new(ApiErrorKind::NotSent { address }, Retry::Never)
     }
 
     pub(super) fn credential(reason: String) -> Self {
@@ -97,6 +110,13 @@ impl FailedAttempt {
     }
 }
 
+/// Returns whether a connection could not be opened in time, or the system gave it up because nothing came.
+pub(super) fn is_timeout(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::TimedOut)
+}
+
 /// Returns whether something between has cut off the body of an error. The API server sends a Status
 /// object, whose reason decides what the error means, or for a path that it does not know some text.
 fn is_cut_off(body: &[u8]) -> bool {
@@ -107,6 +127,22 @@ fn is_cut_off(body: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_that_cannot_be_opened_in_time_is_not_tried_again() {
+        let route = Route {
+            address: "https://one".to_owned(),
+            proxy: None,
+        };
+        let timed_out = io::Error::new(io::ErrorKind::TimedOut, "deadline has elapsed");
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        for (cause, retry) in [(timed_out, Retry::Never), (refused, Retry::WhileAway)] {
+            let error = kube::Error::Service(Box::new(cause));
+            assert_eq!(is_timeout(&error), retry == Retry::Never);
+            let failure = FailedAttempt::connection(&route, &error);
+            assert_eq!(failure.retry, retry, "{}", failure.kind);
+        }
+    }
 
     #[test]
     fn an_error_is_repeated_once_if_its_body_was_cut_off() {

@@ -13,6 +13,8 @@ mod error;
 mod failed_attempt;
 mod fastest_answer;
 mod hide_sent_secret_values;
+mod probe;
+mod responsiveness;
 mod retry;
 mod server_clock;
 mod status;
@@ -20,7 +22,7 @@ mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
@@ -28,6 +30,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
 use tokio::sync::watch::Sender;
+use tokio::time::Instant;
 
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 pub use connection_opener::ConnectionOpener;
@@ -36,6 +39,7 @@ pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
 use fastest_answer::FastestAnswer;
 use hide_sent_secret_values::SecretValues;
+use responsiveness::Responsiveness;
 use retry::{Attempts, Reachability, Retry};
 use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
@@ -56,6 +60,7 @@ pub struct ApiServer {
     /// Whether none is sent again any more.
     waits_no_more: Sender<bool>,
     reachability: Reachability,
+    responsiveness: Responsiveness,
     clock: ServerClock,
     fastest_answer: FastestAnswer,
     request_timeout: Duration,
@@ -90,6 +95,7 @@ impl ApiServer {
             postponed: Sender::new(0),
             waits_no_more: Sender::new(false),
             reachability: Reachability::default(),
+            responsiveness: Responsiveness::default(),
             clock: ServerClock::default(),
             fastest_answer: FastestAnswer::default(),
             request_timeout,
@@ -189,6 +195,16 @@ impl ApiServer {
         self.fastest_answer.get()
     }
 
+    /// Returns whether the server does not answer, so that requests are not sent.
+    pub fn is_silent(&self) -> bool {
+        self.responsiveness.is_silent()
+    }
+
+    /// Returns whether any answer has come, be it of a proxy.
+    pub fn has_answered(&self) -> bool {
+        self.responsiveness.has_answered()
+    }
+
     /// Sends a GET of a path with its query, in the form that `accept` names.
     pub async fn get(&self, path: &str, accept: &str) -> Result<Reply, ApiError> {
         self.send(ApiRequest::get(path, accept)).await
@@ -206,7 +222,8 @@ impl ApiServer {
     /// apply and reads are idempotent, deletes carry preconditions and find nothing the second
     /// time, and a caller that creates or writes a parent reads it again if the answer is that it
     /// was written already. A request that exceeds its time limit is not repeated: the user chose
-    /// the limit.
+    /// the limit. Once the server no longer answers at all, requests fail without being sent
+    /// until it does.
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
         let mut attempts = Attempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
@@ -264,12 +281,17 @@ impl ApiServer {
     }
 
     async fn send_once(&self, request: &ApiRequest) -> Result<Reply, FailedAttempt> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
         let http_request = self.http_request(request).await?;
+        if !self.may_send().await {
+            return Err(FailedAttempt::not_sent(&self.route));
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
+        let sent = Instant::now();
         let exchange = async {
-            let broken = |error: kube::Error| FailedAttempt::connection(&self.route, &error);
+            let broken = |error: kube::Error| self.broken(&error, sent);
             let response = self.client.send(http_request).await.map_err(broken)?;
+            self.responsiveness.answered();
             let (head, body) = response.into_parts();
             let body = Limited::new(body, ANSWER_LIMIT).collect().await;
             let body = body.map_err(|error| match error.downcast::<kube::Error>() {
@@ -278,10 +300,11 @@ impl ApiServer {
             })?;
             Ok((head, body.to_bytes()))
         };
-        let sent = Instant::now();
-        let (head, body) = tokio::time::timeout(self.request_timeout, exchange)
-            .await
-            .map_err(|_| FailedAttempt::timeout(&self.route, self.request_timeout))??;
+        let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
+            self.not_answered(sent);
+            return Err(FailedAttempt::timeout(&self.route, self.request_timeout));
+        };
+        let (head, body) = exchanged?;
         if !may_be_from_proxy(head.status) {
             self.clock.set_by(&head.headers);
             self.fastest_answer.add(sent.elapsed());

@@ -66,7 +66,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// The policy if no answer came, for this reason.
 pub(super) fn after_broken_connection(reason: &str) -> Retry {
-    let is_lasting = ["certificate", "dns", "resolve", "lookup", "timed out"]
+    let is_lasting = ["certificate", "dns", "resolve", "lookup"]
         .iter()
         .any(|sign| reason.to_lowercase().contains(sign));
     if is_lasting {
@@ -222,7 +222,6 @@ mod tests {
                 "failed to lookup address information: Name or service not known",
                 Retry::Never,
             ),
-            ("deadline has elapsed: connect timed out", Retry::Never),
         ] {
             assert_eq!(after_broken_connection(reason), retry, "{reason}");
         }

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::failed_attempt::FailedAttempt;
 use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, EarlierAttempts, Route, Status};
@@ -66,18 +66,27 @@ impl ApiServer {
             kind: Box::new(kind),
             earlier_attempts: EarlierAttempts::NoEffect,
         };
-        self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let http_request = self.http_request(&request).await;
         let mut http_request = http_request.map_err(|failure| error(failure.kind))?;
+        if !self.may_send().await {
+            return Err(error(FailedAttempt::not_sent(&self.route).kind));
+        }
+        self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         // Compressed events would be held back until enough of them have come.
         let identity = header::HeaderValue::from_static("identity");
         http_request
             .headers_mut()
             .insert(header::ACCEPT_ENCODING, identity);
+        let sent = Instant::now();
         let response = timeout(self.request_timeout, self.client.send(http_request)).await;
-        let response = response
-            .map_err(|_| error(FailedAttempt::timeout(&self.route, self.request_timeout).kind))?
-            .map_err(|cause| error(FailedAttempt::connection(&self.route, &cause).kind))?;
+        let Ok(response) = response else {
+            self.not_answered(sent);
+            return Err(error(
+                FailedAttempt::timeout(&self.route, self.request_timeout).kind,
+            ));
+        };
+        let response = response.map_err(|cause| error(self.broken(&cause, sent).kind))?;
+        self.responsiveness.answered();
         let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(Watch {

@@ -23,21 +23,20 @@ const LONGEST_IDLE: Duration = Duration::from_secs(5);
 pub(super) struct EarlyConnections<C: Service<Uri>> {
     connector: C,
     longest_idle: Duration,
-    opened: Arc<Mutex<Opened<C::Response>>>,
+    opened: Arc<Mutex<Opened<C::Response, C::Error>>>,
 }
 
 /// The connections of all clones of a connector.
-struct Opened<S> {
+struct Opened<S, E> {
     /// Those that no request has needed yet, the oldest first.
-    early: VecDeque<EarlyConnection<S>>,
+    early: VecDeque<EarlyConnection<S, E>>,
     /// The number of connections opened so far, for requests too, without early ones that were closed unused.
     all: usize,
 }
 
-struct EarlyConnection<S> {
+struct EarlyConnection<S, E> {
     since: Instant,
-    /// `None` if it cannot be opened: the request that needs it tries again, and reports the error.
-    opening: JoinHandle<Option<S>>,
+    opening: JoinHandle<Result<S, E>>,
 }
 
 /// Opens connections to one server early.
@@ -46,9 +45,9 @@ struct Opener<C: Service<Uri>> {
     server: Uri,
 }
 
-impl<S> Opened<S> {
+impl<S, E> Opened<S, E> {
     /// Returns the oldest early connection that is young enough.
-    fn take(&mut self, longest_idle: Duration) -> Option<JoinHandle<Option<S>>> {
+    fn take(&mut self, longest_idle: Duration) -> Option<JoinHandle<Result<S, E>>> {
         self.close_older(longest_idle);
         self.early.pop_front().map(|early| early.opening)
     }
@@ -68,6 +67,7 @@ impl<C> EarlyConnections<C>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Send + 'static,
+    C::Error: Send + 'static,
     C::Future: Send,
 {
     /// Wraps a connector.
@@ -93,7 +93,7 @@ where
 }
 
 impl<C: Service<Uri>> EarlyConnections<C> {
-    fn opened(&self) -> MutexGuard<'_, Opened<C::Response>> {
+    fn opened(&self) -> MutexGuard<'_, Opened<C::Response, C::Error>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,6 +102,7 @@ impl<C> ConnectionOpener for Opener<C>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Send + 'static,
+    C::Error: Send + 'static,
     C::Future: Send,
 {
     fn open_until(&self, wanted: usize) {
@@ -113,7 +114,7 @@ where
             let opening = self.connections.connector.clone().oneshot(self.server.clone());
             opened.early.push_back(EarlyConnection {
                 since: Instant::now(),
-                opening: tokio::spawn(async { opening.await.ok() }),
+                opening: tokio::spawn(opening),
             });
             opened.all += 1;
         }
@@ -143,6 +144,7 @@ impl<C> Service<Uri> for EarlyConnections<C>
 where
     C: Service<Uri> + Clone + Send + 'static,
     C::Response: Send + 'static,
+    C::Error: Send + 'static,
     C::Future: Send,
 {
     type Response = C::Response;
@@ -162,10 +164,11 @@ where
         };
         let connector = self.connector.clone();
         Box::pin(async move {
+            // Another attempt would double the time until a server that does not answer is reported.
             if let Some(early) = early
-                && let Ok(Some(connection)) = early.await
+                && let Ok(opened) = early.await
             {
-                return Ok(connection);
+                return opened;
             }
             connector.oneshot(server).await
         })
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_get_the_early_connections_first_and_a_new_one_for_one_that_failed() {
+    async fn requests_get_the_early_connections_first() {
         let attempts = Arc::new(AtomicUsize::new(0));
         let mut connector = EarlyConnections::new(numbering(&attempts));
         let opener = connector.opener(server());
@@ -206,13 +209,13 @@ mod tests {
         for _ in 0..4 {
             connections.push(connector.call(server()).await);
         }
-        assert_eq!(connections, [Ok(0), Ok(3), Ok(2), Ok(4)]);
+        assert_eq!(connections, [Ok(0), Err("refused"), Ok(2), Ok(3)]);
         opener.open_until(4);
         tokio::task::yield_now().await;
-        assert_eq!(attempts.load(Ordering::SeqCst), 5);
+        assert_eq!(attempts.load(Ordering::SeqCst), 4);
         opener.open_until(5);
         tokio::task::yield_now().await;
-        assert_eq!(attempts.load(Ordering::SeqCst), 6);
+        assert_eq!(attempts.load(Ordering::SeqCst), 5);
     }
 
     #[tokio::test]

@@ -63,7 +63,8 @@ impl From<ApiError> for DiscoveryError {
         match &*error.kind {
             ApiErrorKind::Connection { .. }
             | ApiErrorKind::Untrusted { .. }
-            | ApiErrorKind::Timeout { .. } => Self::Unreachable(error),
+            | ApiErrorKind::Timeout { .. }
+            | ApiErrorKind::NotSent { .. } => Self::Unreachable(error),
             ApiErrorKind::Credential(_) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),

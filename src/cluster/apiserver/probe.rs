@@ -1,0 +1,131 @@
+//! Probes a server from which no answer has come in time.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::future::select_ok;
+use http::Request;
+use kube::client::Body;
+use tokio::time::Instant;
+
+use super::ApiServer;
+use super::failed_attempt::{FailedAttempt, is_timeout};
+use super::responsiveness::{PROBE_LIMIT, Turn};
+
+/// Requests of a probe. Each takes another connection: a router may have forgotten some idle ones.
+const REQUESTS: u32 = 3;
+/// The time between two of them.
+const PAUSE: Duration = Duration::from_secs(2);
+
+impl ApiServer {
+    /// Waits until a request may be sent. Returns false if the server does not answer.
+    pub(super) async fn may_send(&self) -> bool {
+        loop {
+            match self.responsiveness.turn().await {
+                Turn::Send => return true,
+                Turn::GiveUp => return false,
+                Turn::Probe => self.probe(),
+            }
+        }
+    }
+
+    /// Notes that a request that was sent then got no answer in time, and starts a probe if no other did.
+    pub(super) fn not_answered(&self, sent: Instant) {
+        if self.responsiveness.not_answered(sent.elapsed()) {
+            self.probe();
+        }
+    }
+
+    /// Returns the failure of a request whose connection broke or could not be opened.
+    pub(super) fn broken(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
+        if is_timeout(error) {
+            self.not_answered(sent);
+        }
+        FailedAttempt::connection(&self.route, error)
+    }
+
+    /// Finds out in the background whether the server answers. All requests wait for the result, and the caller
+    /// of each may drop it or not poll it, so the probe does not belong to any of them.
+    fn probe(&self) {
+        let server = self.clone();
+        tokio::spawn(async move {
+            let limit = PROBE_LIMIT.min(server.request_timeout);
+            let requests = (0..REQUESTS).map(|number| Box::pin(server.ask_for_any_answer(PAUSE * number)));
+            match tokio::time::timeout(limit, select_ok(requests)).await {
+                Ok(Ok(_)) => server.responsiveness.answered(),
+                Ok(Err(error)) if !is_timeout(&error) => server.responsiveness.probe_failed(),
+                Ok(Err(_)) | Err(_) => server.responsiveness.probe_not_answered(),
+            }
+        });
+    }
+
+    /// Sends a cheap request without the user's credential, whose renewal may take long. A refusal is an
+    /// answer, too.
+    async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
+        tokio::time::sleep(pause).await;
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let request = Request::get("/version").body(Body::empty());
+        let request = request.map_err(kube::Error::HttpError)?;
+        self.client.send(request).await.map(|_| ())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::{StreamExt as _, stream};
+    use http::Response;
+
+    use super::*;
+    use crate::cluster::apiserver::ApiErrorKind;
+
+    const TIME_LIMIT: Duration = Duration::from_mins(1);
+
+    /// Returns a server that answers the requests for which `is_answered`, and the others never.
+    fn server(is_answered: fn(&str) -> bool) -> ApiServer {
+        let service = tower::service_fn(move |request: Request<Body>| async move {
+            if !is_answered(request.uri().path()) {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
+        });
+        let client = kube::Client::new(service, "default");
+        ApiServer::new(client, "https://127.0.0.1:6443", TIME_LIMIT)
+    }
+
+    /// Sends so many requests, four at a time. Returns the numbers of those that were answered, got no answer
+    /// in time, and were not sent.
+    async fn counts(server: &ApiServer, path: fn(usize) -> &'static str, requests: usize) -> [usize; 3] {
+        let sent = stream::iter(0..requests).map(|number| server.get(path(number), "application/json"));
+        let replies: Vec<_> = sent.buffer_unordered(4).collect().await;
+        let mut counts = [0; 3];
+        for reply in replies {
+            let index = match reply.map_err(|error| error.kind) {
+                Ok(_) => 0,
+                Err(kind) if matches!(*kind, ApiErrorKind::Timeout { .. }) => 1,
+                Err(kind) if matches!(*kind, ApiErrorKind::NotSent { .. }) => 2,
+                Err(kind) => panic!("{kind}"),
+            };
+            counts[index] += 1;
+        }
+        counts
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_falls_silent_costs_one_time_limit_and_a_probe() {
+        let silent = server(|_| false);
+        let begun = Instant::now();
+        assert_eq!(counts(&silent, |_| "/api", 1000).await, [0, 4, 996]);
+        assert_eq!(begun.elapsed().as_secs(), (TIME_LIMIT + PROBE_LIMIT).as_secs());
+        assert_eq!(silent.requests(), 4 + u64::from(REQUESTS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_requests_do_not_stop_the_others() {
+        let slow = server(|path| path != "/slow");
+        let path = |number| if number < 8 { "/slow" } else { "/api" };
+        assert_eq!(counts(&slow, path, 100).await, [92, 8, 0]);
+    }
+}

@@ -1,0 +1,188 @@
+//! Tracks whether the API server still answers, so that a run over a connection that has gone silent, such
+//! as a VPN that is down, ends after one time limit of a request rather than one for each object
+//! (docs/decisions/every-request-may-be-repeated.md).
+//!
+//! `retry::Reachability` is for a server that refuses connections, which shows at once.
+
+use std::time::Duration;
+
+use tokio::sync::watch::{Ref, Sender};
+use tokio::time::Instant;
+
+/// The most time that the server has for an answer to the probe.
+pub(super) const PROBE_LIMIT: Duration = Duration::from_secs(10);
+/// The time after a probe without an answer in which requests are not sent. The next one after it starts
+/// another probe.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Responsiveness of the server, as known to all requests of a run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Responsiveness(Sender<Seen>);
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    last_answer: Option<Instant>,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Answers,
+    /// A request exceeded its time limit, and no other was answered in the second half of this time. It may be
+    /// slow by itself, as with a slow webhook, so a probe finds out.
+    Probed,
+    /// The probe was not answered either.
+    SilentSince(Instant),
+}
+
+/// What becomes of a request that is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It is sent.
+    Send,
+    /// It is not sent: the server does not answer.
+    GiveUp,
+    /// The caller has to start a probe, and to ask again.
+    Probe,
+}
+
+impl Responsiveness {
+    /// Waits for the end of a probe, and returns what becomes of a request then.
+    pub(super) async fn turn(&self) -> Turn {
+        // The sender is part of this value, so it is never closed.
+        let _ = self
+            .0
+            .subscribe()
+            .wait_for(|seen| seen.state != State::Probed)
+            .await;
+        let mut turn = Turn::GiveUp;
+        self.0.send_if_modified(|seen| {
+            turn = match seen.state {
+                State::Answers => Turn::Send,
+                State::SilentSince(since) if since.elapsed() >= SILENCE => Turn::Probe,
+                State::Probed | State::SilentSince(_) => Turn::GiveUp,
+            };
+            if turn == Turn::Probe {
+                seen.state = State::Probed;
+            }
+            turn == Turn::Probe
+        });
+        turn
+    }
+
+    /// Returns whether any answer has come.
+    pub(super) fn has_answered(&self) -> bool {
+        self.seen().last_answer.is_some()
+    }
+
+    /// Returns whether the last probe was not answered.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.seen().state, State::SilentSince(_))
+    }
+
+    /// Notes an answer, whatever it says.
+    pub(super) fn answered(&self) {
+        self.0.send_if_modified(|seen| {
+            seen.last_answer = Some(Instant::now());
+            std::mem::take(&mut seen.state) != State::Answers
+        });
+    }
+
+    /// Notes that a request got no answer in this time. Returns whether the caller has to start a probe.
+    pub(super) fn not_answered(&self, waited: Duration) -> bool {
+        self.0.send_if_modified(|seen| {
+            let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
+            let is_suspect = seen.state == State::Answers && is_quiet;
+            if is_suspect {
+                seen.state = State::Probed;
+            }
+            is_suspect
+        })
+    }
+
+    /// Ends a probe that was not answered in time.
+    pub(super) fn probe_not_answered(&self) {
+        self.end_probe(State::SilentSince(Instant::now()));
+    }
+
+    /// Ends a probe that failed at once. So do the requests, which are repeated or not by what they find.
+    pub(super) fn probe_failed(&self) {
+        self.end_probe(State::Answers);
+    }
+
+    fn end_probe(&self, state: State) {
+        self.0.send_if_modified(|seen| {
+            let is_probed = seen.state == State::Probed;
+            if is_probed {
+                seen.state = state;
+            }
+            is_probed
+        });
+    }
+
+    fn seen(&self) -> Ref<'_, Seen> {
+        self.0.borrow()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// Returns what becomes of a request; `None` if it waits.
+    fn turn(server: &Responsiveness) -> Option<Turn> {
+        server.turn().now_or_never()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_request_beside_answered_ones_says_nothing_of_the_server() {
+        let server = Responsiveness::default();
+        for (since_last_answer, is_suspect) in [(9, false), (10, true)] {
+            server.answered();
+            tokio::time::advance(Duration::from_secs(since_last_answer)).await;
+            assert_eq!(server.not_answered(Duration::from_secs(20)), is_suspect);
+            assert_eq!(turn(&server).is_none(), is_suspect);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_for_the_end_of_a_probe() {
+        type End = fn(&Responsiveness);
+        for (end, expected) in [
+            (Responsiveness::answered as End, Turn::Send),
+            (Responsiveness::probe_failed, Turn::Send),
+            (Responsiveness::probe_not_answered, Turn::GiveUp),
+        ] {
+            let server = Responsiveness::default();
+            assert!(server.not_answered(Duration::ZERO));
+            // One probe is enough.
+            assert!(!server.not_answered(Duration::ZERO));
+            let mut waiting = Box::pin(server.turn());
+            assert_eq!(waiting.as_mut().now_or_never(), None);
+            end(&server);
+            assert_eq!(waiting.now_or_never(), Some(expected));
+            assert_eq!(turn(&server), Some(expected));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_server_is_probed_again() {
+        let server = Responsiveness::default();
+        assert!(server.not_answered(Duration::ZERO));
+        server.probe_not_answered();
+        assert_eq!(turn(&server), Some(Turn::GiveUp));
+        tokio::time::advance(SILENCE).await;
+        assert_eq!(turn(&server), Some(Turn::Probe));
+        assert_eq!(turn(&server), None);
+        server.answered();
+        assert_eq!(turn(&server), Some(Turn::Send));
+        // An answer that comes late counts, too.
+        assert!(server.not_answered(Duration::ZERO));
+        server.probe_not_answered();
+        server.answered();
+        assert_eq!(turn(&server), Some(Turn::Send));
+    }
+}
