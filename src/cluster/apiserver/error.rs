@@ -64,6 +64,12 @@ pub enum ApiErrorKind {
         /// The API server.
         address: String,
     },
+    /// The answer is longer than this program reads.
+    #[error("the answer of the server is larger than {mib} MiB")]
+    TooLong {
+        /// The limit.
+        mib: usize,
+    },
     /// The answer is not what the API promises.
     #[error("invalid response from the server: {0}")]
     Unreadable(String),
@@ -118,9 +124,11 @@ impl ApiErrorKind {
             Self::Connection { .. } | Self::Timeout { .. } | Self::NotSent { .. } => {
                 Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
             }
-            Self::Status(_) | Self::Untrusted { .. } | Self::Credential(_) | Self::Unreadable(_) => {
-                Message::new(text)
-            }
+            Self::Status(_)
+            | Self::Untrusted { .. }
+            | Self::Credential(_)
+            | Self::TooLong { .. }
+            | Self::Unreadable(_) => Message::new(text),
         }
     }
 
@@ -128,7 +136,9 @@ impl ApiErrorKind {
     pub(super) fn may_have_succeeded(&self) -> bool {
         match self {
             Self::Status(status) => status.code >= 500,
-            Self::Connection { .. } | Self::Timeout { .. } | Self::Unreadable(_) => true,
+            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
+                true
+            }
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => false,
         }
     }

@@ -67,9 +67,8 @@ impl FailedAttempt {
     }
 
     pub(super) fn too_long() -> Self {
-        let limit = ANSWER_LIMIT >> 20;
-        let text = format!("the body is larger than {limit} MiB");
-        Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
+        let mib = ANSWER_LIMIT >> 20;
+        Self::new(ApiErrorKind::TooLong { mib }, Retry::Never)
     }
 
     pub(super) fn timeout(route: &Route, limit: Duration) -> Self {

@@ -101,6 +101,7 @@ impl ListError {
             | ApiErrorKind::Credential(_)
             | ApiErrorKind::Timeout { .. }
             | ApiErrorKind::NotSent { .. }
+            | ApiErrorKind::TooLong { .. }
             | ApiErrorKind::Unreadable(_) => true,
         }
     }
@@ -188,6 +189,10 @@ async fn list_once<T>(
         let reply = match server.get(&format!("{path}?{query}"), selector.accept).await {
             Ok(reply) => reply,
             Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
+            Err(error) if is_page_too_large(&error.kind, limit) => {
+                limit = (limit / 4).max(1);
+                continue;
+            }
             Err(error) => return Err(error.into()),
         };
         let mut items = 0;
@@ -221,6 +226,16 @@ fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
     fitting.clamp(1, LATER_PAGES).min(limit * 2)
 }
 
+/// Returns whether this error of a page may pass if fewer objects are asked for: large ones may come after
+/// small ones, and a link may be slow.
+fn is_page_too_large(error: &ApiErrorKind, limit: usize) -> bool {
+    match error {
+        ApiErrorKind::TooLong { .. } => limit > 1,
+        ApiErrorKind::Timeout { .. } => limit > FIRST_PAGE,
+        _ => false,
+    }
+}
+
 fn unreadable(path: &str, error: &serde_json::Error) -> ListError {
     ListError::Senseless {
         path: path.to_owned(),
@@ -252,139 +267,4 @@ fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String 
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
-mod tests {
-    use std::convert::Infallible;
-    use std::sync::{Arc, Mutex};
-    use std::time::Duration;
-
-    use http::{Request, Response};
-    use kube::client::Body;
-    use serde_json::json;
-
-    use super::*;
-    use crate::model::resource::Scope;
-
-    #[test]
-    fn pages_are_as_large_as_memory_allows() {
-        const MIB: usize = 1 << 20;
-        for (limit, bytes, items, expected) in [
-            (500, 0, 0, 1000),
-            (500, MIB, 500, 1000),
-            (1000, MIB, 1000, 2000),
-            (2000, MIB, 2000, 2000),
-            (500, 8 * MIB, 500, 500),
-            (500, 16 * MIB, 500, 250),
-            (500, 500 * MIB, 500, 8),
-            // One object that is larger than a page should be.
-            (8, 20 * MIB, 1, 1),
-            // Large objects may come again.
-            (8, 1000, 8, 16),
-            (400, 1000, 400, 800),
-        ] {
-            assert_eq!(
-                next_limit(limit, bytes, items),
-                expected,
-                "{limit} {bytes} {items}"
-            );
-        }
-    }
-
-    #[tokio::test]
-    async fn pages_shrink_after_a_large_one() {
-        let limits: Arc<Mutex<Vec<usize>>> = Arc::default();
-        let asked = Arc::clone(&limits);
-        // Three pages; the items of the first take 64 KiB each.
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let query = request.uri().query().unwrap_or_default().to_owned();
-            let value = |name: &str| {
-                let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-                pairs
-                    .filter(|(key, _)| *key == name)
-                    .map(|(_, value)| value.to_owned())
-                    .next()
-            };
-            let limit: usize = value("limit")
-                .and_then(|limit| limit.parse().ok())
-                .unwrap_or_default();
-            asked.lock().expect("no panic").push(limit);
-            let (padding, next) = match value("continue").as_deref() {
-                None => (64 << 10, "1"),
-                Some("1") => (1, "2"),
-                Some(_) => (1, ""),
-            };
-            let item = json!({"metadata": {"name": "x", "annotations": {"x": "x".repeat(padding)}}});
-            let body = json!({"items": vec![item; limit], "metadata": {"continue": next}}).to_string();
-            async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
-        });
-        let client = kube::Client::new(service, "default");
-        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
-        let resource = Resource::regular("", "v1", "ConfigMap", Scope::Namespaced);
-        let selector = Selector {
-            labels: String::new(),
-            accept: WHOLE_OBJECTS,
-        };
-        let found = list(&server, &resource, None, &selector, |_| Some(())).await;
-        let limits = limits.lock().expect("no panic").clone();
-        assert_eq!((limits.len(), limits[0]), (3, 500));
-        assert!(limits[1] < 130 && limits[2] == limits[1] * 2, "{limits:?}");
-        assert_eq!(found.expect("a list").len(), limits.iter().sum::<usize>());
-    }
-
-    fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
-        let mut found = Vec::new();
-        read_page(body.as_bytes(), &mut Value::as_i64, &mut found)
-            .map(|metadata| (found, metadata.continue_token))
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn items_have_to_be_what_was_asked_for() {
-        let item = |more: Value| {
-            let mut metadata = json!({"name": "a", "namespace": "n"});
-            if let (Some(metadata), Value::Object(more)) = (metadata.as_object_mut(), more) {
-                metadata.extend(more);
-            }
-            fault_of(&json!({"metadata": metadata}), Some("n"))
-        };
-        assert_eq!(item(json!({})), None);
-        assert_eq!(item(json!({"name": ""})), Some("has an item without a name"));
-        assert_eq!(
-            item(json!({"namespace": "m"})),
-            Some("has an item of another namespace")
-        );
-        for owners in [json!({}), json!("x"), json!([{"name": "owner"}])] {
-            assert_eq!(
-                item(json!({"ownerReferences": owners})),
-                Some("has an item whose owner references cannot be read")
-            );
-        }
-    }
-
-    #[test]
-    fn a_page_is_a_list_to_its_end_or_nothing() {
-        let token = Some("next".to_owned());
-        for (body, expected) in [
-            (r#"{"items":[1,"left out",2]}"#, (vec![1, 2], None)),
-            (r#"{"items":null,"metadata":{}}"#, (vec![], None)),
-            (
-                r#"{"kind":"L","items":[3],"metadata":{"continue":"next","x":[]}}"#,
-                (vec![3], token),
-            ),
-        ] {
-            assert_eq!(page(body), Ok(expected), "{body}");
-        }
-        for body in [
-            "",
-            "null",
-            "[]",
-            "{}",
-            r#"{"kind":"Status"}"#,
-            r#"{"items":[1"#,
-            r#"{"items":[1]} x"#,
-            r#"{"items":{}}"#,
-        ] {
-            assert!(page(body).is_err(), "{body}");
-        }
-    }
-}
+mod tests;
