@@ -1,6 +1,7 @@
 //! Connects to the cluster and discovers what it serves.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::try_join3;
 use tokio::task::{JoinError, spawn_blocking};
@@ -25,15 +26,38 @@ const BEFORE_LISTS: usize = 4;
 const LISTS_AT_ONCE: usize = 16;
 /// One more, in which a first apply asks about permissions.
 const BESIDE_LISTS: usize = 1;
+/// The time without any answer after which a note says that the program waits for one.
+const LONG_SILENCE: Duration = Duration::from_secs(5);
+/// The time between two looks whether the first request was sent.
+const TICK: Duration = Duration::from_millis(500);
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
 /// `-o yaml` name the cluster by its UID, so no other format asks for it.
 pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
-    let needs_uid = matches!(settings::style(shared).format, Format::Json | Format::Yaml);
+    let style = settings::style(shared);
+    let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
+    let connection = connect_for(shared, Login::Attended).await?;
+    note_missing_answer(&connection, style);
     Ok(Connection {
         uid: needs_uid.then(ClusterUid::default),
-        ..connect_for(shared, Login::Attended).await?
+        ..connection
     })
+}
+
+/// Prints a note if the server has not answered any request after some seconds: a firewall may drop them, and
+/// a request may take more than a minute until its time limit.
+fn note_missing_answer(connection: &Connection, style: Style) {
+    let (server, address) = (connection.server.clone(), connection.endpoint.address.clone());
+    tokio::spawn(async move {
+        // A login may come before the first request.
+        while server.requests() == 0 {
+            tokio::time::sleep(TICK).await;
+        }
+        tokio::time::sleep(LONG_SILENCE).await;
+        if !server.has_answered() {
+            report::note(&format!("still waiting for an answer from {address}"), style);
+        }
+    });
 }
 
 /// Sets the connection up for a command that may be unable to ask the user to log in.

@@ -306,3 +306,17 @@ fn a_server_that_falls_silent_is_not_asked_for_each_object() {
     set.apply(&objects).expect(0);
     set.assert_holds(&objects);
 }
+
+#[test]
+fn a_command_says_that_it_waits_for_the_first_answer() {
+    let proxy = SilentAfter::proxy(0);
+    let run = Program::with_kubeconfig(&proxy.kubeconfig())
+        .args(["list", "--request-timeout=7s"])
+        .run()
+        .expect(4);
+    assert!(
+        run.stderr.contains("note: still waiting for an answer from "),
+        "{}",
+        run.stderr
+    );
+}
