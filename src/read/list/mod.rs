@@ -144,8 +144,9 @@ pub(super) async fn list_at_version<T>(
         fault = fault.or_else(|| fault_of(item, namespace));
         reduce(item)
     };
+    let mut most = LATER_PAGES;
     for _ in 0..FRESH_STARTS {
-        let Some(found) = list_once(server, &path, selector, &mut reduce).await? else {
+        let Some(found) = list_once(server, &path, selector, &mut most, &mut reduce).await? else {
             continue;
         };
         // The record forgets objects that are missing from a list.
@@ -174,16 +175,18 @@ fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
     }
 }
 
-/// Reads all pages. `None` if the list expired between two pages: the pages would be of two moments.
+/// Reads all pages, of at most so many objects, or fewer if they are too large. `None` if the list expired
+/// between two pages: the pages would be of two moments.
 async fn list_once<T>(
     server: &ApiServer,
     path: &str,
     selector: &Selector,
+    most: &mut usize,
     reduce: &mut impl FnMut(&Value) -> Option<T>,
 ) -> Result<Option<(Vec<T>, String)>, ListError> {
     let mut found = Vec::new();
     let mut token: Option<String> = None;
-    let mut limit = FIRST_PAGE;
+    let mut limit = FIRST_PAGE.min(*most);
     for _ in 0..MOST_PAGES {
         let query = page_query(selector, limit, token.as_deref());
         let reply = match server.get(&format!("{path}?{query}"), selector.accept).await {
@@ -191,6 +194,7 @@ async fn list_once<T>(
             Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
             Err(error) if is_page_too_large(&error.kind, limit) => {
                 limit = (limit / 4).max(1);
+                *most = limit;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -202,7 +206,7 @@ async fn list_once<T>(
         };
         let page =
             read_page(&reply.body, &mut counted, &mut found).map_err(|error| unreadable(path, &error))?;
-        limit = next_limit(limit, reply.body.len(), items);
+        limit = next_limit(limit, reply.body.len(), items).min(*most);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
             return Ok(Some((found, page.resource_version)));
