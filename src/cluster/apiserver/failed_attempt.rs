@@ -44,7 +44,8 @@ impl FailedAttempt {
             message => message.unwrap_or_default(),
         };
         let retry = if is_timeout(error) {
-            Retry::Never
+            // The next one waits for a probe.
+            Retry::Once
         } else {
             retry::after_broken_connection(&message)
         };
@@ -128,16 +129,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_cannot_be_opened_in_time_is_not_tried_again() {
+    fn a_connection_that_cannot_be_opened_in_time_is_tried_once_more() {
         let route = Route {
             address: "https://one".to_owned(),
             proxy: None,
         };
         let timed_out = io::Error::new(io::ErrorKind::TimedOut, "deadline has elapsed");
         let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
-        for (cause, retry) in [(timed_out, Retry::Never), (refused, Retry::WhileAway)] {
+        for (cause, retry) in [(timed_out, Retry::Once), (refused, Retry::WhileAway)] {
             let error = kube::Error::Service(Box::new(cause));
-            assert_eq!(is_timeout(&error), retry == Retry::Never);
+            assert_eq!(is_timeout(&error), retry == Retry::Once);
             let failure = FailedAttempt::connection(&route, &error);
             assert_eq!(failure.retry, retry, "{}", failure.kind);
         }

@@ -51,6 +51,8 @@ use crate::cluster::proxy::Proxy;
 #[derive(Clone)]
 pub struct ApiServer {
     client: kube::Client,
+    /// Sends the requests of a probe over connections of their own.
+    probe_client: kube::Client,
     route: Arc<Route>,
     requests: Arc<AtomicU64>,
     /// Answers with 429.
@@ -85,6 +87,7 @@ impl ApiServer {
     /// The client must not repeat requests by itself, or the count is wrong.
     pub fn new(client: kube::Client, address: &str, request_timeout: Duration) -> Self {
         Self {
+            probe_client: client.clone(),
             client,
             route: Arc::new(Route {
                 address: address.to_owned(),
@@ -109,6 +112,13 @@ impl ApiServer {
     #[must_use]
     pub fn with_credential(self, credential: Option<Credential>) -> Self {
         Self { credential, ..self }
+    }
+
+    /// The same, with a client that opens a connection for each request: if the server does not answer, those
+    /// that are open may be dead.
+    #[must_use]
+    pub fn with_probe_client(self, probe_client: kube::Client) -> Self {
+        Self { probe_client, ..self }
     }
 
     /// The same, naming this proxy in errors; `client` goes through it.
@@ -227,6 +237,7 @@ impl ApiServer {
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
         let mut attempts = Attempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
+        let mut earlier_failure = None;
         loop {
             let failure = match self.send_once(&request).await {
                 Ok(reply) => {
@@ -249,7 +260,11 @@ impl ApiServer {
                 None => false,
             };
             if !may_repeat {
-                let mut kind = failure.kind;
+                let mut kind = match failure.kind {
+                    // It was sent before.
+                    ApiErrorKind::NotSent { .. } => earlier_failure.unwrap_or(failure.kind),
+                    kind => kind,
+                };
                 if let ApiErrorKind::Status(status) = &mut kind {
                     status.hide(&SecretValues::of(&request.body));
                 }
@@ -263,6 +278,7 @@ impl ApiServer {
             if failure.kind.may_have_succeeded() {
                 earlier_attempts = EarlierAttempts::MayHaveSucceeded;
             }
+            earlier_failure = Some(failure.kind);
         }
     }
 

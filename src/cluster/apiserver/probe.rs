@@ -1,21 +1,24 @@
 //! Probes a server from which no answer has come in time.
 
+use std::iter;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::future::select_ok;
+use futures_util::StreamExt as _;
+use futures_util::future::ready;
+use futures_util::stream::FuturesUnordered;
 use http::Request;
 use kube::client::Body;
 use tokio::time::Instant;
 
 use super::ApiServer;
 use super::failed_attempt::{FailedAttempt, is_timeout};
-use super::responsiveness::{PROBE_LIMIT, Turn};
+use super::responsiveness::Turn;
 
-/// Requests of a probe. Each takes another connection: a router may have forgotten some idle ones.
-const REQUESTS: u32 = 3;
-/// The time between two of them.
-const PAUSE: Duration = Duration::from_secs(2);
+/// The time between two requests of a probe. Each takes another connection.
+const PAUSE: Duration = Duration::from_secs(3);
+/// The time that the last request has at least.
+const LAST_ANSWER: Duration = Duration::from_secs(4);
 
 impl ApiServer {
     /// Waits until a request may be sent. Returns false if the server does not answer.
@@ -49,24 +52,29 @@ impl ApiServer {
     fn probe(&self) {
         let server = self.clone();
         tokio::spawn(async move {
-            let limit = PROBE_LIMIT.min(server.request_timeout);
-            let requests = (0..REQUESTS).map(|number| Box::pin(server.ask_for_any_answer(PAUSE * number)));
-            match tokio::time::timeout(limit, select_ok(requests)).await {
-                Ok(Ok(_)) => server.responsiveness.answered(),
-                Ok(Err(error)) if !is_timeout(&error) => server.responsiveness.probe_failed(),
-                Ok(Err(_)) | Err(_) => server.responsiveness.probe_not_answered(),
+            let begun = Instant::now();
+            let time = server.responsiveness.probe_time(server.request_timeout);
+            let pauses = iter::successors(Some(Duration::ZERO), |pause| Some(*pause + PAUSE))
+                .take_while(|pause| *pause + LAST_ANSWER <= time);
+            let requests: FuturesUnordered<_> =
+                pauses.map(|pause| server.ask_for_any_answer(pause)).collect();
+            let mut ends = requests.filter(|end| ready(!end.as_ref().is_err_and(|error| is_timeout(error))));
+            match tokio::time::timeout(time, ends.next()).await {
+                Ok(Some(Ok(()))) => server.responsiveness.answered(),
+                Ok(Some(Err(_))) => server.responsiveness.probe_failed(begun),
+                Ok(None) | Err(_) => server.responsiveness.probe_not_answered(begun),
             }
         });
     }
 
-    /// Sends a cheap request without the user's credential, whose renewal may take long. A refusal is an
-    /// answer, too.
+    /// Sends a cheap request, which does not wait for capacity of the server, without the user's credential,
+    /// whose renewal may take long. A refusal is an answer, too.
     async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
         tokio::time::sleep(pause).await;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = Request::get("/version").body(Body::empty());
+        let request = Request::get("/livez").body(Body::empty());
         let request = request.map_err(kube::Error::HttpError)?;
-        self.client.send(request).await.map(|_| ())
+        self.probe_client.send(request).await.map(|_| ())
     }
 }
 
@@ -75,7 +83,7 @@ impl ApiServer {
 mod tests {
     use std::convert::Infallible;
 
-    use futures_util::{StreamExt as _, stream};
+    use futures_util::stream;
     use http::Response;
 
     use super::*;
@@ -118,8 +126,9 @@ mod tests {
         let silent = server(|_| false);
         let begun = Instant::now();
         assert_eq!(counts(&silent, |_| "/api", 1000).await, [0, 4, 996]);
-        assert_eq!(begun.elapsed().as_secs(), (TIME_LIMIT + PROBE_LIMIT).as_secs());
-        assert_eq!(silent.requests(), 4 + u64::from(REQUESTS));
+        assert_eq!(begun.elapsed().as_secs(), 60 + 10);
+        // Three of them are of the probe.
+        assert_eq!(silent.requests(), 4 + 3);
     }
 
     #[tokio::test(start_paused = true)]

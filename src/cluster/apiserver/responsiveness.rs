@@ -9,8 +9,10 @@ use std::time::Duration;
 use tokio::sync::watch::{Ref, Sender};
 use tokio::time::Instant;
 
-/// The most time that the server has for an answer to the probe.
-pub(super) const PROBE_LIMIT: Duration = Duration::from_secs(10);
+/// The least time that the server has for an answer to a probe.
+const SHORTEST_PROBE: Duration = Duration::from_secs(10);
+/// The most, whatever the time limit of a request.
+const LONGEST_PROBE: Duration = Duration::from_mins(2);
 /// The time after a probe without an answer in which requests are not sent. The next one after it starts
 /// another probe.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -50,25 +52,36 @@ pub(super) enum Turn {
 impl Responsiveness {
     /// Waits for the end of a probe, and returns what becomes of a request then.
     pub(super) async fn turn(&self) -> Turn {
-        // The sender is part of this value, so it is never closed.
-        let _ = self
-            .0
-            .subscribe()
-            .wait_for(|seen| seen.state != State::Probed)
-            .await;
-        let mut turn = Turn::GiveUp;
-        self.0.send_if_modified(|seen| {
-            turn = match seen.state {
-                State::Answers => Turn::Send,
-                State::SilentSince(since) if since.elapsed() >= SILENCE => Turn::Probe,
-                State::Probed | State::SilentSince(_) => Turn::GiveUp,
-            };
-            if turn == Turn::Probe {
-                seen.state = State::Probed;
+        let mut changes = self.0.subscribe();
+        loop {
+            // The sender is part of this value, so it is never closed.
+            let _ = changes.wait_for(|seen| seen.state != State::Probed).await;
+            let mut turn = None;
+            self.0.send_if_modified(|seen| {
+                turn = match seen.state {
+                    State::Answers => Some(Turn::Send),
+                    State::SilentSince(since) if since.elapsed() >= SILENCE => Some(Turn::Probe),
+                    State::SilentSince(_) => Some(Turn::GiveUp),
+                    State::Probed => None,
+                };
+                let is_probed = turn == Some(Turn::Probe);
+                if is_probed {
+                    seen.state = State::Probed;
+                }
+                is_probed
+            });
+            if let Some(turn) = turn {
+                return turn;
             }
-            turn == Turn::Probe
-        });
-        turn
+        }
+    }
+
+    /// Returns how long a probe lasts: until nothing has been answered for the time limit of a request, since
+    /// an outage may be shorter.
+    pub(super) fn probe_time(&self, request_timeout: Duration) -> Duration {
+        let last_answer = self.seen().last_answer;
+        let left = last_answer.map(|last| request_timeout.saturating_sub(last.elapsed()));
+        left.unwrap_or_default().clamp(SHORTEST_PROBE, LONGEST_PROBE)
     }
 
     /// Returns whether any answer has come.
@@ -101,19 +114,22 @@ impl Responsiveness {
         })
     }
 
-    /// Ends a probe that was not answered in time.
-    pub(super) fn probe_not_answered(&self) {
-        self.end_probe(State::SilentSince(Instant::now()));
+    /// Ends a probe of this time that was not answered.
+    pub(super) fn probe_not_answered(&self, begun: Instant) {
+        self.end_probe(begun, State::SilentSince(Instant::now()));
     }
 
-    /// Ends a probe that failed at once. So do the requests, which are repeated or not by what they find.
-    pub(super) fn probe_failed(&self) {
-        self.end_probe(State::Answers);
+    /// Ends a probe of this time that failed at once. So do the requests, which are repeated or not by what
+    /// they find.
+    pub(super) fn probe_failed(&self, begun: Instant) {
+        self.end_probe(begun, State::Answers);
     }
 
-    fn end_probe(&self, state: State) {
+    /// Ends a probe, unless an answer has ended it: the current one is a later one then.
+    fn end_probe(&self, begun: Instant, state: State) {
         self.0.send_if_modified(|seen| {
-            let is_probed = seen.state == State::Probed;
+            let is_current = seen.last_answer.is_none_or(|last| last < begun);
+            let is_probed = seen.state == State::Probed && is_current;
             if is_probed {
                 seen.state = state;
             }
@@ -152,9 +168,9 @@ mod tests {
     async fn requests_wait_for_the_end_of_a_probe() {
         type End = fn(&Responsiveness);
         for (end, expected) in [
-            (Responsiveness::answered as End, Turn::Send),
-            (Responsiveness::probe_failed, Turn::Send),
-            (Responsiveness::probe_not_answered, Turn::GiveUp),
+            ((|server| server.answered()) as End, Turn::Send),
+            (|server| server.probe_failed(Instant::now()), Turn::Send),
+            (|server| server.probe_not_answered(Instant::now()), Turn::GiveUp),
         ] {
             let server = Responsiveness::default();
             assert!(server.not_answered(Duration::ZERO));
@@ -172,17 +188,42 @@ mod tests {
     async fn a_silent_server_is_probed_again() {
         let server = Responsiveness::default();
         assert!(server.not_answered(Duration::ZERO));
-        server.probe_not_answered();
+        server.probe_not_answered(Instant::now());
         assert_eq!(turn(&server), Some(Turn::GiveUp));
         tokio::time::advance(SILENCE).await;
         assert_eq!(turn(&server), Some(Turn::Probe));
         assert_eq!(turn(&server), None);
         server.answered();
         assert_eq!(turn(&server), Some(Turn::Send));
-        // An answer that comes late counts, too.
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_that_an_answer_has_ended_does_not_end_the_next_one() {
+        let server = Responsiveness::default();
         assert!(server.not_answered(Duration::ZERO));
-        server.probe_not_answered();
+        let begun = Instant::now();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        server.answered();
+        assert!(server.not_answered(Duration::ZERO));
+        server.probe_not_answered(begun);
+        assert_eq!(turn(&server), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        server.probe_not_answered(Instant::now());
+        assert_eq!(turn(&server), Some(Turn::GiveUp));
+        // An answer that comes late counts, too.
         server.answered();
         assert_eq!(turn(&server), Some(Turn::Send));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_lasts_as_long_as_a_request_may() {
+        let limit = Duration::from_secs(75);
+        let server = Responsiveness::default();
+        assert_eq!(server.probe_time(limit), SHORTEST_PROBE);
+        for (quiet, expected) in [(5, 70), (70, 10), (80, 10)] {
+            server.answered();
+            tokio::time::advance(Duration::from_secs(quiet)).await;
+            assert_eq!(server.probe_time(limit).as_secs(), expected);
+        }
     }
 }

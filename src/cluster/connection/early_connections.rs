@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Uri;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tower::{Service, ServiceExt as _};
 
 use crate::cluster::apiserver::ConnectionOpener;
@@ -36,6 +37,8 @@ struct Opened<S, E> {
 
 struct EarlyConnection<S, E> {
     since: Instant,
+    /// An error that came at once is not that of the request, which tries again. After one that took long,
+    /// such as a time limit, another attempt would double the time.
     opening: JoinHandle<Result<S, E>>,
 }
 
@@ -47,9 +50,9 @@ struct Opener<C: Service<Uri>> {
 
 impl<S, E> Opened<S, E> {
     /// Returns the oldest early connection that is young enough.
-    fn take(&mut self, longest_idle: Duration) -> Option<JoinHandle<Result<S, E>>> {
+    fn take(&mut self, longest_idle: Duration) -> Option<EarlyConnection<S, E>> {
         self.close_older(longest_idle);
-        self.early.pop_front().map(|early| early.opening)
+        self.early.pop_front()
     }
 
     fn close_older(&mut self, longest_idle: Duration) {
@@ -162,11 +165,11 @@ where
             opened.all += usize::from(early.is_none());
             early
         };
-        let connector = self.connector.clone();
+        let (connector, longest_idle) = (self.connector.clone(), self.longest_idle);
         Box::pin(async move {
-            // Another attempt would double the time until a server that does not answer is reported.
-            if let Some(early) = early
-                && let Ok(opened) = early.await
+            if let Some(EarlyConnection { since, opening }) = early
+                && let Ok(opened) = opening.await
+                && (opened.is_ok() || since.elapsed() >= longest_idle)
             {
                 return opened;
             }
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_get_the_early_connections_first() {
+    async fn requests_get_the_early_connections_first_and_a_new_one_for_one_that_failed() {
         let attempts = Arc::new(AtomicUsize::new(0));
         let mut connector = EarlyConnections::new(numbering(&attempts));
         let opener = connector.opener(server());
@@ -209,13 +212,29 @@ mod tests {
         for _ in 0..4 {
             connections.push(connector.call(server()).await);
         }
-        assert_eq!(connections, [Ok(0), Err("refused"), Ok(2), Ok(3)]);
+        assert_eq!(connections, [Ok(0), Ok(3), Ok(2), Ok(4)]);
         opener.open_until(4);
         tokio::task::yield_now().await;
-        assert_eq!(attempts.load(Ordering::SeqCst), 4);
+        assert_eq!(attempts.load(Ordering::SeqCst), 5);
         opener.open_until(5);
         tokio::task::yield_now().await;
-        assert_eq!(attempts.load(Ordering::SeqCst), 5);
+        assert_eq!(attempts.load(Ordering::SeqCst), 6);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_error_of_a_connection_that_took_long_is_that_of_the_request() {
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&attempts);
+        let mut connector = EarlyConnections::new(tower::service_fn(move |_: Uri| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                Err::<usize, _>("timed out")
+            }
+        }));
+        connector.opener(server()).open_until(1);
+        assert_eq!(connector.call(server()).await, Err("timed out"));
+        assert_eq!(attempts.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]

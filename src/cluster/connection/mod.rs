@@ -158,16 +158,17 @@ impl ConnectionOptions {
         } = configured;
         let namespace = config.default_namespace.clone();
         let endpoint = Endpoint::of(&config);
-        let (client, opener) = client::client(config)?;
+        let clients = client::clients(config)?;
         let timeout = self
             .request_timeout
             .filter(|limit| !limit.is_zero())
             .unwrap_or(REQUEST_TIMEOUT);
         Ok(Connection {
-            server: ApiServer::new(client, &endpoint.address, timeout)
+            server: ApiServer::new(clients.client, &endpoint.address, timeout)
+                .with_probe_client(clients.probe_client)
                 .with_credential(credential)
                 .with_proxy(proxy)
-                .with_connection_opener(opener),
+                .with_connection_opener(clients.opener),
             namespace,
             endpoint,
             context,
