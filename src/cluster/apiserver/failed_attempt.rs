@@ -39,15 +39,13 @@ impl FailedAttempt {
             let message = message.to_owned();
             return Self::new(ApiErrorKind::Untrusted { address, message }, Retry::Never);
         }
-        let message = match causes.pop() {
-            _ if is_timeout(error) => "connection timed out".to_owned(),
-            message => message.unwrap_or_default(),
-        };
-        let retry = if is_timeout(error) {
-            // The next one waits for a probe.
-            Retry::Once
+        let (message, retry) = if is_timeout(error) {
+            // The next attempt waits for a probe.
+            ("connection timed out".to_owned(), Retry::Once)
         } else {
-            retry::after_broken_connection(&message)
+            let message = causes.pop().unwrap_or_default();
+            let retry = retry::after_broken_connection(&message);
+            (message, retry)
         };
         let kind = ApiErrorKind::Connection {
             address,

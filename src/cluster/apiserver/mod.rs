@@ -297,11 +297,7 @@ impl ApiServer {
     }
 
     async fn send_once(&self, request: &ApiRequest) -> Result<Reply, FailedAttempt> {
-        let http_request = self.http_request(request).await?;
-        if !self.may_send().await {
-            return Err(FailedAttempt::not_sent(&self.route));
-        }
-        self.requests.fetch_add(1, Ordering::Relaxed);
+        let http_request = self.next_request(request).await?;
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {
@@ -317,8 +313,7 @@ impl ApiServer {
             Ok((head, body.to_bytes()))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
-            self.not_answered(sent);
-            return Err(FailedAttempt::timeout(&self.route, self.request_timeout));
+            return Err(self.timed_out(sent));
         };
         let (head, body) = exchanged?;
         if !may_be_from_proxy(head.status) {
@@ -361,6 +356,17 @@ impl ApiServer {
         Err(failure)
     }
 
+    /// Returns the HTTP request as soon as it may be sent, and counts it.
+    async fn next_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
+        // A login may take long, so it comes before the wait for a probe.
+        let http_request = self.http_request(request).await?;
+        if !self.may_send().await {
+            return Err(FailedAttempt::not_sent(&self.route));
+        }
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        Ok(http_request)
+    }
+
     /// The HTTP request, with the credential if there is one.
     async fn http_request(&self, request: &ApiRequest) -> Result<Request<Body>, FailedAttempt> {
         let mut http_request = request.to_http()?;
@@ -390,7 +396,8 @@ impl Drop for Postponed<'_> {
 
 /// The `Accept` header of a request whose answer is not an object.
 const TEXT: &str = "text/plain";
-/// Limit of an answer in bytes: more than a page of the largest objects.
+/// Limit of an answer in bytes: more than the first page of a list of the largest objects. Later pages that are
+/// longer are asked for again with fewer objects.
 const ANSWER_LIMIT: usize = 1 << 30;
 
 /// Returns whether a proxy may have answered in place of the API server.

@@ -1,6 +1,5 @@
 //! Probes a server from which no answer has come in time.
 
-use std::iter;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -32,8 +31,14 @@ impl ApiServer {
         }
     }
 
+    /// Returns the failure of a request that was sent then and exceeded its time limit.
+    pub(super) fn timed_out(&self, sent: Instant) -> FailedAttempt {
+        self.not_answered(sent);
+        FailedAttempt::timeout(&self.route, self.request_timeout)
+    }
+
     /// Notes that a request that was sent then got no answer in time, and starts a probe if no other did.
-    pub(super) fn not_answered(&self, sent: Instant) {
+    fn not_answered(&self, sent: Instant) {
         if self.responsiveness.not_answered(sent.elapsed()) {
             self.probe();
         }
@@ -54,7 +59,8 @@ impl ApiServer {
         tokio::spawn(async move {
             let begun = Instant::now();
             let time = server.responsiveness.probe_time(server.request_timeout);
-            let pauses = iter::successors(Some(Duration::ZERO), |pause| Some(*pause + PAUSE))
+            let pauses = (0..)
+                .map(|number| PAUSE * number)
                 .take_while(|pause| *pause + LAST_ANSWER <= time);
             let requests: FuturesUnordered<_> =
                 pauses.map(|pause| server.ask_for_any_answer(pause)).collect();

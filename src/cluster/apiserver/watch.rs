@@ -66,12 +66,8 @@ impl ApiServer {
             kind: Box::new(kind),
             earlier_attempts: EarlierAttempts::NoEffect,
         };
-        let http_request = self.http_request(&request).await;
+        let http_request = self.next_request(&request).await;
         let mut http_request = http_request.map_err(|failure| error(failure.kind))?;
-        if !self.may_send().await {
-            return Err(error(FailedAttempt::not_sent(&self.route).kind));
-        }
-        self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         // Compressed events would be held back until enough of them have come.
         let identity = header::HeaderValue::from_static("identity");
         http_request
@@ -80,10 +76,7 @@ impl ApiServer {
         let sent = Instant::now();
         let response = timeout(self.request_timeout, self.client.send(http_request)).await;
         let Ok(response) = response else {
-            self.not_answered(sent);
-            return Err(error(
-                FailedAttempt::timeout(&self.route, self.request_timeout).kind,
-            ));
+            return Err(error(self.timed_out(sent).kind));
         };
         let response = response.map_err(|cause| error(self.broken(&cause, sent).kind))?;
         self.responsiveness.answered();

@@ -206,7 +206,7 @@ async fn list_once<T>(
         };
         let page =
             read_page(&reply.body, &mut counted, &mut found).map_err(|error| unreadable(path, &error))?;
-        limit = next_limit(limit, reply.body.len(), items).min(*most);
+        limit = next_limit(limit, reply.body.len(), items, *most);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
             return Ok(Some((found, page.resource_version)));
@@ -223,11 +223,11 @@ async fn list_once<T>(
 }
 
 /// Returns how many objects the next page is asked for, after one of so many bytes and items that was
-/// asked for `limit`. Pages grow slowly, since large objects may be anywhere in a list.
-fn next_limit(limit: usize, bytes: usize, items: usize) -> usize {
+/// asked for `limit`; never more than `most`. Pages grow slowly, since large objects may be anywhere in a list.
+fn next_limit(limit: usize, bytes: usize, items: usize, most: usize) -> usize {
     let bytes_per_item = (bytes / items.max(1)).max(1);
     let fitting = PAGE_BYTES / bytes_per_item;
-    fitting.clamp(1, LATER_PAGES).min(limit * 2)
+    fitting.clamp(1, most).min(limit * 2)
 }
 
 /// Returns whether this error of a page may pass if fewer objects are asked for: large ones may come after

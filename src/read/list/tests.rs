@@ -29,7 +29,7 @@ fn pages_are_as_large_as_memory_allows() {
         (400, 1000, 400, 800),
     ] {
         assert_eq!(
-            next_limit(limit, bytes, items),
+            next_limit(limit, bytes, items, LATER_PAGES),
             expected,
             "{limit} {bytes} {items}"
         );
