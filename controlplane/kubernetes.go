@@ -10,9 +10,6 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	apiserveroptions "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
-	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	controllermanageroptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
 
 func apiServerFlags(place *place, etcd string) []string {
@@ -45,43 +42,16 @@ func apiServerFlags(place *place, etcd string) []string {
 	}
 }
 
-func controllerFlags(place *place) []string {
-	return []string{
-		"--kubeconfig=" + place.adminKubeconfig(),
-		"--controllers=" + names.NamespaceController + "," + names.GarbageCollectorController,
-		"--leader-elect=false",
-		"--secure-port=0",
-		// A test that deletes hundreds of objects must not wait for the pace
-		// that spares a large cluster.
-		"--kube-api-qps=1000",
-		"--kube-api-burst=2000",
-	}
-}
-
-// parseOptions reads the flags of both components before either runs, since
-// they share the registry of feature gates, which can be settled only once.
-func parseOptions(place *place, etcd string, listener net.Listener) (*apiserveroptions.ServerRunOptions, *controllermanageroptions.KubeControllerManagerOptions, error) {
+func parseOptions(place *place, etcd string, listener net.Listener) (*apiserveroptions.ServerRunOptions, error) {
 	server := apiserveroptions.NewServerRunOptions()
 	if err := parse(server.Flags(), apiServerFlags(place, etcd)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	server.SecureServing.Listener = listener
 	server.SecureServing.BindPort = listener.Addr().(*net.TCPAddr).Port
-
-	controllers, err := controllermanageroptions.NewKubeControllerManagerOptions()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := parse(flagsOf(controllers), controllerFlags(place)); err != nil {
-		return nil, nil, err
-	}
-	// Both components ask for beta kinds that only old clients care about.
+	// The controllers ask for beta kinds that only old clients care about.
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	return server, controllers, server.GenericServerRunOptions.ComponentGlobalsRegistry.Set()
-}
-
-func flagsOf(controllers *controllermanageroptions.KubeControllerManagerOptions) cliflag.NamedFlagSets {
-	return controllers.Flags(controllermanager.KnownControllers(), controllermanager.ControllersDisabledByDefault(), controllermanager.ControllerAliases())
+	return server, server.GenericServerRunOptions.ComponentGlobalsRegistry.Set()
 }
 
 func parse(sets cliflag.NamedFlagSets, arguments []string) error {
@@ -101,14 +71,6 @@ func runAPIServer(ctx context.Context, options *apiserveroptions.ServerRunOption
 		return errors.NewAggregate(problems)
 	}
 	return apiserver.Run(ctx, completed)
-}
-
-func runControllers(ctx context.Context, options *controllermanageroptions.KubeControllerManagerOptions) error {
-	config, err := options.Config(ctx, controllermanager.KnownControllers(), controllermanager.ControllersDisabledByDefault(), controllermanager.ControllerAliases())
-	if err != nil {
-		return err
-	}
-	return controllermanager.Run(ctx, config.Complete())
 }
 
 // listen takes a free port now, so that no one else can have it when the API

@@ -106,7 +106,7 @@ func run(ctx context.Context, place *place, users int) error {
 
 	ended := make(chan error)
 	go func() { ended <- fmt.Errorf("etcd ended: %w", <-etcd.Err()) }()
-	apiServer, controllers, err := parseOptions(place, etcd.Clients[0].Addr().String(), listener)
+	apiServer, err := parseOptions(place, etcd.Clients[0].Addr().String(), listener)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,11 @@ func run(ctx context.Context, place *place, users int) error {
 	if err := either(answers, ended); err != nil {
 		return err
 	}
-	go func() { ended <- fmt.Errorf("kube-controller-manager ended: %w", runControllers(ctx, controllers)) }()
+	controllers, err := newControllers(ctx, place)
+	if err != nil {
+		return fmt.Errorf("making the controllers: %w", err)
+	}
+	go controllers.run(ctx)
 	go func() { answers <- waitUntilCollecting(ctx, place) }()
 	if err := either(answers, ended); err != nil {
 		return err
