@@ -174,3 +174,9 @@ impl ControlPlane {
         user::grant(self, number, grants)
     }
 }
+
+/// Runs `go vet` on the Go module beside this crate, with the flags of its build: others would compile
+/// all of Kubernetes again.
+pub fn vet_module() -> Result<(), Error> {
+    compile::vet()
+}

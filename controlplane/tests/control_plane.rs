@@ -41,6 +41,13 @@ fn names(resource: &str, namespace: &str) -> String {
 }
 
 #[test]
+fn go_finds_no_mistake_in_the_module() {
+    if let Err(error) = controlplane::vet_module() {
+        panic!("{error}");
+    }
+}
+
+#[test]
 fn server_and_kubectl_are_of_the_same_version() {
     let version: Value = serde_json::from_str(&kubectl(&["version", "-o", "json"])).expect("JSON");
     let server = &version["serverVersion"]["gitVersion"];
