@@ -4,6 +4,10 @@
 build:
     cargo build
 
+# Check types, lints, decisions and each command once, in less than two minutes
+check:
+    .ci/run check
+
 # Run all tests, against a real API server where they need one
 test *arguments:
     cargo test {{ arguments }}

@@ -19,6 +19,7 @@ mod language;
 mod layers;
 mod model;
 mod packaging;
+mod quick;
 #[cfg(target_os = "linux")]
 mod release;
 mod suite;
