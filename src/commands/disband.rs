@@ -1,6 +1,8 @@
 //! `disband`: removes the set's label from its members, and then the record from the parent. All
 //! objects are kept, with all other fields.
 
+use std::collections::BTreeSet;
+
 use crate::cli::{Disband, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
@@ -103,7 +105,9 @@ async fn prepare(
             return Err(ParentError::NoSuchSet(read.named.set.parent).into());
         };
         run.set.tooling = tooling_of(&parent).map(Tooling::to_string);
-        let members = read.members(&cluster, None, concurrency).await?;
+        let members = read
+            .members(&cluster, None, &BTreeSet::new(), concurrency)
+            .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
         if confirmation == Confirmation::Given {
             break (read, parent, plan);

@@ -197,7 +197,9 @@ async fn prepare(
     if let Some(refusal) = too_large {
         return Err(Error::Refused(vec![refusal]));
     }
-    let settled = into.members(&cluster, None, concurrency).await?;
+    let settled = into
+        .members(&cluster, None, &BTreeSet::new(), concurrency)
+        .await?;
     let obstacles = Obstacles {
         unlisted: from.state.observed.unlisted.clone(),
         owned: owned_by_parent(sets[0], &settled, &into),
@@ -227,14 +229,15 @@ async fn members(
     labels: Option<&str>,
     concurrency: usize,
 ) -> Result<(Vec<Live>, Vec<Live>), Error> {
-    let mut members = from.members(cluster, labels, concurrency).await?;
+    let keys = asked.into_iter().flatten().map(|left| left.key.clone()).collect();
+    let mut members = from.members(cluster, labels, &keys, concurrency).await?;
     let held = if labels.is_some() {
-        from.members(cluster, None, concurrency).await?
+        from.members(cluster, None, &keys, concurrency).await?
     } else {
         members.clone()
     };
     if asked.is_some() || members.is_empty() {
-        members.extend(into.members(cluster, labels, concurrency).await?);
+        members.extend(into.members(cluster, labels, &keys, concurrency).await?);
     }
     Ok((members, held))
 }

@@ -21,5 +21,6 @@ pub(crate) async fn list_labeled_objects(
     };
     let mut found = read::members(server, places, &selector, concurrency, Live::from_object).await?;
     found.retain(|live| !set.is_parent(live));
+    read::unique_by_uid(&mut found, |live| live, |_| false);
     Ok(found)
 }

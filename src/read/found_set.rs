@@ -16,7 +16,7 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::plan::recorded_kinds::{self, Entry};
-use crate::read::{ListTarget, ListTargets, Reach};
+use crate::read::{ListTarget, ListTargets, Reach, unique_by_uid};
 
 /// A set as it was found in the cluster.
 #[derive(Debug, Clone)]
@@ -165,23 +165,18 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
         let (identity, uid) = (&set.identity, &set.parent_uid);
         set.members
             .retain(|live| live.key != *identity && live.uid != *uid);
-        if let Some(bookkeeping) = set.bookkeeping() {
-            let kinds = record(bookkeeping, discovery).group_kinds;
-            drop_second_names(&mut set.members, &kinds);
-        }
+        let kinds = set
+            .bookkeeping()
+            .map(|bookkeeping| record(bookkeeping, discovery).group_kinds);
+        let kinds = kinds.unwrap_or_default();
+        unique_by_uid(
+            &mut set.members,
+            |live| live,
+            |key| kinds.contains(&key.group_kind),
+        );
         let own = places(slice::from_ref(set), discovery).lists(Reach::Namespace);
         set.unread = own.into_iter().filter(|place| unread.contains(place)).collect();
     }
-}
-
-/// Removes duplicates: two groups can serve one object. The recorded kind counts; if none is recorded,
-/// any of them does.
-fn drop_second_names(members: &mut Vec<Live>, kinds: &BTreeSet<GroupKind>) {
-    let is_recorded = |live: &Live| kinds.contains(&live.key.group_kind);
-    let recorded = members.iter().filter(|live| is_recorded(live));
-    let uids: BTreeSet<String> = recorded.map(|live| live.uid.clone()).collect();
-    let mut seen = BTreeSet::new();
-    members.retain(|live| is_recorded(live) || (!uids.contains(&live.uid) && seen.insert(live.uid.clone())));
 }
 
 /// Returns the record with its kinds as they are served, without entries of the deprecated form whose
@@ -409,8 +404,11 @@ mod tests {
     fn an_object_that_two_groups_serve_is_one_member() {
         let names = ["Event", "Event.events.k8s.io"];
         let members = names.map(|kind| live(kind, "home", "1", Presence::Present));
-        let set = looked_at(set(&["Event"], &[]), &members, &[]);
-        assert_eq!(set.members.len(), 1);
-        assert_eq!(set.status(&discovery()), RecordStatus::Consistent);
+        for kinds in [&names[..1], &names[1..]] {
+            let set = looked_at(set(kinds, &[]), &members, &[]);
+            assert_eq!(set.members.len(), 1);
+            assert_eq!(set.status(&discovery()), RecordStatus::Consistent);
+        }
+        assert_eq!(looked_at(set(&names, &[]), &members, &[]).members.len(), 1);
     }
 }

@@ -30,6 +30,7 @@ mod parent;
 mod parent_kinds;
 mod parents_of_other_sets;
 mod permissions;
+mod unique_by_uid;
 mod user;
 mod watch;
 
@@ -63,6 +64,7 @@ pub use parent::{
 pub use parent_kinds::{built_in_parents_unread, parent_kinds};
 pub use parents_of_other_sets::parents_of_other_sets;
 pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};
+pub use unique_by_uid::unique_by_uid;
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
 

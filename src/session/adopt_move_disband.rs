@@ -11,6 +11,7 @@ use crate::execute::{Interrupt, ParentWriting};
 use crate::manifest::Source;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
+use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission};
@@ -94,16 +95,18 @@ impl SetRead {
         self.state.parent_object()
     }
 
-    /// Lists the objects that carry the set's label and match these labels.
+    /// Lists the objects that carry the set's label and match these labels, by their keys among `asked`
+    /// if they have others.
     pub async fn members(
         &self,
         cluster: &Cluster,
         labels: Option<&str>,
+        asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
         let members = self
             .state
-            .list_members(&cluster.server, &self.named, labels, concurrency);
+            .list_members(&cluster.server, &self.named, labels, asked, concurrency);
         Ok(members.await?)
     }
 

@@ -55,11 +55,8 @@ pub(super) fn orphans(
     reference: Option<&str>,
 ) -> Vec<Finding> {
     let is_known = |id: &str| known.contains(id);
-    // Two groups can serve one object.
-    let mut seen = BTreeSet::new();
     objects
         .iter()
-        .filter(|live| seen.insert(&live.uid))
         .filter_map(|live| {
             let id = live.part_of.as_deref().filter(|id| !is_known(id))?;
             let finding = if is_later_format(id) {

@@ -7,8 +7,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP_KINDS, PART_OF, Proxy, Run, Set, Verdict, cluster, config_map, eventually, fresh, identities,
-    named, namespace, namespace_object, secret, service, with,
+    GROUP_KINDS, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, config_map, eventually, fresh,
+    identities, named, namespace, namespace_object, secret, service, with,
 };
 
 /// A set that has lost one object from its manifests, which changes before the DELETE of
@@ -307,6 +307,44 @@ fn an_object_that_is_wanted_under_one_group_is_not_deleted_under_the_other() {
     }
     assert_eq!(cluster().live(&event).expect("the event")["metadata"]["uid"], uid);
     set.assert_records(&[kept, event]);
+}
+
+#[test]
+fn objects_that_two_groups_serve_count_once() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let in_other_group = |name: &str| {
+        with(
+            named("events.k8s.io/v1", "Event", Some(&home), name),
+            &json!({
+                "regarding": {"apiVersion": "v1", "kind": "ConfigMap", "namespace": home, "name": "x"},
+                "reason": "Test", "note": "test", "type": "Normal", "action": "Test",
+                "eventTime": "2026-01-01T00:00:00.000000Z",
+                "reportingController": "example.com/test", "reportingInstance": "test",
+            }),
+        )
+    };
+    let mut events = vec![event(&home, "a"), event(&home, "b")];
+    events.extend(["c", "d"].map(in_other_group));
+    set.apply(&events);
+    let other = config_map(&home, "other", "1");
+
+    set.apply_with(std::slice::from_ref(&other), &[]).expect(3);
+
+    for event in &events {
+        assert!(cluster().live(event).is_some(), "{event}");
+    }
+    assert_eq!(cluster().live(&other), None);
+    let listed = Program::new().args(["list", "-n", &home, "-o", "json"]).run();
+    assert_eq!(listed.document()["sets"][0]["members"], 4);
+    let seen = set.invoke("view", &[]).expect(0);
+    assert_eq!(seen.document()["members"].as_array().map(Vec::len), Some(4));
+    let deleted = set.delete(&[]).expect(0);
+    // The parent is one of the results.
+    assert_eq!(deleted.results("deleted").len(), events.len() + 1);
+    for event in &events {
+        assert_eq!(cluster().live(event), None);
+    }
 }
 
 #[test]

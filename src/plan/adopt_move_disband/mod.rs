@@ -354,9 +354,8 @@ pub fn plan_move(
 /// Decides which objects are released: all with the set's label. An object that no applier labeled
 /// comes last: as a copy, it may be deleted with its original.
 pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) -> MembershipPlan {
-    let mut seen = BTreeSet::new();
-    let members = members.into_iter().filter(|live| seen.insert(live.uid.clone()));
     let mut changes: Vec<Live> = members
+        .into_iter()
         .filter(|live| judge_release(live, set) != MembershipChange::Settled)
         .collect();
     let is_copy = |live: &Live| !live.is_labeled_by(appliers);

@@ -124,12 +124,8 @@ impl<'a> Judge<'a> {
 
     /// Divides members as [`Self::divide`] does, where others are kept already.
     pub(super) fn divide_with(&mut self, members: &[Live], mut skips: Vec<Skip>) -> (Vec<Live>, Vec<Skip>) {
-        let mut seen = HashSet::new();
         let mut prunes = Vec::new();
         for live in members {
-            if !seen.insert(live.uid.as_str()) {
-                continue;
-            }
             match self.by_itself(live) {
                 Judgement::Skip(reason) => skips.push(Skip {
                     live: live.clone(),

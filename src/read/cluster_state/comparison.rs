@@ -23,7 +23,7 @@ use crate::model::resource::{Resource, ScaleSubresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
-use crate::read::{NamedSet, ReadError};
+use crate::read::{NamedSet, ReadError, unique_by_uid};
 
 /// The members, and what was found out while their pages were at hand.
 #[derive(Debug, Default)]
@@ -109,6 +109,8 @@ pub(super) async fn read_members(
     // There are few definitions: the long list is not copied.
     let mut listed = members(server, &rest, &selector, rules.concurrency, reduce).await?;
     listed.extend(listed_definitions);
+    let is_desired = |key: &ObjectKey| comparing.wanted.contains_key(key);
+    unique_by_uid(&mut listed, |listed| &listed.live, is_desired);
     Ok(Compared::of(listed, named))
 }
 

@@ -25,6 +25,7 @@ use super::members::members;
 use super::named_set::NamedSet;
 use super::orphans::Search;
 use super::parent::WholeParent;
+use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
 use crate::event::Operation;
@@ -142,12 +143,14 @@ impl ClusterState {
         self.parent.as_ref().map(|parent| &parent.object)
     }
 
-    /// Lists the members that match these labels, sorted; their metadata alone.
+    /// Lists the members that match these labels, sorted; their metadata alone. A member that two groups
+    /// serve is listed by its key among `asked`, if it has one.
     pub async fn list_members(
         &self,
         server: &ApiServer,
         named: &NamedSet,
         labels: Option<&str>,
+        asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, ReadError> {
         let own = format!("{PART_OF_LABEL}={}", named.set.id);
@@ -158,6 +161,7 @@ impl ClusterState {
         let found = members(server, &self.places, &selector, concurrency, Live::from_object).await;
         let mut found = found.map_err(|failure| ReadError::selecting(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
+        unique_by_uid(&mut found, |live| live, |key| asked.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
     }

@@ -13,6 +13,7 @@ use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{Look, Looking, list_all};
 use super::named_set::NamedSet;
+use super::unique_by_uid::unique_by_uid;
 use crate::manifest::desired::VERBS_OF_MEMBERS;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::live::Live;
@@ -87,6 +88,12 @@ pub(super) async fn find(
         return Err(failed.into());
     }
     found.retain(|live| !named.set.is_parent(live));
+    let recorded = &member_scope.recorded;
+    unique_by_uid(
+        &mut found,
+        |live| live,
+        |key| recorded.group_kinds.contains(&key.group_kind),
+    );
     let Credible { found, left_out } =
         members_outside_known_namespaces::credible(&cluster.server, found, &namespaces, search).await;
     add_places(member_scope, named, &found);

@@ -114,13 +114,14 @@ impl Inspection<'_> {
             .collect();
         self.settle(&sets).await?;
         let id = ApplySetId::of(&identity).to_string();
-        let members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
+        let mut members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
             return Err(ParentError::NoSuchSet(identity).into());
         }
         let mut strays = Vec::new();
         if sets.is_empty() {
             let text = reference_text(reference, &identity);
+            read::unique_by_uid(&mut members, |live| live, |_| false);
             strays = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
         self.assign(&mut sets, members);
@@ -343,11 +344,13 @@ impl Inspection<'_> {
     /// their parent, so all possible parents are searched.
     async fn strays(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
         let known = ids(&parents.sets);
-        let wanted: BTreeSet<String> = members
-            .iter()
-            .filter_map(|live| live.part_of.clone())
-            .filter(|id| !known.contains(id))
-            .collect();
+        let is_stray = |live: &&Live, known: &BTreeSet<String>| {
+            live.part_of.as_ref().is_some_and(|id| !known.contains(id))
+        };
+        let strays = members.iter().filter(|live| is_stray(live, &known));
+        let mut strays: Vec<Live> = strays.cloned().collect();
+        read::unique_by_uid(&mut strays, |live| live, |_| false);
+        let wanted: BTreeSet<String> = strays.iter().filter_map(|live| live.part_of.clone()).collect();
         if wanted.is_empty() {
             return Vec::new();
         }
@@ -363,8 +366,7 @@ impl Inspection<'_> {
             .extend(bare.map(|parent| Examined::new(parent, ParentKind::Permitted)));
         let known = ids(&parents.sets);
         if parents.extent == Extent::Part {
-            let is_stray = |live: &&Live| live.part_of.as_ref().is_some_and(|id| !known.contains(id));
-            let count = members.iter().filter(is_stray).count();
+            let count = strays.iter().filter(|live| is_stray(live, &known)).count();
             if count > 0 {
                 self.warnings.push(format!(
                     "{} may belong to sets without a parent: not all parents could be listed",
@@ -373,7 +375,7 @@ impl Inspection<'_> {
             }
             return Vec::new();
         }
-        verify::check_orphans(members, &known, &self.options.appliers, None)
+        verify::check_orphans(&strays, &known, &self.options.appliers, None)
     }
 
     /// Finds objects in the scope of the sets that were applied as members, and are not in a set.
@@ -394,8 +396,7 @@ impl Inspection<'_> {
         });
         // Errors of these collections were reported when members were listed.
         let mut lost = look.await.found;
-        let mut seen = BTreeSet::new();
-        lost.retain(|live| seen.insert(live.uid.clone()));
+        read::unique_by_uid(&mut lost, |live| live, |_| false);
         lost
     }
 }
