@@ -225,15 +225,17 @@ impl Held {
     }
 }
 
-/// The namespaced resources that can be listed. Events are excluded: they are never a loss, and may be
-/// numerous.
+/// The namespaced resources that the namespace controller deletes, as far as they can be listed. Events are
+/// excluded: they are never a loss, and may be numerous.
 fn namespaced(discovery: &Discovery) -> Vec<Arc<Resource>> {
     let is_event = |resource: &Resource| {
         resource.kind == "Event" && matches!(resource.group.as_str(), "" | "events.k8s.io")
     };
+    let is_deleted =
+        |resource: &&Resource| resource.scope == Scope::Namespaced && resource.supports("delete");
     discovery
         .listable()
-        .filter(|resource| resource.scope == Scope::Namespaced && !is_event(resource))
+        .filter(|resource| is_deleted(resource) && !is_event(resource))
         .cloned()
         .map(Arc::new)
         .collect()
@@ -289,10 +291,38 @@ mod tests {
 
     fn discovery() -> Discovery {
         let resource = |kind| Resource {
-            verbs: vec!["list".to_owned()],
+            verbs: ["list", "delete"].map(str::to_owned).to_vec(),
             ..Resource::regular("", "v1", kind, Scope::Namespaced)
         };
-        Discovery::of(vec![resource("ConfigMap"), resource("Event")])
+        let undeletable = Resource {
+            verbs: vec!["list".to_owned()],
+            ..resource("Metric")
+        };
+        Discovery::of(vec![resource("ConfigMap"), resource("Event"), undeletable])
+    }
+
+    #[tokio::test]
+    async fn a_namespace_with_an_object_without_a_uid_holds_something_unknown() {
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let is_named = request.uri().path().contains("/namespaces/");
+            let item = |namespace: &str| json!({"metadata": {"name": "x", "namespace": namespace}});
+            let others = ["b", "c", "d"].map(item);
+            let items = if is_named {
+                vec![item("a")]
+            } else {
+                [vec![item("a")], others.to_vec()].concat()
+            };
+            let body = json!({"items": items, "metadata": {"resourceVersion": "1"}}).to_string();
+            async move { Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))) }
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        for names in [&["a"][..], &["a", "b", "c", "d"]] {
+            let containers: Vec<Live> = names.iter().map(|name| live("Namespace", None, name)).collect();
+            let found = list_contents(&server, &discovery(), &containers, 1).await;
+            let found = found.expect("contents");
+            assert_eq!(found[&containers[0].key].unknown, ["configmaps"], "{names:?}");
+        }
     }
 
     /// The objects inside of the namespaces, and the collections that were read for that.

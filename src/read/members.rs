@@ -4,7 +4,6 @@
 //! user is allowed to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -58,22 +57,9 @@ async fn read<T>(
     let mut replies = stream::iter(lists)
         .map(|place| async move {
             let namespace = place.namespace.as_deref();
-            // A member that cannot be deleted would be left out of the record.
-            let is_whole = AtomicBool::new(true);
-            let reduce = |item: &Value, resource: &Arc<Resource>| {
-                if !selector.labels.is_empty() && !has_version(item) {
-                    is_whole.store(false, Ordering::Relaxed);
-                }
-                reduce(item, resource)
-            };
-            match list_as_served(server, &place.resource, namespace, selector, reduce).await {
-                Ok(_) if !is_whole.load(Ordering::Relaxed) => {
-                    let path = place.resource.path(namespace, None);
-                    let fault = "has an item without a UID or a resourceVersion".to_owned();
-                    Err((place, ListError::Senseless { path, fault }))
-                }
-                reduced => reduced.map_err(|error| (place, error)),
-            }
+            // A list with an item that cannot be deleted by its UID fails: the record would leave it out.
+            let listed = list_as_served(server, &place.resource, namespace, selector, reduce).await;
+            listed.map_err(|error| (place, error))
         })
         .buffer_unordered(concurrency);
     let mut found = Vec::new();
@@ -86,14 +72,6 @@ async fn read<T>(
         }
     }
     Ok(found)
-}
-
-fn has_version(item: &Value) -> bool {
-    let has = |field: &str| {
-        let text = item["metadata"][field].as_str();
-        text.is_some_and(|text| !text.is_empty())
-    };
-    has("uid") && has("resourceVersion")
 }
 
 /// Lists each of `resources` over all namespaces of the cluster, and fails if one of

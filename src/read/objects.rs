@@ -107,6 +107,10 @@ async fn found(
     };
     match serde_json::from_slice(&reply.body) {
         Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
+            Ok(_) if resource.supports("delete") && !has_version(&object) => {
+                let reason = "it has no UID or no resourceVersion".to_owned();
+                Err(unreadable(resource, key, reason))
+            }
             Ok(_) => Ok(Ok(object)),
             Err(error) => {
                 let reason = format!("its owner references cannot be read: {error}");
@@ -129,6 +133,16 @@ fn is_named(object: &Value, key: &ObjectKey) -> bool {
     metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()
 }
 
+/// Returns whether the object can be deleted as it was read.
+fn has_version(object: &Value) -> bool {
+    let has = |field: &str| {
+        object["metadata"][field]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    };
+    has("uid") && has("resourceVersion")
+}
+
 #[cfg(test)]
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
 mod tests {
@@ -142,6 +156,7 @@ mod tests {
     use super::*;
     use crate::model::identity::GroupKind;
     use crate::model::resource::Scope;
+    use crate::plan::fixtures;
 
     /// A server that gives this answer to all requests.
     fn answering(object: &Value) -> ApiServer {
@@ -182,6 +197,19 @@ mod tests {
         ];
         for (answer, is_it) in table {
             let read = object(&answering(&answer), &resource, &key).await;
+            assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
+        }
+        // An object that can be deleted has both. Without them, it must not count as absent.
+        let deletable = fixtures::resource("ConfigMap", Scope::Namespaced);
+        for (uid, version, is_it) in [
+            (None, Some("1"), false),
+            (Some("u"), None, false),
+            (Some("u"), Some("1"), true),
+        ] {
+            let answer = json!({"metadata": {
+                "name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version,
+            }});
+            let read = object(&answering(&answer), &deletable, &key).await;
             assert_eq!(read.is_ok_and(|read| read.is_some()), is_it, "{answer}");
         }
     }

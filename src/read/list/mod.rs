@@ -141,7 +141,7 @@ pub(super) async fn list_at_version<T>(
     let path = resource.path(namespace, None);
     let mut fault = None;
     let mut reduce = |item: &Value| {
-        fault = fault.or_else(|| fault_of(item, namespace));
+        fault = fault.or_else(|| fault_of(item, resource, namespace));
         reduce(item)
     };
     let mut most = LATER_PAGES;
@@ -161,11 +161,15 @@ pub(super) async fn list_at_version<T>(
     Err(ListError::KeepsExpiring { path })
 }
 
-/// Returns why an item cannot be one of the requested objects.
-fn fault_of(item: &Value, namespace: Option<&str>) -> Option<&'static str> {
+/// Returns why an item cannot be one of the requested objects. What cannot be deleted, such as the metrics
+/// of Pods, may have no UID; no decision is about it.
+fn fault_of(item: &Value, resource: &Resource, namespace: Option<&str>) -> Option<&'static str> {
     let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
-    if text("/metadata/name").is_none_or(str::is_empty) {
+    let lacks = |pointer| text(pointer).is_none_or(str::is_empty);
+    if lacks("/metadata/name") {
         Some("has an item without a name")
+    } else if resource.supports("delete") && (lacks("/metadata/uid") || lacks("/metadata/resourceVersion")) {
+        Some("has an item without a UID or a resourceVersion")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
     } else if owners(&item["metadata"]).is_err() {
@@ -258,7 +262,16 @@ pub(super) async fn first_page<T>(
     let query = page_query(selector, FIRST_PAGE, None);
     let reply = server.get(&format!("{path}?{query}"), selector.accept).await?;
     let mut found = Vec::new();
+    let mut fault = None;
+    let mut reduce = |item: &Value| {
+        fault = fault.or_else(|| fault_of(item, resource, None));
+        reduce(item)
+    };
     let page = read_page(&reply.body, &mut reduce, &mut found).map_err(|error| unreadable(&path, &error))?;
+    if let Some(fault) = fault {
+        let fault = fault.to_owned();
+        return Err(ListError::Senseless { path, fault });
+    }
     let is_last = page.continue_token.is_none_or(|token| token.is_empty());
     Ok(is_last.then_some(found))
 }

@@ -137,14 +137,25 @@ fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
 
 #[test]
 fn items_have_to_be_what_was_asked_for() {
-    let item = |more: Value| {
-        let mut metadata = json!({"name": "a", "namespace": "n"});
+    let resource = crate::plan::fixtures::resource("ConfigMap", Scope::Namespaced);
+    let item_of = |resource: &Resource, more: Value| {
+        let mut metadata = json!({"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1"});
         if let (Some(metadata), Value::Object(more)) = (metadata.as_object_mut(), more) {
             metadata.extend(more);
         }
-        fault_of(&json!({"metadata": metadata}), Some("n"))
+        fault_of(&json!({"metadata": metadata}), resource, Some("n"))
     };
+    let item = |more: Value| item_of(&resource, more);
     assert_eq!(item(json!({})), None);
+    let undeletable = Resource::regular("metrics.k8s.io", "v1", "PodMetrics", Scope::Namespaced);
+    for lacking in ["uid", "resourceVersion"] {
+        let without = |value: Value| json!({(lacking): value});
+        for value in [json!(null), json!("")] {
+            let fault = item(without(value.clone()));
+            assert_eq!(fault, Some("has an item without a UID or a resourceVersion"));
+            assert_eq!(item_of(&undeletable, without(value)), None);
+        }
+    }
     assert_eq!(item(json!({"name": ""})), Some("has an item without a name"));
     assert_eq!(
         item(json!({"namespace": "m"})),
