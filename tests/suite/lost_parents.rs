@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::rights::{grant_what_is_printed, user};
 use crate::support::{
-    OwnControlPlane, Program, Proxy, Set, cluster, config_map, custom_resource, definition, eventually,
-    fresh, identities, namespace, secret, with,
+    Files, OwnControlPlane, Program, Proxy, Set, cluster, config_map, custom_resource, definition,
+    eventually, fresh, identities, namespace, objects_file, secret, with,
 };
 
 fn kept(object: Value) -> Value {
@@ -36,6 +37,54 @@ fn add_unlisted(set: &Set, objects: &[Value]) -> String {
         (!groups.contains(&group)).then_some(())
     });
     group
+}
+
+#[test]
+fn a_first_apply_finds_members_of_a_lost_parent_in_other_namespaces() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let [one, two] = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
+    set.apply(&[one.clone(), two.clone()]);
+    // As if the namespace was deleted and made again.
+    cluster().delete(&set.parent);
+    cluster().delete(&one);
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));
+    let diff = set
+        .invocation(Program::new(), "diff", &[])
+        .args(["-o", "json", "-f"]);
+    let diff = diff.args([files.directory()]).run().expect(1);
+    assert_eq!(diff.results("pruned"), identities([&two]));
+
+    let run = set.apply(std::slice::from_ref(&one));
+
+    assert_eq!(run.results("pruned"), identities([&two]));
+    assert!(
+        run.warnings().iter().any(|warning| warning.contains("is gone")),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().live(&two), None);
+    set.assert_holds(&[one]);
+}
+
+#[test]
+fn who_may_not_list_other_namespaces_applies_a_first_time_without_a_word_about_them() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let [one, two] = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
+    set.apply(&[one.clone(), two.clone()]);
+    cluster().delete(&set.parent);
+    cluster().delete(&one);
+    let user = user(&[]);
+    grant_what_is_printed(&user, &set, std::slice::from_ref(&one));
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));
+
+    let program = set.command(Program::with_kubeconfig(&user.kubeconfig), &files);
+    let run = program.args(["-o", "json"]).run().expect(0);
+
+    assert_eq!(run.warnings(), [""; 0]);
+    assert!(cluster().live(&two).is_some());
+    set.assert_records(&[one]);
 }
 
 #[test]

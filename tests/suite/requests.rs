@@ -202,6 +202,8 @@ fn a_first_apply_reads_each_place_once() {
             (1, "get secrets"),
             (6, "list members of any set in a namespace"),
             (1, "list members of any set everywhere"),
+            // A lost parent may have had members in other namespaces.
+            (3, "list members everywhere"),
             (1, "create selfsubjectaccessreviews"),
             (1, "create selfsubjectreviews"),
             // The record, and the history.
@@ -522,6 +524,7 @@ fn twenty_kinds_in_fifty_namespaces_are_read_with_a_list_for_each_kind() {
         // For the plan, and before the second and the third wave: a LimitRange comes first.
         (3, "get secrets"),
         (20, "list members of any set everywhere"),
+        (20, "list members everywhere"),
         (1, "create selfsubjectaccessreviews"),
         (1, "create selfsubjectreviews"),
         // The record, and the history.

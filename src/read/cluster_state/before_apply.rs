@@ -1,15 +1,18 @@
 //! The state before objects are applied.
 
+use futures_util::future::join;
+
 use super::comparison::Compared;
 use super::scope::Scoped;
 use super::{
     ClusterState, Rules, autoscalers, comparison, container_owners, dependencies, other_sets, scope,
 };
+use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
-use crate::model::live::Presence;
+use crate::model::live::{Live, Presence};
 use crate::plan::{self, Policy, TakeOwnership, Unowned};
-use crate::read::orphans;
+use crate::read::orphans::{self, Sighting};
 use crate::read::{Cluster, NamedSet, ReadError, existing};
 
 /// Reads the state before these objects are applied.
@@ -23,20 +26,22 @@ pub(super) async fn read(
     let server = &cluster.server.clone();
     let former = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former.as_ref().map(member_field_manager);
-    let places = &scoped.member_scope.places;
-    let in_other_sets = match &scoped.judged.parent {
-        None => other_sets::unless_members(server, named, desired, places, rules.concurrency).await?,
-        Some(_) => None,
+    let mut warnings = warnings_before_lists(named, &scoped);
+    let members = match &scoped.judged.parent {
+        Some(_) => Members::PerhapsInScope,
+        None => first_look(server, named, &scoped, desired, rules, &mut warnings).await?,
     };
-    let ((compared, mut warnings), others) = if let Some(others) = in_other_sets {
-        (
-            (Compared::default(), warnings_before_lists(named, &scoped)),
-            others,
-        )
-    } else {
-        let (compared, warnings) = read_members(cluster, named, &mut scoped, desired, rules, former).await?;
-        let others = other_sets::others(server, named, desired, &compared.members, rules.concurrency).await?;
-        ((compared, warnings), others)
+    let run = (desired, rules, former);
+    let compared = match &members {
+        Members::Missing { .. } => Compared::default(),
+        Members::PerhapsInScope => read_members(cluster, named, &mut scoped, run, &mut warnings).await?,
+        Members::InCluster => search_members(cluster, named, &mut scoped, run, &mut warnings).await?,
+    };
+    let others = match members {
+        Members::Missing { others } => others,
+        Members::PerhapsInScope | Members::InCluster => {
+            other_sets::others(server, named, desired, &compared.members, rules.concurrency).await?
+        }
     };
     let Compared {
         members,
@@ -103,28 +108,76 @@ fn warnings_before_lists(named: &NamedSet, scoped: &Scoped) -> Vec<String> {
     warnings
 }
 
-/// Reads the members, and compares each with its manifest. Where there is no parent, members show that
-/// there was one: then they are looked for everywhere. Returns the warnings, too.
+/// Where a set may have members.
+enum Members {
+    /// Nowhere. Objects of the manifests are in these other sets.
+    Missing { others: Vec<Live> },
+    /// Perhaps in the scope.
+    PerhapsInScope,
+    /// In the cluster, perhaps outside the scope.
+    InCluster,
+}
+
+/// Looks for members of a set without a parent: in its scope and, unless the whole cluster was searched
+/// already, in all namespaces. Both at the same time.
+async fn first_look(
+    server: &ApiServer,
+    named: &NamedSet,
+    scoped: &Scoped,
+    desired: &Desired,
+    rules: Rules<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Members, ReadError> {
+    let places = &scoped.member_scope.places;
+    let in_scope = other_sets::unless_members(server, named, desired, places, rules.concurrency);
+    let in_cluster = async {
+        match scoped.orphans {
+            Some(_) => Sighting::default(),
+            None => orphans::sight(server, named, desired, rules.concurrency).await,
+        }
+    };
+    let (in_scope, in_cluster) = join(in_scope, in_cluster).await;
+    warnings.extend(in_cluster.warnings);
+    Ok(match in_scope? {
+        _ if in_cluster.has_members => Members::InCluster,
+        Some(others) => Members::Missing { others },
+        None => Members::PerhapsInScope,
+    })
+}
+
+/// The objects of the manifests, the rules, and the former field manager of members.
+type Run<'a> = (&'a Desired, Rules<'a>, Option<&'a str>);
+
+/// Reads the members, and compares each with its manifest. If there is no parent, members show that
+/// there was one: then they are searched everywhere.
 async fn read_members(
     cluster: &mut Cluster,
     named: &NamedSet,
     scoped: &mut Scoped,
-    desired: &Desired,
-    rules: Rules<'_>,
-    former: Option<&str>,
-) -> Result<(Compared, Vec<String>), ReadError> {
-    let server = &cluster.server.clone();
-    let mut warnings = warnings_before_lists(named, scoped);
+    (desired, rules, former): Run<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Compared, ReadError> {
     let places = &scoped.member_scope.places;
-    let compared = comparison::read_members(server, named, desired, places, rules, former).await?;
+    let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
-        return Ok((compared, warnings));
+        return Ok(compared);
     }
+    search_members(cluster, named, scoped, (desired, rules, former), warnings).await
+}
+
+/// Searches members everywhere, reads them, and compares each with its manifest.
+async fn search_members(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    scoped: &mut Scoped,
+    (desired, rules, former): Run<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Compared, ReadError> {
     let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
     let places = &scoped.member_scope.places;
-    let compared = comparison::read_members(server, named, desired, places, rules, former).await?;
+    let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     let count = compared.members.len();
-    warnings.push(orphans::warning_of_found(named, count, &found.hidden));
+    warnings.extend((count > 0).then(|| orphans::warning_of_found(named, count, &found.hidden)));
     warnings.extend(found.left_out.warnings);
-    Ok((compared, warnings))
+    Ok(compared)
 }

@@ -12,14 +12,16 @@ use super::cluster::Cluster;
 use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{Look, Looking, list_all};
+use super::members_to_show::{unread_reasons, unread_warnings};
 use super::named_set::NamedSet;
 use super::unique_by_uid::unique_by_uid;
-use crate::manifest::desired::VERBS_OF_MEMBERS;
+use crate::cluster::apiserver::ApiServer;
+use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::live::Live;
-use crate::model::resource::Resource;
+use crate::model::resource::{Resource, Scope};
 use crate::model::text::{counted, members_missed};
-use crate::plan::MemberScope;
+use crate::plan::{self, MemberScope};
 
 /// The result of a search of the whole cluster for a set without a record.
 #[derive(Debug)]
@@ -107,6 +109,47 @@ pub(super) async fn find(
         unanswered: unlistable.unserved,
         left_out,
     })
+}
+
+/// A look at all namespaces for objects with the label of a set.
+#[derive(Debug, Default)]
+pub(super) struct Sighting {
+    /// True if there are any.
+    pub(super) has_members: bool,
+    /// Warnings of kinds that the server did not list.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, if the user may. The
+/// members that they show are not read yet.
+///
+/// A run that creates a parent needs it: the set may have had one before, whose record is gone. No later run
+/// would find its members in namespaces that are not recorded again.
+pub(super) async fn sight(
+    server: &ApiServer,
+    named: &NamedSet,
+    desired: &Desired,
+    concurrency: usize,
+) -> Sighting {
+    let kinds = plan::scope_of_newcomers(desired, &[]).resources;
+    let is_namespaced = |resource: &Arc<Resource>| resource.scope == Scope::Namespaced;
+    // The scope of the set has the others as a whole.
+    let kinds: Vec<Arc<Resource>> = kinds.into_iter().filter(is_namespaced).collect();
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", named.set.id),
+        accept: METADATA_LIST,
+    };
+    let looking = Looking {
+        selector: &selector,
+        concurrency,
+        seen: &|| {},
+    };
+    let Look { found, unread } = list_all(server, &kinds, &BTreeSet::new(), looking, |_, _| Some(())).await;
+    let failed = unread.into_iter().filter(|(_, error)| !error.is_forbidden());
+    Sighting {
+        has_members: !found.is_empty(),
+        warnings: unread_warnings(&unread_reasons(failed.collect())),
+    }
 }
 
 /// Extends the scope by the kinds and namespaces of these members.

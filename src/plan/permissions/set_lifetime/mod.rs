@@ -38,6 +38,8 @@ pub struct Past {
 /// For namespaced objects, these are for all objects of the kind in each namespace of the set, so that
 /// manifests may gain objects of the same kinds. For cluster-scoped objects, they are by name: permissions
 /// for all namespaces or cluster roles of a cluster are far more than a set needs.
+///
+/// To list all namespaces is optional: a run that creates the parent finds members of a lost one with it.
 pub fn needed_for_set(
     set: &Set,
     parent_resource: &Resource,
