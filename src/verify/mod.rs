@@ -90,10 +90,17 @@ pub fn check_orphans(
 }
 
 /// Finds objects that were applied as members and are no longer in a set, as far as the record of one
-/// of this program's `sets` covers them.
-pub fn check_lost(objects: &[Live], sets: &[Examined], discovery: &Discovery) -> Vec<Finding> {
+/// of this program's `sets` covers them. What the record of one of the `others` covers as well may be theirs,
+/// so it is not counted.
+pub fn check_lost(
+    objects: &[Live],
+    sets: &[Examined],
+    others: &[Examined],
+    discovery: &Discovery,
+) -> Vec<Finding> {
     let mut findings: Vec<Finding> = objects
         .iter()
+        .filter(|live| !others.iter().any(|set| set.may_hold(live, discovery)))
         .filter_map(|live| {
             let mut holders = sets.iter().filter(|set| set.may_hold(live, discovery));
             let first = holders.next()?;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{WITHOUT_QUESTION, reported, rules};
 use crate::support::{
-    Cluster, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, Run, Set, TOOLING, config_map,
-    custom_resource, definition, eventually, named, namespace_object, objects_file, secret, with,
+    Cluster, Files, GROUP_KINDS, ID, NAMESPACES, PART_OF, Program, Run, Set, TOOLING, cluster_role,
+    config_map, custom_resource, definition, eventually, named, namespace_object, objects_file, secret, with,
 };
 
 struct Alone {
@@ -135,6 +135,33 @@ fn members_of_sets_that_are_gone_are_found_wherever_they_are() {
         orphan.map(|finding| &finding["set"]).collect::<Vec<_>>(),
         [&json!(one.id)]
     );
+}
+
+#[test]
+fn what_another_set_covers_is_not_counted_against_a_named_one() {
+    let alone = Alone::start();
+    let [one, other] = ["home", "away"].map(|namespace| Set::secret(namespace, "web"));
+    let roles = ["one", "lost", "left"].map(cluster_role);
+    alone.apply(&one, &roles[..1]);
+    alone.apply(&other, &roles[1..]);
+    alone
+        .cluster
+        .patch(&roles[1], &json!({"metadata": {"labels": {PART_OF: null}}}));
+    let verify = |arguments: &[&str]| {
+        let program = alone.program().args(["verify", "-o", "json"]);
+        program.args(arguments).run()
+    };
+
+    for arguments in [&["web", "-n", "home"][..], &["-n", "home"]] {
+        let run = verify(arguments).expect(0);
+        assert_eq!(rules(&run), [""; 0], "{arguments:?}");
+    }
+    let run = alone.verify(&[]).expect(1);
+    assert_eq!(reported(&run), ["lost-member ClusterRole -/lost"]);
+    // Without the other set, only this one may have lost it.
+    alone.cluster.delete(&other.parent);
+    let run = verify(&["web", "-n", "home"]).expect(1);
+    assert_eq!(reported(&run), ["lost-member ClusterRole -/lost"]);
 }
 
 #[test]

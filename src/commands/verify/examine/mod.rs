@@ -3,23 +3,26 @@
 //!
 //! Collections that cannot be read are reported and remembered, and do not hide others.
 
+mod parents;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use parents::Parents;
 
 use serde_json::Value;
 
 use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::parent::RecordedKinds;
-use crate::model::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL};
+use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListTarget, ListTargets, Look, Looking, ParentCandidate, ParentError,
-    ParentKind, Selector,
+    self, Cluster, ListError, ListTarget, Look, Looking, ParentCandidate, ParentError, ParentKind, Selector,
 };
 use crate::report::{self, Loudness, SearchBar, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
@@ -81,15 +84,6 @@ struct Inspection<'a> {
     /// Each collection that could not be read, with the error.
     unread_places: Vec<(ListTarget, ListError)>,
     warnings: Vec<String>,
-}
-
-/// The parents that were found.
-struct Parents {
-    sets: Vec<Examined>,
-    /// The kinds that may be parents.
-    kinds: Vec<Arc<Resource>>,
-    /// The visibility of the objects that may be parents.
-    extent: Extent,
 }
 
 impl Inspection<'_> {
@@ -177,6 +171,10 @@ impl Inspection<'_> {
         object: Option<&ObjectKey>,
     ) -> Looked {
         let lost = self.lost(sets).await;
+        let others = match self.options.scope {
+            VerifyScope::Set(_) | VerifyScope::Namespace if !lost.is_empty() => self.other_sets(sets).await,
+            VerifyScope::Set(_) | VerifyScope::Namespace | VerifyScope::Cluster => Vec::new(),
+        };
         let discovery = &self.cluster.discovery;
         self.unread
             .extend(discovery.failures().iter().map(ToString::to_string));
@@ -193,7 +191,7 @@ impl Inspection<'_> {
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;
         findings.extend(strays);
-        findings.extend(verify::check_lost(&lost, sets, discovery));
+        findings.extend(verify::check_lost(&lost, sets, &others, discovery));
         findings.extend(verify::check_extent(&self.unread, object));
         verify::sort(&mut findings);
         let is_set = |set: &&Examined| set.kind != ParentKind::Forbidden;
@@ -207,100 +205,6 @@ impl Inspection<'_> {
             repairs: verdict.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
-        }
-    }
-
-    /// Finds the parents of a namespace or of the cluster: those of the permitted kinds, and in the
-    /// cluster all other objects with the id of a set.
-    async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
-        let custom = read::custom_parent_kinds(&self.cluster.server).await;
-        let kinds = read::parent_kinds(self.cluster, custom, &mut self.warnings).await;
-        let has_applyset_metadata = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource).filter(ParentCandidate::has_applyset_metadata)
-        };
-        let mut look = self
-            .candidates(&kinds, namespace, "", has_applyset_metadata)
-            .await;
-        // As `list`: no findings would mean that all sets are consistent.
-        if look.found.is_empty()
-            && let Some(position) = read::built_in_parents_unread(&look.unread)
-        {
-            return Err(look.unread.swap_remove(position).into());
-        }
-        let mut is_whole = self.warnings.is_empty() && look.unread.is_empty();
-        let unread = read::unread_reasons(look.unread);
-        self.warnings.extend(read::unread_warnings(&unread));
-        let mut sets: Vec<Examined> = look
-            .found
-            .into_iter()
-            .map(|parent| Examined::new(parent, ParentKind::Permitted))
-            .collect();
-        if namespace.is_none() {
-            let is_other = |resource: &&Arc<Resource>| {
-                !kinds
-                    .iter()
-                    .any(|kind| kind.group_kind() == resource.group_kind())
-            };
-            let others: Vec<Arc<Resource>> = self.resources.iter().filter(is_other).cloned().collect();
-            let look = self
-                .candidates(&others, None, ID_LABEL, ParentCandidate::of)
-                .await;
-            is_whole &= look.unread.is_empty() && self.cluster.discovery.failures().is_empty();
-            for parent in look.found {
-                let kind = self.kind_of(&parent).await;
-                sets.push(Examined::new(parent, kind));
-            }
-        }
-        sets.sort_by(|one, other| {
-            let order = |set: &Examined| {
-                (
-                    set.found.identity.namespace.clone(),
-                    set.found.identity.name.clone(),
-                )
-            };
-            order(one).cmp(&order(other))
-        });
-        Ok(Parents {
-            sets,
-            kinds,
-            extent: if is_whole { Extent::Whole } else { Extent::Part },
-        })
-    }
-
-    /// Returns whether an object with the id of a set is a parent of a kind that lacks its label, or
-    /// an object with a copy of another's.
-    async fn kind_of(&self, parent: &ParentCandidate) -> ParentKind {
-        let id = ApplySetId::of(&parent.identity);
-        if parent.labels.get(ID_LABEL).map(String::as_str) != Some(id.as_str()) {
-            return ParentKind::Forbidden;
-        }
-        let kind = read::parent_kind(self.cluster, &parent.resource).await;
-        kind.unwrap_or(ParentKind::Unknown)
-    }
-
-    async fn candidates(
-        &self,
-        kinds: &[Arc<Resource>],
-        namespace: Option<&str>,
-        labels: &str,
-        reduce: impl Fn(&Value, &Arc<Resource>) -> Option<ParentCandidate>,
-    ) -> Look<ParentCandidate> {
-        let selector = selector(labels);
-        let looking = Looking {
-            selector: &selector,
-            concurrency: self.concurrency,
-            seen: &|| {},
-        };
-        let server = &self.cluster.server;
-        match namespace {
-            None => read::list_all(server, kinds, &BTreeSet::new(), looking, reduce).await,
-            Some(namespace) => {
-                let places = ListTargets {
-                    resources: kinds.to_vec(),
-                    namespaces: BTreeSet::from([namespace.to_owned()]),
-                };
-                read::list_visible(server, &places, looking, reduce).await
-            }
         }
     }
 
@@ -344,9 +248,6 @@ impl Inspection<'_> {
     /// their parent, so all possible parents are searched.
     async fn strays(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
         let known = ids(&parents.sets);
-        let is_stray = |live: &&Live, known: &BTreeSet<String>| {
-            live.part_of.as_ref().is_some_and(|id| !known.contains(id))
-        };
         let strays = members.iter().filter(|live| is_stray(live, &known));
         let mut strays: Vec<Live> = strays.cloned().collect();
         read::unique_by_uid(&mut strays, |live| live, |_| false);
@@ -404,6 +305,11 @@ impl Inspection<'_> {
 /// Every kind whose objects can be listed.
 fn listable(cluster: &Cluster) -> Vec<Arc<Resource>> {
     cluster.discovery.listable().cloned().map(Arc::new).collect()
+}
+
+/// Returns whether the object is a member of a set whose id is not `known`.
+fn is_stray(live: &Live, known: &BTreeSet<String>) -> bool {
+    live.part_of.as_ref().is_some_and(|id| !known.contains(id))
 }
 
 /// Returns the ids of the sets of these parents.
