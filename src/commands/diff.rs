@@ -178,7 +178,7 @@ async fn compare(
     found.record = record(&prepared);
     found.refusals.clone_from(&prepared.plan.refusals);
     let times = prepared.plan.apply_times(&prepared.desired).into_iter();
-    for time in times.chain(prepared.plan.prune_times(&prepared.policy)) {
+    for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
         run.reporter.event(Event::Note(time));
     }
     check_permissions(&prepared).await?;

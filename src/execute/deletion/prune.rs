@@ -3,7 +3,7 @@
 //! Before the first delete, owner references are read again, because the garbage collector deletes
 //! by them (`dependents`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::execute::concurrent_writes::WriteEvent;
@@ -217,6 +217,10 @@ impl Execution<'_> {
             concurrency_limit,
             ..
         } = run_state;
+        let times = match self.writing.dry_run {
+            DryRun::None => HashMap::new(),
+            DryRun::Client | DryRun::Server => self.plan.prune_times(self.policy),
+        };
         let desired_uids = applied.uids.clone();
         let mut judge = Judge::of_plan(
             self.set,
@@ -255,7 +259,7 @@ impl Execution<'_> {
             }
             let deleting = self.deleting(&judge, &webhooks);
             let mut on_event = |news: WriteEvent<ObjectOutcome>| {
-                sink(self.predicted(news, wave).counted(|outcome| {
+                sink(at_time(news, &times).counted(|outcome| {
                     if let Some(undo) = self.undo {
                         undo.note_outcome(outcome);
                     }
@@ -300,22 +304,6 @@ impl Execution<'_> {
         }
     }
 
-    /// In a dry run, adds to the outcome of a prune when it would happen.
-    fn predicted(&self, news: WriteEvent<ObjectOutcome>, wave: &[Live]) -> WriteEvent<ObjectOutcome> {
-        let WriteEvent::Answer(mut outcome) = news else {
-            return news;
-        };
-        let is_it = |live: &&Live| Some(&live.uid) == outcome.subject.uid.as_ref();
-        if self.writing.dry_run != DryRun::None
-            && outcome.action == Action::Pruned
-            && outcome.reason.is_empty()
-            && let Some(live) = wave.iter().find(is_it)
-        {
-            outcome.reason = self.plan.prune_time(live, self.policy);
-        }
-        WriteEvent::Answer(outcome)
-    }
-
     /// The detachments that the prunes of these waves need. Nothing is detached that a bound plan does
     /// not name.
     fn approved(&self, dependents: &Dependents, waves: &[Vec<Live>]) -> Vec<Detachment> {
@@ -355,6 +343,21 @@ impl Execution<'_> {
             }
         }
     }
+}
+
+/// Adds to the outcome of a prune when it would happen: at one of these times, by UID.
+fn at_time(news: WriteEvent<ObjectOutcome>, times: &HashMap<&str, String>) -> WriteEvent<ObjectOutcome> {
+    let WriteEvent::Answer(mut outcome) = news else {
+        return news;
+    };
+    let uid = outcome.subject.uid.as_deref();
+    if outcome.action == Action::Pruned
+        && outcome.reason.is_empty()
+        && let Some(time) = uid.and_then(|uid| times.get(uid))
+    {
+        outcome.reason.clone_from(time);
+    }
+    WriteEvent::Answer(outcome)
 }
 
 /// Divides a wave from the objects that the manifests hold under another group, and reports these: what

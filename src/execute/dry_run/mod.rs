@@ -10,7 +10,7 @@ pub(crate) mod run;
 
 use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -118,7 +118,8 @@ impl Execution<'_> {
             &mut sink,
         )
         .await;
-        let read = async |live| self.predict_prune(live).await;
+        let times = self.plan.prune_times(self.policy);
+        let read = async |live| self.predict_prune(live, &times).await;
         let prunes = self.plan.all_prunes();
         let prunes = prunes.map(|live| (&live.key, live));
         each(
@@ -360,7 +361,8 @@ impl Execution<'_> {
         }
     }
 
-    async fn predict_prune(&self, live: &Live) -> Prediction {
+    /// Reads an object that is pruned at one of these times, by UID.
+    async fn predict_prune(&self, live: &Live, times: &HashMap<&str, String>) -> Prediction {
         match read::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::with_reason(
                 subject(live),
@@ -372,7 +374,7 @@ impl Execution<'_> {
                 ..of_outcome(ObjectOutcome::with_reason(
                     subject(live),
                     Action::Pruned,
-                    self.plan.prune_time(live, self.policy),
+                    times.get(&*live.uid).cloned().unwrap_or_default(),
                 ))
             },
             Err(error) => unpredicted(subject(live), &error),

@@ -227,16 +227,22 @@ fn wave(live: &Live) -> usize {
 }
 
 impl Plan {
-    /// Returns the time of a prune as a clause; empty if it only follows the applies.
-    pub fn prune_time(&self, live: &Live, policy: &Policy) -> String {
+    /// Returns the times of prunes as clauses, by UID. What only follows the applies has none.
+    pub fn prune_times(&self, policy: &Policy) -> HashMap<&str, String> {
+        let last: HashSet<&str> = self.last_prunes.iter().flatten().map(|live| &*live.uid).collect();
+        let prunes = self.all_prunes();
+        let times = prunes.map(|live| (&*live.uid, self.prune_time(live, &last, policy)));
+        times.filter(|(_, time)| !time.is_empty()).collect()
+    }
+
+    fn prune_time(&self, live: &Live, last: &HashSet<&str>, policy: &Policy) -> String {
         let mut clauses = Vec::new();
         if policy.prune_when == PruneWhen::Ready {
             clauses.push("once all objects of the manifests are Current".to_owned());
         }
-        let is_it = |last: &Live| last.uid == live.uid;
         if live.prune_order == PruneOrder::Last {
             clauses.push("last, because of PruneLast=true".to_owned());
-        } else if self.last_prunes.iter().flatten().any(is_it) {
+        } else if last.contains(&*live.uid) {
             clauses.push("last, because of another object with PruneLast=true".to_owned());
         }
         let dependents = self.edges.prune_after.get(&live.key);
@@ -247,17 +253,17 @@ impl Plan {
         clauses.join(", ")
     }
 
-    /// Returns a line for each time at which objects are pruned, with these objects. Prunes that only
-    /// follow the applies have none.
-    pub fn prune_times(&self, policy: &Policy) -> Vec<String> {
-        let mut times: BTreeMap<String, Vec<&ObjectKey>> = BTreeMap::new();
+    /// Returns a line for each time at which objects are pruned, with these objects.
+    pub fn prune_time_lines(&self, policy: &Policy) -> Vec<String> {
+        let times = self.prune_times(policy);
+        let mut objects: BTreeMap<&str, Vec<&ObjectKey>> = BTreeMap::new();
         for live in self.all_prunes() {
-            let objects = times.entry(self.prune_time(live, policy)).or_default();
-            objects.push(&live.key);
+            if let Some(time) = times.get(&*live.uid) {
+                objects.entry(time).or_default().push(&live.key);
+            }
         }
-        times.remove("");
-        let times = times.into_iter();
-        times
+        let lines = objects.into_iter();
+        lines
             .map(|(time, objects)| format!("pruned {time}: {}", listed(objects)))
             .collect()
     }

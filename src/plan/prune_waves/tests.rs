@@ -1,9 +1,11 @@
 //! Tables of prunes, and all dependencies among four of them.
 
 use super::*;
+use crate::manifest::desired::Desired;
 use crate::model::depends_on::{Dependencies, parse};
 use crate::model::identity::GroupKind;
-use crate::plan::fixtures::{live, set};
+use crate::plan::fixtures::{live, policy, set};
+use crate::plan::{Observed, plan};
 
 fn names(waves: &[Vec<Live>]) -> Vec<Vec<&str>> {
     waves
@@ -362,4 +364,28 @@ fn nothing_waits_for_the_namespace_of_the_parent() {
         let steps = PruneSteps::of(&set, vec![web.clone(), namespace], &[]);
         assert_eq!(steps.after.values().flatten().count(), dependents);
     }
+}
+
+#[test]
+fn a_prune_has_a_time_if_it_does_not_only_follow_the_applies() {
+    let late = last(live("ConfigMap", Some("held"), "late"));
+    let holder = live("Namespace", None, "held");
+    let dependency = map("dependency");
+    let dependent = after(map("dependent"), &[&dependency]);
+    let observed = Observed {
+        members: vec![late.clone(), holder.clone(), dependency.clone(), dependent],
+        ..Observed::default()
+    };
+    let plan = plan(&set(), &Desired::default(), &observed, &policy());
+    let expected = [
+        (&late, "last, because of PruneLast=true"),
+        (&holder, "last, because of another object with PruneLast=true"),
+        (
+            &dependency,
+            "once these are gone that depend on it: configmap/dependent in namespace shop",
+        ),
+    ];
+    let expected = expected.map(|(live, time)| (&*live.uid, time.to_owned()));
+    assert_eq!(plan.prune_times(&policy()), expected.into());
+    assert_eq!(plan.prune_time_lines(&policy()).len(), 3);
 }

@@ -114,9 +114,10 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
     };
     let taken_in = keys(|outcome| outcome.taken_in);
     let recreated = keys(|outcome| outcome.action == Action::Recreated);
+    let times = prepared.plan.prune_times(&prepared.policy);
     let prunes = prepared.plan.all_prunes();
-    let mut times: BTreeMap<&ObjectKey, String> = prunes
-        .map(|live| (&live.key, prepared.plan.prune_time(live, &prepared.policy)))
+    let mut times: BTreeMap<&ObjectKey, &String> = prunes
+        .filter_map(|live| Some((&live.key, times.get(&*live.uid)?)))
         .collect();
     let intents = saved::intents(&prepared.plan, &prepared.desired).into_iter();
     let objects = intents.map(|(key, (intent, uid))| SavedObject {
@@ -124,7 +125,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
         handed_over: saved::fields_left_to_autoscalers(&prepared.plan, &key),
-        prune_time: times.remove(&key).unwrap_or_default(),
+        prune_time: times.remove(&key).cloned().unwrap_or_default(),
         key,
         intent,
     });
