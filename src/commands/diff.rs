@@ -11,7 +11,7 @@ use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::compare::drift::{self, TakenField};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
-use crate::execute::{Interrupt, Prediction, WriteEvent};
+use crate::execute::{Interrupt, ParentPrediction, Prediction, WriteEvent};
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -183,8 +183,9 @@ async fn compare(
     }
     check_permissions(&prepared).await?;
     let mut predictions = Vec::new();
-    let ending = predict_run(run, &prepared, &mut predictions).await;
-    let live_parent = compare_parent(&prepared, run, found).await?;
+    let parent = predict_parent(&prepared, run).await?;
+    let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
+    let live_parent = compare_parent(&prepared, parent, found);
     let unanswered = unanswered(&predictions);
     for object in &predictions {
         run.report_warnings(&object.warnings);
@@ -250,7 +251,12 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     session::permissions::check(&prepared.cluster.server, &needed, concurrency).await
 }
 
-async fn predict_run(run: &mut CommandRun, prepared: &Prepared, predictions: &mut Vec<Prediction>) -> Ending {
+async fn predict_run(
+    run: &mut CommandRun,
+    prepared: &Prepared,
+    parent: Option<&ParentPrediction>,
+    predictions: &mut Vec<Prediction>,
+) -> Ending {
     let interrupt: Interrupt = run.interrupt.clone();
     let reporter = &mut run.reporter;
     reporter.event(Event::Phase {
@@ -269,7 +275,7 @@ async fn predict_run(run: &mut CommandRun, prepared: &Prepared, predictions: &mu
     };
     let execution = prepared.execution(&interrupt);
     execution
-        .predict_run(|object| is_stopped(&object.key), &mut sink)
+        .predict_run(parent, |object| is_stopped(&object.key), &mut sink)
         .await
 }
 
@@ -376,43 +382,36 @@ fn taken(
     taken
 }
 
-/// Returns the live parent, if it has a manifest.
-async fn compare_parent(
-    prepared: &Prepared,
-    run: &CommandRun,
-    found: &mut Differences,
-) -> Result<Option<Value>, Error> {
-    let Prepared {
-        named,
-        state,
-        plan,
-        desired,
-        ..
-    } = prepared;
-    let interrupt = run.interrupt.clone();
-    let predictions = prepared.execution(&interrupt).predict_parent().await;
-    let predictions = predictions.map_err(|error| Error::Read {
-        what: format!("the set's parent {}", named.set.parent),
+async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<ParentPrediction>, Error> {
+    let prediction = prepared.execution(&run.interrupt).predict_parent().await;
+    prediction.map_err(|error| Error::Read {
+        what: format!("the set's parent {}", prepared.named.set.parent),
         error,
-    })?;
-    let error = predictions
+    })
+}
+
+/// Returns the live parent, if it has a manifest.
+fn compare_parent(
+    prepared: &Prepared,
+    prediction: Option<ParentPrediction>,
+    found: &mut Differences,
+) -> Option<Value> {
+    let error = prediction
         .as_ref()
-        .and_then(|predictions| predictions.error.as_ref());
+        .and_then(|prediction| prediction.error.clone());
     found
         .failures
-        .extend(error.map(|error| error.clone().behind("the set's parent: ")));
-    let live = predictions
-        .as_ref()
-        .and_then(|predictions| predictions.live.clone());
-    let manifest = desired.parent.as_ref().zip(predictions);
+        .extend(error.map(|error| error.behind("the set's parent: ")));
+    let live = prediction.as_ref().and_then(|prediction| prediction.live.clone());
+    let manifest = prepared.desired.parent.as_ref().zip(prediction);
     found.parent = Some(diff::parent(
-        &named.set,
-        &named.resource,
-        state.parent_object(),
-        &plan.record_after,
-        manifest.map(|(object, predictions)| (object, predictions.live, predictions.predicted)),
+        &prepared.named.set,
+        &prepared.named.resource,
+        prepared.state.parent_object(),
+        &prepared.plan.record_after,
+        manifest.map(|(object, prediction)| (object, prediction.live, prediction.predicted)),
     ));
-    Ok(live)
+    live
 }
 
 fn record(prepared: &Prepared) -> RecordChange {

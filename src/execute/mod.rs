@@ -111,6 +111,9 @@ pub struct Execution<'a> {
     pub wait_notes: &'a WaitNotes,
 }
 
+/// The reason why a run with a failure prunes nothing.
+pub(crate) const UNPRUNED: &str = "not pruned: an object could not be applied";
+
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
@@ -394,7 +397,7 @@ impl Execution<'_> {
                     "nothing was pruned: {} could not be applied; the next successful run prunes",
                     counted(run_state.applied.failed, "object")
                 )));
-                sink(NotDone::all("not pruned: an object could not be applied"));
+                sink(NotDone::all(UNPRUNED));
             }
             return Ok(ending);
         }

@@ -4,13 +4,15 @@
 //! Requests are sent only for objects that the plan sends or prunes; `diff` finds the differences.
 
 mod answer;
+mod deletions;
 mod recreation;
 mod request;
 pub(crate) mod run;
 
 use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
+use deletions::Deletions;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -20,15 +22,13 @@ use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
-use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_rejected_manifest;
-use crate::execute::reread::GONE_ALREADY;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{Apply, DataLoss, Dependent, Detachment, LiveMembership, defined_kind, is_not_yet_served};
+use crate::plan::{Apply, DataLoss, Detachment, LiveMembership, defined_kind, is_not_yet_served};
 use crate::read::{self};
 
 /// Prediction for one object.
@@ -59,9 +59,11 @@ pub struct ParentPrediction {
 
 impl Execution<'_> {
     /// Predicts a run, and passes on the prediction for each object. `is_stopped` returns
-    /// whether a refusal stops an object: no dry run is sent for it.
+    /// whether a refusal stops an object: no dry run is sent for it. A run in which an object or the `parent`
+    /// fails detaches and prunes nothing.
     pub async fn predict_run(
         &self,
+        parent: Option<&ParentPrediction>,
         is_stopped: impl Fn(&DesiredObject) -> bool,
         sink: &mut dyn FnMut(WriteEvent<Prediction>),
     ) -> Ending {
@@ -76,18 +78,17 @@ impl Execution<'_> {
                 None => sink(WriteEvent::Answer(of_outcome(outcome))),
             }
         }
-        let mut sink = |news: WriteEvent<Prediction>| {
-            sink(match news {
-                WriteEvent::Slowest(slowest) => WriteEvent::Slowest(slowest),
-                WriteEvent::Note(text) => WriteEvent::Note(text),
-                WriteEvent::Answer(prediction) => {
-                    let detachment = detachments.get(&prediction.outcome.subject.key());
-                    WriteEvent::Answer(match detachment {
-                        Some(detachment) => prediction.detached(detachment),
-                        None => prediction,
-                    })
-                }
-            });
+        let mut attached = Vec::new();
+        let mut has_failure = parent.is_some_and(|parent| parent.error.is_some());
+        let answered = |news: WriteEvent<Prediction>| {
+            let WriteEvent::Answer(prediction) = news else {
+                return sink(news);
+            };
+            has_failure |= prediction.outcome.action == Action::Failed;
+            match detachments.get(&prediction.outcome.subject.key()) {
+                Some(detachment) => attached.push((prediction, *detachment)),
+                None => sink(WriteEvent::Answer(prediction)),
+            }
         };
         let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
         // Dry runs do not build on each other, so there is no wait between waves.
@@ -101,36 +102,20 @@ impl Execution<'_> {
             applies,
             ask,
             &mut concurrency_limit,
-            &mut sink,
+            answered,
         )
         .await;
-        let read = async |(outcome, detachment): (ObjectOutcome, &Detachment)| {
-            self.predict_detached(outcome, detachment).await
+        let deletions = Deletions {
+            execution: self,
+            times: if has_failure {
+                None
+            } else {
+                Some(self.plan.prune_times(self.policy))
+            },
+            attached,
+            detached,
         };
-        let items = detached.into_iter();
-        let items = items.map(|item| (&item.1.dependent.key, item));
-        each(
-            self.server,
-            self.interrupt,
-            items,
-            read,
-            &mut concurrency_limit,
-            &mut sink,
-        )
-        .await;
-        let times = self.plan.prune_times(self.policy);
-        let read = async |live| self.predict_prune(live, &times).await;
-        let prunes = self.plan.all_prunes();
-        let prunes = prunes.map(|live| (&live.key, live));
-        each(
-            self.server,
-            self.interrupt,
-            prunes,
-            read,
-            &mut concurrency_limit,
-            &mut sink,
-        )
-        .await;
+        deletions.predict(&mut concurrency_limit, sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else {
@@ -346,55 +331,6 @@ impl Execution<'_> {
             .filter(|_| is_allowed)
             .map(|detachment| (detachment.dependent.key.clone(), detachment))
             .collect()
-    }
-
-    /// Predicts an object that a run only detaches from its owners.
-    async fn predict_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
-        let Dependent { key, resource, .. } = &detachment.dependent;
-        match read::object(self.server, resource, key).await {
-            Ok(live) => Prediction {
-                predicted: live.clone(),
-                live,
-                ..of_outcome(outcome)
-            },
-            Err(error) => unpredicted(outcome.subject, &error),
-        }
-    }
-
-    /// Reads an object that is pruned at one of these times, by UID.
-    async fn predict_prune(&self, live: &Live, times: &HashMap<&str, String>) -> Prediction {
-        match read::object(self.server, &live.resource, &live.key).await {
-            Ok(None) => of_outcome(ObjectOutcome::with_reason(
-                subject(live),
-                Action::Pruned,
-                GONE_ALREADY,
-            )),
-            Ok(found) => Prediction {
-                live: found,
-                ..of_outcome(ObjectOutcome::with_reason(
-                    subject(live),
-                    Action::Pruned,
-                    times.get(&*live.uid).cloned().unwrap_or_default(),
-                ))
-            },
-            Err(error) => unpredicted(subject(live), &error),
-        }
-    }
-}
-
-impl Prediction {
-    /// Returns the same prediction, if the run also removes owner references from the object.
-    fn detached(mut self, detachment: &Detachment) -> Self {
-        let Some(predicted) = self.predicted.take() else {
-            return self;
-        };
-        let without = without_owners(&predicted, detachment);
-        if without != predicted && self.outcome.action == Action::Unchanged {
-            self.outcome.action = Action::Configured;
-            OWNERS_REMOVED.clone_into(&mut self.outcome.reason);
-        }
-        self.predicted = Some(without);
-        self
     }
 }
 

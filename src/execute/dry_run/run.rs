@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::prune::Pruned;
 use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
 use crate::execute::members::recreate::RECREATED_IF;
-use crate::execute::{Execution, RunState, Sink};
+use crate::execute::{Execution, RunState, Sink, UNPRUNED};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
 use crate::model::write_settings::DryRun;
@@ -46,9 +46,12 @@ impl Execution<'_> {
             sink(Event::failure(format!("the set's parent: {}", error.kind)));
         }
         self.report_skips(sink);
-        if run_state.applied.failed > 0 {
+        if let Some(ending) = self.stopped(&run_state) {
             run_state.applied.report_held(&BTreeSet::new(), sink);
-            return Ending::Incomplete;
+            if ending == Ending::Incomplete {
+                sink(NotDone::all(UNPRUNED));
+            }
+            return ending;
         }
         match self.predict_prunes(&mut run_state, sink).await {
             _ if self.interrupt.is_requested() => Ending::Interrupted,

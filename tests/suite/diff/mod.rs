@@ -402,6 +402,20 @@ fn what_the_server_rejects_is_shown_and_counts() {
             .iter()
             .any(|warning| warning.contains("nothing would be pruned"))
     );
+    assert_eq!(run.results("skipped"), [format!("ConfigMap {home}/gone")]);
+    assert_eq!(run.document()["summary"]["pruned"], 0);
+    assert!(!run.stdout.contains("\"diff\": \"-"), "{}", run.stdout);
+    let shown = diff(&set, &next, &[]).expect(1);
+    assert!(!shown.stdout.contains("gone"), "{}", shown.stdout);
+    let page = diff(&set, &next, &["-o", "markdown"]).expect(1);
+    assert!(!page.stdout.contains("to prune"), "{}", page.stdout);
+    // A run does the same, and so does its dry run.
+    for flags in [&["--dry-run=server"][..], &[]] {
+        let run = set.apply_with(&next, flags).expect(1);
+        assert_eq!(run.results("skipped"), [format!("ConfigMap {home}/gone")]);
+        assert_eq!(run.results("pruned"), [""; 0]);
+        assert_eq!(run.reason("gone"), "not pruned: an object could not be applied");
+    }
     let forced = diff(&set, &next[..1], &["-o", "json", "--force-conflicts"]).expect(1);
     assert_eq!(forced.results("configured"), [format!("ConfigMap {home}/one")]);
 }

@@ -1,0 +1,118 @@
+//! Predicts what a run does once everything is applied: it removes owner references, and prunes.
+
+use std::collections::HashMap;
+
+use super::{Prediction, of_outcome, subject, unpredicted};
+use crate::event::{Action, ObjectOutcome};
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
+use crate::execute::reread::GONE_ALREADY;
+use crate::execute::{Execution, UNPRUNED};
+use crate::model::live::Live;
+use crate::plan::{Dependent, Detachment};
+use crate::read;
+
+/// The deletions of a run, and what is detached for them.
+pub(super) struct Deletions<'a> {
+    pub(super) execution: &'a Execution<'a>,
+    /// The times of the prunes, by UID; `None` if something fails, and nothing is deleted.
+    pub(super) times: Option<HashMap<&'a str, String>>,
+    /// Predictions of applied objects that lose owner references.
+    pub(super) attached: Vec<(Prediction, &'a Detachment)>,
+    /// Outcomes of other objects that do.
+    pub(super) detached: Vec<(ObjectOutcome, &'a Detachment)>,
+}
+
+impl Deletions<'_> {
+    pub(super) async fn predict(
+        self,
+        concurrency_limit: &mut ConcurrencyLimit,
+        sink: &mut dyn FnMut(WriteEvent<Prediction>),
+    ) {
+        let Self {
+            execution,
+            times,
+            attached,
+            detached,
+        } = self;
+        let Execution {
+            server, interrupt, ..
+        } = execution;
+        let Some(times) = times else {
+            let attached = attached.into_iter().map(|(prediction, _)| prediction);
+            let detached = detached.into_iter().map(|(outcome, _)| of_outcome(outcome));
+            let prunes = execution.plan.all_prunes().map(unpruned);
+            let predictions = attached.chain(detached).chain(prunes);
+            predictions.for_each(|prediction| sink(WriteEvent::Answer(prediction)));
+            return;
+        };
+        for (prediction, detachment) in attached {
+            sink(WriteEvent::Answer(prediction.detached(detachment)));
+        }
+        let items = detached.into_iter();
+        let items = items.map(|item| (&item.1.dependent.key, item));
+        let read = async |(outcome, detachment)| execution.predict_detached(outcome, detachment).await;
+        each(server, interrupt, items, read, concurrency_limit, &mut *sink).await;
+        let prunes = execution.plan.all_prunes();
+        let prunes = prunes.map(|live| (&live.key, live));
+        let read = async |live| execution.predict_prune(live, &times).await;
+        each(server, interrupt, prunes, read, concurrency_limit, sink).await;
+    }
+}
+
+impl Execution<'_> {
+    /// Predicts an object that a run only detaches from its owners.
+    async fn predict_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
+        let Dependent { key, resource, .. } = &detachment.dependent;
+        match read::object(self.server, resource, key).await {
+            Ok(live) => Prediction {
+                predicted: live.clone(),
+                live,
+                ..of_outcome(outcome)
+            }
+            .detached(detachment),
+            Err(error) => unpredicted(outcome.subject, &error),
+        }
+    }
+
+    /// Reads an object that is pruned at one of these times, by UID.
+    async fn predict_prune(&self, live: &Live, times: &HashMap<&str, String>) -> Prediction {
+        match read::object(self.server, &live.resource, &live.key).await {
+            Ok(None) => of_outcome(ObjectOutcome::with_reason(
+                subject(live),
+                Action::Pruned,
+                GONE_ALREADY,
+            )),
+            Ok(found) => {
+                let time = times.get(&*live.uid).cloned().unwrap_or_default();
+                Prediction {
+                    live: found,
+                    ..of_outcome(ObjectOutcome::with_reason(subject(live), Action::Pruned, time))
+                }
+            }
+            Err(error) => unpredicted(subject(live), &error),
+        }
+    }
+}
+
+fn unpruned(live: &Live) -> Prediction {
+    let outcome = ObjectOutcome::with_reason(subject(live), Action::Skipped, UNPRUNED);
+    of_outcome(outcome)
+}
+
+impl Prediction {
+    /// Returns the same prediction, if the run also removes owner references from the object.
+    fn detached(mut self, detachment: &Detachment) -> Self {
+        let Some(predicted) = self.predicted.take() else {
+            return self;
+        };
+        let without = without_owners(&predicted, detachment);
+        if without != predicted && self.outcome.action == Action::Unchanged {
+            self.outcome.action = Action::Configured;
+            OWNERS_REMOVED.clone_into(&mut self.outcome.reason);
+        }
+        self.predicted = Some(without);
+        self
+    }
+}
