@@ -140,6 +140,45 @@ fn a_custom_parent_comes_with_its_definition() {
 }
 
 #[test]
+fn a_parent_is_applied_in_the_version_of_its_manifest() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let mut definition = definition(&group, "Namespaced");
+    let mut preferred = definition["spec"]["versions"][0].clone();
+    preferred["name"] = json!("v2");
+    preferred["storage"] = json!(false);
+    let versions = definition["spec"]["versions"].as_array_mut();
+    versions.expect("versions").push(preferred);
+    let parent = custom_resource(&group, Some(&home), "web");
+    let set = Set::custom(&group, Some(&home), &home);
+    let member = config_map(&home, "one", "1");
+    let members = [definition.clone(), member.clone()];
+    let objects = [member.clone(), parent.clone(), definition.clone()];
+    set.apply(&objects);
+    set.assert_holds(&members);
+
+    let resized = |size: u32| with(parent.clone(), &json!({"spec": {"size": size}}));
+    let objects = |size: u32| [member.clone(), resized(size), definition.clone()];
+    set.apply_with(&objects(2), &["--dry-run=server"]).expect(0);
+    set.apply(&objects(2));
+    assert_eq!(set.live_parent().expect("a parent")["spec"]["size"], 2);
+    let run = set.apply(&objects(2));
+    assert_eq!(run.results("unchanged"), identities(&members));
+    set.assert_holds(&members);
+
+    let files = Files::new().with("objects.yaml", &objects_file(&objects(3)));
+    let plans = Files::new();
+    let plan = plans.directory().join("web.plan");
+    let run = set.invocation(Program::new(), "diff", &[]).args(["-f"]);
+    let run = run.args([files.directory()]).args(["--out"]).args([&plan]);
+    run.run().expect(1);
+    let run = Program::new().args(["apply", "--plan"]).args([&plan]).run();
+    run.expect(0);
+    assert_eq!(set.live_parent().expect("a parent")["spec"]["size"], 3);
+    set.assert_holds(&members);
+}
+
+#[test]
 fn a_run_never_removes_the_definition_of_its_own_parent() {
     let home = namespace("home");
     let group = format!("{}.example.com", fresh("g"));

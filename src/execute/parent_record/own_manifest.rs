@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::requests::{Known, ParentWriteError, ParentWriting};
+use super::requests::{Known, ParentWriteError, ParentWriting, manifest_request};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
@@ -58,7 +58,7 @@ impl ParentWriting<'_> {
         let parameters = self.member_parameters();
         for _ in 0..ATTEMPTS {
             let bound = if preconditions.parent().is_some() {
-                let now = read::object(self.server, self.resource, &self.set.parent).await?;
+                let now = read::object(self.server, &object.resource, &object.key).await?;
                 let seen = preconditions.unchanged_parent(now.as_ref());
                 Some(seen.ok_or(ParentWriteError::Disapproved)?)
             } else {
@@ -68,7 +68,7 @@ impl ParentWriting<'_> {
             let with_live = self.apply_with_live_fields(object).await?;
             let sent = with_live.as_ref().map_or(object, |with_live| &with_live.object);
             let Some(seen) = bound.or_else(|| Some(with_live.as_ref()?.seen.clone())) else {
-                let request = self.parent_request(with_uid(sent, uid).body(), &parameters);
+                let request = manifest_request(sent, with_uid(sent, uid).body(), &parameters);
                 match self.send(request, sink).await {
                     Err(error) if is_passing_conflict(&error) && !self.is_there(uid).await? => {
                         return Err(ParentWriteError::Replaced);
@@ -77,7 +77,7 @@ impl ParentWriting<'_> {
                     reply => return Ok(reply?),
                 }
             };
-            let request = self.parent_request(with_preconditions(sent, &seen).body(), &parameters);
+            let request = manifest_request(sent, with_preconditions(sent, &seen).body(), &parameters);
             match self.send(request, sink).await {
                 Err(error) if is_passing_conflict(&error) => {}
                 Err(error) if is_outdated(self.server, object, &seen, &error).await => {}
@@ -123,7 +123,7 @@ impl ParentWriting<'_> {
         let manifest = with_live.as_ref().map_or(manifest, |with_live| &with_live.object);
         let request = ApiRequest {
             accept: WHOLE_OBJECTS.to_owned(),
-            ..self.parent_request(manifest.object.body(), &parameters)
+            ..manifest_request(manifest, manifest.object.body(), &parameters)
         };
         self.server.send(request).await
     }

@@ -168,7 +168,7 @@ impl ParentWriting<'_> {
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
-        let request = self.parent_request(apply_body(&object), &parameters);
+        let request = self.record_request(apply_body(&object), &parameters);
         known(self.send(request, sink).await, target)
     }
 
@@ -243,7 +243,7 @@ impl ParentWriting<'_> {
             metadata["annotations"] = json!({});
         }
         metadata["annotations"][TOOLING_ANNOTATION] = json!(self.set.tooling.to_string());
-        let request = self.parent_request(apply_body(&object), &self.member_parameters());
+        let request = manifest_request(manifest, apply_body(&object), &self.member_parameters());
         let reply = self.send(request, sink).await?;
         if reply.status != StatusCode::CREATED {
             // Another run has created it, and may have recorded a set on it.
@@ -281,10 +281,21 @@ impl ParentWriting<'_> {
         })
     }
 
-    pub(super) fn parent_request(&self, object: Bytes, parameters: &[(&str, &str)]) -> ApiRequest {
+    fn record_request(&self, object: Bytes, parameters: &[(&str, &str)]) -> ApiRequest {
         let path = self.resource.path_of(&self.set.parent);
         ApiRequest::patch(&path, parameters, METADATA, Patch::Apply, object)
     }
+}
+
+/// Returns the request that applies `body` for the parent's own manifest, in the version of the manifest. The
+/// server prefers another one, perhaps.
+pub(super) fn manifest_request(
+    manifest: &DesiredObject,
+    body: Bytes,
+    parameters: &[(&str, &str)],
+) -> ApiRequest {
+    let path = manifest.resource.path_of(&manifest.key);
+    ApiRequest::patch(&path, parameters, METADATA, Patch::Apply, body)
 }
 
 /// Returns what the answer to a bound write says about the parent.
