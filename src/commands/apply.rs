@@ -177,7 +177,6 @@ async fn execute(
         gate: wait.as_ref().map(|wait| wait as &dyn Gate),
         dependencies: Some(&dependencies),
         undo,
-        resume: run.resume,
         ..prepared.execution(&interrupt)
     };
     let work = async {

@@ -4,9 +4,6 @@
 
 use tokio::sync::watch;
 
-use crate::event::{Event, Resume};
-use crate::model::text::counted;
-
 /// A request to stop that only becomes more urgent. It can be made from anywhere, and awaited.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
@@ -25,7 +22,7 @@ pub enum Cause {
 
 impl Cause {
     /// Returns the reason why something was not done.
-    pub(super) fn reason(self) -> &'static str {
+    pub fn reason(self) -> &'static str {
         match self {
             Self::User => "the run was interrupted",
             Self::Time => "--timeout ran out",
@@ -115,15 +112,6 @@ impl Interrupt {
         // The sender lives as long as this borrow, so it cannot be closed.
         let _ = urgency.wait_for(|urgency| *urgency >= least).await;
     }
-}
-
-/// Reports that a run ends before so many objects, and how to finish it.
-pub(super) fn left(objects: usize, resume: Resume) -> Event {
-    let what = match objects {
-        0 => "no object is left, but the set's record was not narrowed".to_owned(),
-        left => format!("{} not done", counted(left, "object")),
-    };
-    Event::Warning(format!("run ended early: {what}; {resume}"))
 }
 
 #[cfg(test)]

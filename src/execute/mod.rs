@@ -51,7 +51,7 @@ pub use waits_between_writes::{EndOfWait, Gate};
 use futures_util::future::{Either, select};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase, Resume};
+use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::parent::annotations;
 use crate::model::contents::Contents;
@@ -105,8 +105,6 @@ pub struct Execution<'a> {
     pub undo: Option<&'a UndoFile>,
     /// How much of another run this one undoes; `None` if it undoes none.
     pub undoes: Option<UndoScope>,
-    /// How the run is finished after an interrupt.
-    pub resume: Resume,
     /// What writes wait for.
     pub wait_notes: &'a WaitNotes,
 }
@@ -190,21 +188,11 @@ impl Execution<'_> {
             "a plan with refusals must not be carried out"
         );
         sink(Event::Planned(self.planned()));
-        let mut done = 0;
-        let mut counting = |event: Event| {
-            done += usize::from(matches!(event, Event::Object(_)));
-            sink(event);
-        };
-        let ending = if self.writing.dry_run == DryRun::None {
-            self.write(&mut counting).await?
+        if self.writing.dry_run == DryRun::None {
+            self.write(sink).await
         } else {
-            self.dry_run(&mut counting).await
-        };
-        if ending == Ending::Interrupted {
-            let left = self.plan.objects().saturating_sub(done);
-            sink(interrupt::left(left, self.resume));
+            Ok(self.dry_run(sink).await)
         }
-        Ok(ending)
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {

@@ -3,10 +3,11 @@
 //! Pure. No planned object may be missing from the results of a run that ends early.
 
 use std::collections::HashMap;
-use std::mem;
+use std::{fmt, mem};
 
 use crate::event::{Action, NotDone, NotDoneScope, ObjectOutcome};
 use crate::model::identity::ObjectKey;
+use crate::model::text::{counted, listed};
 
 /// Planned objects, each with its outcome if the run ends before it.
 #[derive(Debug, Default)]
@@ -98,6 +99,41 @@ impl ObjectsWithoutResult {
     }
 }
 
+/// The planned objects to which a run has not come, or whose answer it has not seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Objects to which nothing was sent.
+    pub(super) not_sent: Vec<ObjectKey>,
+    /// Objects to which a write was sent, without an answer.
+    pub(super) unanswered: Vec<ObjectKey>,
+    /// The number of objects that failed with an answer.
+    pub(super) failed: usize,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            part(
+                &self.unanswered,
+                "sent without an answer, which may have taken effect",
+            ),
+            part(&self.not_sent, "not sent"),
+            (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.as_slice() {
+            [] => f.write_str("every object is done"),
+            parts => f.write_str(&parts.join("; ")),
+        }
+    }
+}
+
+/// Says what became of these objects; `None` without any.
+fn part(keys: &[ObjectKey], what: &str) -> Option<String> {
+    let count = counted(keys.len(), "object");
+    (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -124,6 +160,33 @@ mod tests {
         taken
             .map(|outcome| format!("{} {}: {}", outcome.subject.name, outcome.action, outcome.reason))
             .collect()
+    }
+
+    #[test]
+    fn an_early_end_says_what_is_left() {
+        let keys = |names: &[&str]| -> Vec<ObjectKey> {
+            let outcomes = names.iter().map(|name| outcome("A", name, Action::Skipped, ""));
+            outcomes.map(|outcome| outcome.subject.key()).collect()
+        };
+        let table = [
+            (&[][..], &[][..], 0, "every object is done"),
+            (&["a", "b"], &[], 0, "2 objects not sent: a/a, a/b"),
+            (
+                &["a"],
+                &["b"],
+                2,
+                "1 object sent without an answer, which may have taken effect: a/b; 1 object not sent: a/a; \
+                 2 objects failed",
+            ),
+        ];
+        for (not_sent, unanswered, failed, expected) in table {
+            let unfinished = Unfinished {
+                not_sent: keys(not_sent),
+                unanswered: keys(unanswered),
+                failed,
+            };
+            assert_eq!(unfinished.to_string(), expected);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::context_header::{header, title};
 use super::document::Collected;
 use super::hints::Hints;
 use super::markdown::{self, End};
-use super::objects_without_result::ObjectsWithoutResult;
+use super::objects_without_result::{ObjectsWithoutResult, Unfinished};
 use super::output::{print, print_document, print_line, print_message, say};
 use super::paint::Line;
 use super::progress::PhaseBar;
@@ -18,8 +18,11 @@ use super::{
     ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
     UnchangedLines, document, text_lines,
 };
+use crate::cluster::apiserver::ApiServer;
 use crate::error::{Error, Exit};
-use crate::event::{Action, Awaited, Event, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
+use crate::event::{
+    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Summary, WaitStatus,
+};
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 
@@ -139,6 +142,40 @@ impl Reporter {
         }
     }
 
+    /// Reports each planned object without a result at the end of a run. It is skipped for this reason, unless
+    /// it was sent to `server`, and so may have changed. Returns what is left; `None` without a plan.
+    pub fn end(&mut self, reason: &str, server: Option<&ApiServer>) -> Option<Unfinished> {
+        let server = server.filter(|_| self.collected.dry_run == DryRun::None);
+        let mut unfinished = Unfinished {
+            failed: self.summary.count(Action::Failed),
+            ..Unfinished::default()
+        };
+        let not_done = NotDone {
+            scope: NotDoneScope::All,
+            reason: reason.to_owned(),
+        };
+        for outcome in self.without_result.take(&not_done) {
+            let key = outcome.subject.key();
+            let path = outcome.subject.resource.path_of(&key);
+            if server.is_some_and(|server| server.may_have_written(&path)) {
+                unfinished.unanswered.push(key);
+                self.object(ObjectOutcome {
+                    source: outcome.source,
+                    ..ObjectOutcome::failed(
+                        outcome.subject,
+                        "sent without an answer: it may have taken effect".to_owned(),
+                    )
+                });
+            } else {
+                if outcome.reason == not_done.reason {
+                    unfinished.not_sent.push(key);
+                }
+                self.not_processed(outcome);
+            }
+        }
+        (self.summary != Summary::default()).then_some(unfinished)
+    }
+
     /// Prints a note that says what became of the set's parent.
     pub fn parent_note(&mut self, text: &str) {
         self.parent = ParentLine::Printed;
@@ -190,10 +227,10 @@ impl Reporter {
         }
     }
 
-    /// Reports an object that the run did not process. The reason was printed before, for all of
-    /// them. `-o name` prints only processed objects.
+    /// Reports an object that the run did not process. The reason is printed once, for all of them. `-o name`
+    /// prints only processed objects.
     fn not_processed(&mut self, outcome: ObjectOutcome) {
-        if self.style.format == Format::Lines {
+        if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
             self.line(&outcome);
         }
         self.keep(outcome);

@@ -10,7 +10,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Event, NotDone, Operation, Resume};
+use crate::event::{Ending, Event, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
 use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
@@ -122,8 +122,7 @@ impl CommandRun {
 
     /// Runs `work` until the user requests an immediate stop.
     ///
-    /// Requests in flight are then neither waited for nor reported: only the next run can find out
-    /// whether they took effect.
+    /// Requests in flight are not waited for then: only the next run can find out whether they took effect.
     pub async fn until_insisted<E>(
         interrupt: &Interrupt,
         work: impl Future<Output = Result<Ending, E>>,
@@ -136,21 +135,12 @@ impl CommandRun {
 
     /// Prints the end of the report, and returns how the program ends.
     pub fn finish(mut self, outcome: Result<Ending, Error>) -> Result<Exit, Error> {
-        if matches!(outcome, Ok(Ending::Interrupted)) && self.interrupt.is_insisted() {
-            let text = format!(
-                "stopped immediately: requests in flight may have taken effect; {}",
-                self.resume
-            );
-            self.reporter.event(Event::Warning(text));
-        }
         let is_over = self.interrupt.cause() == Cause::Time && matches!(outcome, Ok(Ending::Interrupted));
         if is_over {
             let text = "timed out waiting for the condition: --timeout ran out";
             self.reporter.event(Event::failure(text.to_owned()));
         }
-        if let Some(reason) = self.reason_not_reached(&outcome) {
-            self.reporter.event(NotDone::all(reason));
-        }
+        self.report_what_is_left(&outcome);
         let seconds = self.reporter.seconds();
         let requests = self.server.as_ref().map_or(0, ApiServer::requests);
         let error = outcome.as_ref().err();
@@ -171,20 +161,18 @@ impl CommandRun {
         })
     }
 
-    /// Returns the reason why planned objects that were not reported are skipped; `None` if none is
-    /// left.
-    fn reason_not_reached(&self, outcome: &Result<Ending, Error>) -> Option<&'static str> {
-        Some(match outcome {
-            Ok(Ending::Done) => return None,
-            Ok(Ending::Incomplete) | Err(_) => "not reached: the run ended early",
-            Ok(Ending::Interrupted) if self.interrupt.cause() == Cause::Time => {
-                "not reached: --timeout ran out"
-            }
-            Ok(Ending::Interrupted) if self.interrupt.is_insisted() => {
-                "the run was stopped; the request may have taken effect"
-            }
-            Ok(Ending::Interrupted) => "not reached: the run was interrupted",
-        })
+    /// Reports planned objects without a result, and what is left of a run that was stopped.
+    fn report_what_is_left(&mut self, outcome: &Result<Ending, Error>) {
+        let reason = match outcome {
+            Ok(Ending::Done) => return,
+            Ok(Ending::Interrupted) => format!("not sent: {}", self.interrupt.cause().reason()),
+            Ok(Ending::Incomplete) | Err(_) => "not done: the run ended early".to_owned(),
+        };
+        let left = self.reporter.end(&reason, self.server.as_ref());
+        if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {
+            let text = format!("run ended early: {left}; {}", self.resume);
+            self.reporter.event(Event::Warning(text));
+        }
     }
 
     /// Shows the refusals of the run at a terminal, with the plan if there is one, and asks whether to

@@ -79,6 +79,7 @@ mod statuses;
 mod string_data;
 mod taken_in;
 mod tls;
+mod unanswered;
 mod undo;
 mod unrecorded;
 mod unserved;

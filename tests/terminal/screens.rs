@@ -1,8 +1,10 @@
 //! The screens of 80 by 24 characters: what `diff`, `apply`, a wait and `list` show there.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
-use super::{Terminal, eventually};
+use super::{Held, Terminal, eventually};
 use crate::support::{Files, Program, Proxy, Set, config_map, fresh, named, namespace, objects_file, with};
 
 /// The rows of the screen, once it shows this.
@@ -173,6 +175,34 @@ fn apply_folds_what_does_not_change_at_a_terminal_alone() {
     assert_eq!(run_at(&all, program), Some(0));
     let shown = rows(&all, "= 3 unchanged");
     assert_eq!(shown.len(), 4, "{shown:#?}");
+}
+
+#[test]
+fn an_interrupt_folds_what_was_not_sent_at_a_terminal_alone() {
+    let home = namespace("home");
+    let Held {
+        terminal,
+        mut child,
+        release,
+    } = Held::start(80, &home, &[], &[]);
+    let pid = child.id().to_string();
+    let status = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(status.expect("kill runs").success());
+    rows(&terminal, "stopping after the requests in flight");
+    release.send(()).expect("the gate waits");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+
+    let shown = rows(&terminal, ". 5 skipped");
+    assert!(terminal.written().contains("5 objects not sent"), "{shown:#?}");
+    let of_objects = |action: &str| {
+        let text = format!(" {action} in namespace {home}");
+        shown.iter().filter(|row| row.ends_with(&text)).count()
+    };
+    assert_eq!(
+        [of_objects("created"), of_objects("skipped")],
+        [5, 0],
+        "{shown:#?}"
+    );
 }
 
 #[test]

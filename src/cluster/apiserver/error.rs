@@ -142,6 +142,18 @@ impl ApiErrorKind {
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => false,
         }
     }
+
+    /// Returns whether the request came to nothing: the server itself has refused it, or never got it.
+    pub(super) fn is_refusal(&self) -> bool {
+        match self {
+            // A proxy answers with these codes if it has no answer of the server.
+            Self::Status(status) => !matches!(status.code, 502..=504),
+            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => true,
+            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
+                false
+            }
+        }
+    }
 }
 
 const CHECK_SERVER: &str = "check the server with `kubectl cluster-info`, then run again";

@@ -16,6 +16,7 @@ mod hide_sent_secret_values;
 mod probe;
 mod responsiveness;
 mod retry;
+mod sent_writes;
 mod server_clock;
 mod status;
 mod watch;
@@ -41,6 +42,7 @@ use fastest_answer::FastestAnswer;
 use hide_sent_secret_values::SecretValues;
 use responsiveness::Responsiveness;
 use retry::{Attempts, Reachability, Retry};
+use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
@@ -55,6 +57,7 @@ pub struct ApiServer {
     probe_client: kube::Client,
     route: Arc<Route>,
     requests: Arc<AtomicU64>,
+    sent_writes: SentWrites,
     /// Answers with 429.
     throttled_answers: Arc<AtomicU64>,
     /// Requests that wait to be sent again after such an answer.
@@ -94,6 +97,7 @@ impl ApiServer {
                 proxy: None,
             }),
             requests: Arc::new(AtomicU64::new(0)),
+            sent_writes: SentWrites::default(),
             throttled_answers: Arc::new(AtomicU64::new(0)),
             postponed: Sender::new(0),
             waits_no_more: Sender::new(false),
@@ -162,6 +166,11 @@ impl ApiServer {
     /// The number of HTTP requests sent so far, repeated ones included.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether a write was sent to the object at this path, and the server has not refused it.
+    pub fn may_have_written(&self, path: &str) -> bool {
+        self.sent_writes.contains(path)
     }
 
     /// The number of answers with 429 (Too Many Requests) so far.
@@ -238,8 +247,9 @@ impl ApiServer {
         let mut attempts = Attempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut earlier_failure = None;
+        let mut write = self.sent_writes.of(&request);
         loop {
-            let failure = match self.send_once(&request).await {
+            let failure = match self.send_once(&request, &mut write).await {
                 Ok(reply) => {
                     return Ok(Reply {
                         earlier_attempts,
@@ -248,6 +258,7 @@ impl ApiServer {
                 }
                 Err(failure) => failure,
             };
+            write.failed(&failure.kind);
             // Whatever broke this connection has probably broken those that were opened with it.
             if matches!(failure.kind, ApiErrorKind::Connection { .. })
                 && let Some(opener) = &self.connection_opener
@@ -296,8 +307,13 @@ impl ApiServer {
         }
     }
 
-    async fn send_once(&self, request: &ApiRequest) -> Result<Reply, FailedAttempt> {
+    async fn send_once(
+        &self,
+        request: &ApiRequest,
+        write: &mut SentWrite<'_>,
+    ) -> Result<Reply, FailedAttempt> {
         let http_request = self.next_request(request).await?;
+        write.sent();
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::relabel::Relabelling;
-use super::{counting, ending, report_others, unless_none_is_taken};
+use super::{announce, ending, report_others, unless_none_is_taken};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
@@ -36,12 +36,10 @@ impl Adopting<'_> {
     ///
     /// The parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        counting(self.plan, sink, async |sink| {
-            let ending = self.write(sink).await?;
-            let none_is_adopted = || format!("{}: nothing to adopt", self.parent.set.parent);
-            Ok(unless_none_is_taken(ending, self.plan, none_is_adopted, sink))
-        })
-        .await
+        announce(self.plan, sink);
+        let ending = self.write(sink).await?;
+        let none_is_adopted = || format!("{}: nothing to adopt", self.parent.set.parent);
+        Ok(unless_none_is_taken(ending, self.plan, none_is_adopted, sink))
     }
 
     pub(super) async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::relabel::Relabelling;
-use super::{counting, ending, members};
+use super::{announce, ending, members};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::deletion::report::unlistable;
@@ -39,7 +39,8 @@ impl Disbanding<'_> {
     ///
     /// Only before the first write; later failures are reported as events.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        counting(self.plan, sink, async |sink| Ok(self.write(sink).await)).await
+        announce(self.plan, sink);
+        Ok(self.write(sink).await)
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Ending {

@@ -14,11 +14,11 @@ pub use disband::Disbanding;
 pub use move_members::{Moving, Obstacles, OldParent};
 use relabel::Relabeled;
 
-use crate::event::{Action, Ending, Event, ObjectOutcome, Resume, Subject};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
+use crate::execute::Sink;
 use crate::execute::deletion::delete_wave::untouched;
 use crate::execute::labeled_objects::list_labeled_objects;
-use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
-use crate::execute::{Sink, interrupt};
+use crate::execute::parent_record::requests::ParentWriting;
 use crate::model::live::Live;
 use crate::plan::{Left, MembershipPlan};
 use crate::read::{ListError, ListTargets, METADATA_LIST};
@@ -53,27 +53,12 @@ fn unless_none_is_taken(
     Ending::Incomplete
 }
 
-/// Runs `write`, and reports how many objects of the plan an interrupted run has not written.
-async fn counting(
-    plan: &MembershipPlan,
-    sink: &mut Sink<'_>,
-    write: impl AsyncFnOnce(&mut Sink<'_>) -> Result<Ending, ParentWriteError>,
-) -> Result<Ending, ParentWriteError> {
+/// Announces the objects of the plan, each with its outcome if the run ends before it.
+fn announce(plan: &MembershipPlan, sink: &mut Sink<'_>) {
     let left = plan.left.iter().map(left_alone);
     let changes = plan.changes.iter().map(untouched);
     let planned = plan.settled.iter().map(settled).chain(left).chain(changes);
     sink(Event::Planned(planned.collect()));
-    let mut done = 0;
-    let mut counting = |event: Event| {
-        done += usize::from(matches!(event, Event::Object(_)));
-        sink(event);
-    };
-    let ending = write(&mut counting).await?;
-    if ending == Ending::Interrupted {
-        let left = plan.objects().saturating_sub(done);
-        sink(interrupt::left(left, Resume::SameCommand));
-    }
-    Ok(ending)
 }
 
 /// Reports the objects that stay as they are.

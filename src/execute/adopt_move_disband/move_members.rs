@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::adopt::Adopting;
-use super::{counting, members, unless_none_is_taken};
+use super::{announce, members, unless_none_is_taken};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
@@ -76,33 +76,31 @@ impl Moving<'_> {
     ///
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        counting(self.into.plan, sink, async |sink| {
-            let ending = self.into.write(sink).await?;
-            // If nothing moves, the permission to write the old parent was not checked either.
-            if ending != Ending::Done {
-                return Ok(ending);
-            }
-            let is_dry = self.from.writing.dry_run != DryRun::None;
-            let seen_to = match &self.farewell {
-                _ if !self.into.plan.takes_any() => Ok(ending),
-                OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(ending),
-                OldParent::Narrow | OldParent::Keep(_) => self.narrow(sink).await,
-                OldParent::Release if is_dry => self.predict_release(sink).await,
-                OldParent::Release => self.release(sink).await,
-            };
-            let ending = seen_to.unwrap_or_else(|error| {
-                sink(Event::failure(error.to_string()));
-                Ending::Incomplete
-            });
-            let ending = match &self.farewell {
-                OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
-                OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
-            };
-            let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
-            let none_moves = || format!("{from}: nothing to move to {into}");
-            Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
-        })
-        .await
+        announce(self.into.plan, sink);
+        let ending = self.into.write(sink).await?;
+        // If nothing moves, the permission to write the old parent was not checked either.
+        if ending != Ending::Done {
+            return Ok(ending);
+        }
+        let is_dry = self.from.writing.dry_run != DryRun::None;
+        let seen_to = match &self.farewell {
+            _ if !self.into.plan.takes_any() => Ok(ending),
+            OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(ending),
+            OldParent::Narrow | OldParent::Keep(_) => self.narrow(sink).await,
+            OldParent::Release if is_dry => self.predict_release(sink).await,
+            OldParent::Release => self.release(sink).await,
+        };
+        let ending = seen_to.unwrap_or_else(|error| {
+            sink(Event::failure(error.to_string()));
+            Ending::Incomplete
+        });
+        let ending = match &self.farewell {
+            OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
+            OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
+        };
+        let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
+        let none_moves = || format!("{from}: nothing to move to {into}");
+        Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
     }
 
     /// Reports why the old set is kept. It fails if members may remain that the user cannot list.

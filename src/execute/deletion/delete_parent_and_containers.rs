@@ -34,7 +34,6 @@ impl SetDeletion<'_> {
             return self.dry_run_parent(members, sink).await;
         }
         if self.interrupt.is_requested() {
-            self.report_not_deleted(self.homes().count(), sink);
             return Ending::Interrupted;
         }
         let Some(known) = self.parent else {
@@ -87,10 +86,7 @@ impl SetDeletion<'_> {
                 let ending = worse(ending, self.report_remains(&remains, lingering, sink));
                 worse(ending, self.report_unlisted(&unlisted, sink))
             }
-            Ok(Parent::Untouched) => {
-                self.report_not_deleted(self.homes().count(), sink);
-                Ending::Interrupted
-            }
+            Ok(Parent::Untouched) => Ending::Interrupted,
         }
     }
 
@@ -262,7 +258,6 @@ impl SetDeletion<'_> {
             // One may depend on the other.
             let held = Box::pin(self.dependents_first().hold(vec![live], left, sink)).await;
             if self.interrupt.is_requested() {
-                self.report_not_deleted(1, sink);
                 return Ending::Interrupted;
             }
             if held.free.is_empty() {

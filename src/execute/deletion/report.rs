@@ -1,16 +1,14 @@
-//! Reports on the parent of a deleted set, on what is left of the set, and on what an interrupted run has not
-//! deleted.
+//! Reports on the parent of a deleted set, and on what is left of the set.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
-use crate::execute::deletion::set::SetDeletion;
-use crate::execute::{Cause, Sink};
+use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::set::Set;
-use crate::model::text::{counted, listed};
+use crate::model::text::listed;
 use crate::plan::{ParentDisposition, parent_disposition};
 use crate::read::WholeParent;
 
@@ -58,26 +56,6 @@ pub(crate) fn predicted_disposition(
         ParentDisposition::Stays(why) => outcome_event(&parent.live, Action::Skipped, why.to_string()),
     };
     (disposition, event)
-}
-
-impl SetDeletion<'_> {
-    /// Warns that the run ends before `left` objects, and the parent if there is one, are deleted.
-    pub(super) fn report_not_deleted(&self, left: usize, sink: &mut Sink<'_>) {
-        let objects = (left > 0).then(|| counted(left, "object"));
-        let parent = self.parent.map(|_| "the set's parent".to_owned());
-        let before: Vec<String> = objects.into_iter().chain(parent).collect();
-        if before.is_empty() {
-            return;
-        }
-        let is_interrupted = match self.interrupt.cause() {
-            Cause::User => "interrupted",
-            Cause::Time => "the run ended",
-        };
-        sink(Event::Warning(format!(
-            "{is_interrupted} before deleting {}; run the same command again",
-            before.join(" and ")
-        )));
-    }
 }
 
 /// Reports that owner references cannot be read, and what that means for the objects to be deleted.

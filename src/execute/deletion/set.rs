@@ -104,7 +104,7 @@ impl SetDeletion<'_> {
             "a plan with refusals must not be carried out"
         );
         self.announce(sink);
-        let (mut done, mut failed) = (0, 0);
+        let mut failed = 0;
         let mut left = ObjectsKeptInsteadOfDeleted::default();
         let mut deleted = BTreeSet::new();
         let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
@@ -133,7 +133,6 @@ impl SetDeletion<'_> {
             let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
             let held = Box::pin(dependents_first.hold(members.collect(), &left, sink)).await;
             failed += held.waiting.len();
-            done += held.kept.len() + held.waiting.len();
             held.report(&mut left, sink);
             if held.outdates_dependents(self.interrupt) {
                 match self.dependents(&nothing).await {
@@ -148,7 +147,6 @@ impl SetDeletion<'_> {
             }
             let mut outcome_event = |news: WriteEvent<ObjectOutcome>| {
                 sink(news.counted(|outcome| {
-                    done += 1;
                     failed += usize::from(outcome.action == Action::Failed);
                     if outcome.action == Action::Deleted {
                         deleted.extend(outcome.subject.uid.clone());
@@ -167,7 +165,7 @@ impl SetDeletion<'_> {
                 .await;
         }
         MembersDeleted {
-            ending: self.ending(done, failed, sink),
+            ending: self.ending(failed, sink),
             left,
             deleted,
             attached,
@@ -207,11 +205,9 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// Returns how the deletion of the members ended, and reports what is left to do. `done` counts
-    /// the members that were tried, `failed` those of them that could not be deleted.
-    fn ending(&self, done: usize, failed: usize, sink: &mut Sink<'_>) -> Ending {
+    /// Returns how the deletion of the members ended, where so many could not be deleted, and warns of those.
+    fn ending(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
         if self.interrupt.is_requested() {
-            self.report_not_deleted(self.plan.deletions() - done, sink);
             Ending::Interrupted
         } else if failed > 0 {
             // The parent may have changed since it was read.

@@ -17,7 +17,6 @@ use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
-use crate::event::Resume;
 use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
@@ -384,7 +383,6 @@ impl Prepared {
             dependencies: None,
             undo: None,
             undoes: self.undoes,
-            resume: Resume::default(),
             wait_notes: &self.wait_notes,
         }
     }
