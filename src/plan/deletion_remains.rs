@@ -1,9 +1,11 @@
 //! Objects that remain of a set after its deletion, and whether the user wants them to remain.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
+use super::dependencies::named_by;
 use super::prune_rules::reason_to_stay;
 use super::{KeptObjects, ParentDisposition, SkipReason, holds_parent_of};
+use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
 
@@ -11,7 +13,7 @@ use crate::model::set::Set;
 /// `going` or `undeleted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remains {
-    /// Objects that a keep annotation or another owner keeps, and their containers.
+    /// Objects that a keep annotation or another owner keeps, their containers, and what they depend on.
     pub kept: Vec<Live>,
     /// Objects that are being deleted, and those that are deleted with their owner.
     pub going: Vec<Live>,
@@ -50,11 +52,8 @@ impl Remains {
         }
         let (parent_containers, rest): (Vec<Live>, Vec<Live>) =
             rest.into_iter().partition(|live| holds_parent_of(set, live));
-        let kept: KeptObjects = remains.kept.iter().map(|live| &live.key).collect();
-        let holds_kept = |live: &Live| kept.kept_object_in(live).is_some();
-        let (containers_of_kept, rest): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(holds_kept);
-        remains.kept.extend(containers_of_kept);
-        remains.undeleted.extend(rest);
+        let undeleted = remains.keep_needed(rest);
+        remains.undeleted.extend(undeleted);
         // The parent's namespace and CRD are kept as long as the parent is.
         if remains.kept.is_empty() && *parent == ParentDisposition::Goes {
             remains.undeleted.extend(parent_containers);
@@ -62,6 +61,22 @@ impl Remains {
             remains.kept.extend(parent_containers);
         }
         remains
+    }
+
+    /// Keeps those of `rest` that a kept object needs: its containers, and what it depends on. Returns the others.
+    fn keep_needed(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
+        loop {
+            let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
+            let needed = named_by(self.kept.iter());
+            let needed: HashSet<ObjectKey> = needed.map(|(key, _)| key.clone()).collect();
+            let is_needed = |live: &Live| needed.contains(&live.key) || kept.kept_object_in(live).is_some();
+            let (more, others): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(is_needed);
+            rest = others;
+            if more.is_empty() {
+                return rest;
+            }
+            self.kept.extend(more);
+        }
     }
 
     /// Returns all of them.
@@ -139,6 +154,43 @@ mod tests {
                 [2, 0, 0],
             ),
             (vec![namespace], [0, 0, 1]),
+        ];
+        for (left, expected) in table {
+            assert_eq!(counts(&left, &ParentDisposition::Goes), expected, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_kept_object_needs_is_kept() {
+        let named = |name: &str| live("ConfigMap", Some("away"), name);
+        let needing = |name: &str, needed: &[&Live]| {
+            let mut live = named(name);
+            live.dependencies.objects = needed.iter().map(|live| live.key.clone()).collect();
+            live
+        };
+        let base = named("base");
+        let middle = needing("middle", &[&base]);
+        let top = needing("top", &[&middle]);
+        let away = live("Namespace", None, "away");
+        let table = [
+            (
+                vec![annotated(top.clone()), middle.clone(), base.clone()],
+                [3, 0, 0],
+            ),
+            (
+                vec![owned_by("operator", middle.clone()), base.clone()],
+                [2, 0, 0],
+            ),
+            (
+                vec![away, annotated(top.clone()), base.clone(), middle.clone()],
+                [4, 0, 0],
+            ),
+            (
+                vec![annotated(base.clone()), middle.clone(), top.clone()],
+                [1, 0, 2],
+            ),
+            (vec![terminating(annotated(middle)), base.clone()], [0, 1, 1]),
+            (vec![top, base], [0, 0, 2]),
         ];
         for (left, expected) in table {
             assert_eq!(counts(&left, &ParentDisposition::Goes), expected, "{left:?}");

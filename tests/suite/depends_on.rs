@@ -389,3 +389,41 @@ fn a_run_in_the_order_of_dependencies_can_be_killed_between_any_two_writes() {
         set.assert_holds(&wanted);
     }
 }
+
+#[test]
+fn what_a_kept_object_needs_is_kept_by_a_deletion_that_succeeds() {
+    let keep = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
+    for is_owned in [false, true] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let base = named("rbac.authorization.k8s.io/v1", "Role", Some(&home), "base");
+        let top = after(config_map(&home, "top", "1"), &[&base]);
+        let other = config_map(&home, "other", "1");
+        set.apply(&[base.clone(), top.clone(), other.clone()]);
+        if is_owned {
+            let owner = cluster().create(&config_map(&home, "owner", "1"));
+            cluster().patch(&top, &owned_by(&owner));
+        } else {
+            cluster().patch(&top, &keep);
+        }
+        let kept = [base, top, set.parent.clone()];
+        for deleted in [&[other][..], &[]] {
+            let run = set.delete_with(Program::new(), &[]).expect(0);
+            assert_eq!(run.results("deleted"), identities(deleted));
+            assert_eq!(run.results("skipped"), identities(&kept));
+            assert!(kept.iter().all(|object| cluster().live(object).is_some()));
+            let count = |warning: &String| warning.contains("still has 2 objects");
+            assert!(run.warnings().iter().any(count), "{:?}", run.warnings());
+        }
+        assert_eq!(set.unrecorded(), Vec::<String>::new());
+    }
+}
+
+/// What makes an object owned by this one.
+fn owned_by(owner: &Value) -> Value {
+    let owner = json!({
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"],
+        "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+    });
+    json!({"metadata": {"ownerReferences": [owner]}})
+}
