@@ -132,21 +132,26 @@ mod tests {
     }
 
     #[test]
-    fn taking_ownership_is_advised_only_if_the_other_set_is_not_meant_and_not_hidden() {
+    fn taking_ownership_is_advised_after_the_safer_way() {
+        const TAKE: &str = ", or take them with --take-ownership";
         let (manifests, mut observed) = overlapping();
         let hint = |manifests: &Desired, observed: &Observed| {
             plan(&set(), manifests, observed, &policy()).refusals[0].hint()
         };
         assert!(hint(&manifests, &observed).contains("--take-ownership"));
         observed.other_parents.some_unseen = true;
-        assert!(hint(&manifests, &observed).starts_with("find the set with"));
+        let hidden = hint(&manifests, &observed);
+        assert!(
+            hidden.starts_with("find the set with") && hidden.ends_with(TAKE),
+            "{hidden}"
+        );
         let mut other = set().parent;
         other.namespace = Some("platform".to_owned());
         let same_name = ("applyset-other-v1".to_owned(), other.clone());
         observed.other_parents.found.extend([same_name]);
         assert_eq!(
             hint(&manifests, &observed),
-            format!("did you mean `{} -n platform`?", other.name)
+            format!("apply `{} -n platform` if you mean that set{TAKE}", other.name)
         );
         other.name = "other".to_owned();
         let other_name = ("applyset-other-v1".to_owned(), other);
@@ -156,7 +161,10 @@ mod tests {
             members: manifests.members[..1].to_vec(),
             ..Desired::default()
         };
-        assert_eq!(hint(&all, &observed), "did you mean `other -n platform`?");
+        assert_eq!(
+            hint(&all, &observed),
+            format!("apply `other -n platform` if you mean that set{TAKE}")
+        );
     }
 
     #[test]

@@ -33,10 +33,10 @@ impl Refusal {
             Self::ChangesSet { .. } => "give the answer that the prompt asks for, or omit --confirm".to_owned(),
             Self::Overlap { parent: OtherParent::Unlisted, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
-                "find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces".to_owned()
+                "find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or take them with --take-ownership".to_owned()
             }
             Self::Overlap { parent: OtherParent::Found(parent), target: Target::Likely, .. } => {
-                format!("did you mean `{}`?", set_argument(parent))
+                format!("apply `{}` if you mean that set, or take them with --take-ownership", set_argument(parent))
             }
             Self::Overlap { .. } => {
                 "remove them from one of the two sets, or move them to this one with --take-ownership".to_owned()
