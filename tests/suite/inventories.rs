@@ -336,6 +336,26 @@ fn a_release_of_helm_from_before_it_marked_objects() {
 }
 
 #[test]
+fn an_inventory_without_objects_is_refused() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    cluster().create(&release(&home, "web", 1, "deployed", &[]));
+    record_of_kapp(
+        &home,
+        &json!({"labelKey": "kapp.k14s.io/app", "labelValue": fresh("1"), "usedGKs": []}),
+    );
+    for from in ["helm/web", "kapp/web"] {
+        let run = set.invoke("adopt", &["--from", from]).expect(3);
+        let error = &run.document()["error"];
+        assert_eq!(error["exitCode"], 3, "{from}");
+        let message = error["message"].as_str().expect("a message");
+        assert!(message.contains("nothing to adopt"), "{from}: {message}");
+        assert_eq!(run.results("skipped"), Vec::<String>::new(), "{from}");
+        assert_eq!(set.live_parent(), None, "{from}");
+    }
+}
+
+#[test]
 fn an_app_of_kapp_that_claims_objects_by_another_label() {
     let home = namespace("home");
     let victim = with(

@@ -267,10 +267,11 @@ fn nothing_found(choice: &Choice) -> Error {
                 Namespaces::All => "list other kinds with --kinds",
             },
         ),
-        Choice::Inventory(reference, _) => (
-            format!("inventory {}: no objects", reference.name),
-            "nothing to adopt",
-        ),
+        Choice::Inventory(reference, _) => {
+            return Error::Refused(vec![Refusal::EmptyInventory {
+                inventory: reference.to_string(),
+            }]);
+        }
     };
     Error::Usage {
         message,

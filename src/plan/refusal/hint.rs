@@ -82,6 +82,7 @@ impl Refusal {
             Self::NothingToAdopt { inventory, is_unmarked: true } if inventory.starts_with("helm/") => {
                 "adopt them with -f MANIFESTS, or add --from-unmarked for releases older than Helm 3.2".to_owned()
             }
+            Self::EmptyInventory { .. } => "check its name, or adopt objects with -f MANIFESTS".to_owned(),
             Self::NothingToAdopt { .. } => "adopt the objects with -f MANIFESTS".to_owned(),
             Self::ForgetsSet { .. } => "list the objects with --dry-run, or confirm with --yes".to_owned(),
         }

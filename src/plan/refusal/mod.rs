@@ -258,6 +258,12 @@ pub enum Refusal {
         /// The objects that would be adopted, those without a namespace first.
         objects: Vec<ObjectKey>,
     },
+    /// An inventory lists no objects.
+    #[error("inventory {inventory}: nothing to adopt: it has no objects")]
+    EmptyInventory {
+        /// The inventory as the command line names it.
+        inventory: String,
+    },
     /// An inventory lists objects, and all of them are skipped.
     #[error("inventory {inventory}: nothing to adopt: all objects are skipped")]
     NothingToAdopt {
@@ -296,6 +302,7 @@ impl Refusal {
             | Self::ForgetsSet { .. }
             | Self::ManagedElsewhere { .. }
             | Self::ReachesOutside { .. }
+            | Self::EmptyInventory { .. }
             | Self::NothingToAdopt { .. }
             | Self::AnnotationsTooLarge { .. } => None,
         }
