@@ -110,7 +110,7 @@ impl CommandRun {
     /// waiting for requests.
     pub fn limit(&mut self, time: Option<Duration>) {
         let Some(time) = time else { return };
-        self.end = Some(Instant::now() + time);
+        self.end = Instant::now().checked_add(time);
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
             tokio::time::sleep(time).await;

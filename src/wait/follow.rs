@@ -101,8 +101,8 @@ struct Followed<'t> {
 
 /// The reason why a collection cannot be followed.
 enum Trouble {
-    /// The user may not list or watch it.
-    Forbidden,
+    /// It cannot be listed or watched, for this reason.
+    Unwatchable(&'static str),
     /// The server does not know the path: the kind may be gone, or served in another version.
     NotServed,
     /// Another error, which may be temporary.
@@ -143,8 +143,8 @@ impl Follow<'_> {
         let follow = narrow.iter().map(async |place| {
             let followed = group.followed(place.namespace.as_deref());
             let listing = Listing(Cell::new(Some(&group.unlisted)));
-            if let Err(left) = self.place(&group, place, &listing, followed).await {
-                self.warn(place);
+            if let Err((left, reason)) = self.place(&group, place, &listing, followed).await {
+                self.warn(place, reason);
                 let left = left.iter().map(|followed| (followed.index, followed.target));
                 self.poll(&group, left).await;
             }
@@ -152,15 +152,15 @@ impl Follow<'_> {
         futures_util::future::join_all(follow).await;
     }
 
-    /// Lists and watches one collection. The error holds the targets of a collection that must not be
-    /// watched.
+    /// Lists and watches one collection. The error holds the targets of a collection that cannot be watched, and
+    /// the reason.
     async fn place<'t>(
         &self,
         group: &Group,
         place: &ListTarget,
         listing: &Listing<'_>,
         mut followed: Vec<Followed<'t>>,
-    ) -> Result<(), Vec<Followed<'t>>> {
+    ) -> Result<(), (Vec<Followed<'t>>, &'static str)> {
         let selector = Selector {
             labels: format!("{PART_OF_LABEL}={}", self.id),
             accept: WHOLE_OBJECTS,
@@ -170,9 +170,9 @@ impl Follow<'_> {
             listing.end();
             match round {
                 Ok(()) => {}
-                Err(Trouble::Forbidden) => {
+                Err(Trouble::Unwatchable(reason)) => {
                     followed.retain(|followed| !followed.has_arrived);
-                    return Err(followed);
+                    return Err((followed, reason));
                 }
                 Err(Trouble::NotServed) => self.look_as_served(group, place, &selector, &mut followed).await,
                 Err(Trouble::Passing(reason)) => self.report_unread(&mut followed, &reason),
@@ -353,11 +353,11 @@ impl Follow<'_> {
         }
     }
 
-    fn warn(&self, place: &ListTarget) {
+    fn warn(&self, place: &ListTarget, reason: &str) {
         let namespace = place.namespace.as_ref();
         let namespace = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
         let resource = &place.resource.plural;
-        let text = format!("cannot watch {resource}{namespace}: forbidden; polling every 2 s");
+        let text = format!("cannot watch {resource}{namespace}: {reason}; polling every 2 s");
         let _ = self.observations.send(Observation::Warning(text));
     }
 }
@@ -427,10 +427,11 @@ fn list_trouble(error: &ListError) -> Trouble {
 
 fn trouble(error: &ApiError) -> Trouble {
     match error {
-        error if error.is(StatusCode::FORBIDDEN) => Trouble::Forbidden,
+        error if error.is(StatusCode::FORBIDDEN) => Trouble::Unwatchable("forbidden"),
         error if error.is(StatusCode::NOT_FOUND) => Trouble::NotServed,
-        // It may not be watched, or the version has expired since.
-        error if error.is(StatusCode::METHOD_NOT_ALLOWED) => Trouble::Forbidden,
+        error if error.is(StatusCode::METHOD_NOT_ALLOWED) => {
+            Trouble::Unwatchable("the server does not support it")
+        }
         error => Trouble::Passing(error.kind.to_string()),
     }
 }

@@ -134,6 +134,24 @@ async fn wait(
     patience: Patience,
     relist: Duration,
 ) -> (Outcome, Vec<String>) {
+    let mut missed = Vec::new();
+    let mut sink = |event: Event| {
+        if let Event::Awaited(awaited) = event
+            && awaited.wait_status == WaitStatus::Missed
+        {
+            missed.push(awaited.reason);
+        }
+    };
+    let outcome = wait_with(server, targets, (patience, relist), &mut sink).await;
+    (outcome, missed)
+}
+
+async fn wait_with(
+    server: &ApiServer,
+    targets: Vec<Target>,
+    (patience, relist): (Patience, Duration),
+    sink: &mut Sink<'_>,
+) -> Outcome {
     let id = id();
     let rules = StatusRules::default();
     let waiting = Waiting {
@@ -147,16 +165,7 @@ async fn wait(
         relist,
         done_before: "",
     };
-    let mut missed = Vec::new();
-    let mut sink = |event: Event| {
-        if let Event::Awaited(awaited) = event
-            && awaited.wait_status == WaitStatus::Missed
-        {
-            missed.push(awaited.reason);
-        }
-    };
-    let outcome = waiting.run(targets, &mut sink).await;
-    (outcome, missed)
+    waiting.run(targets, sink).await
 }
 
 /// So long that a test that needs it would not end.
@@ -271,5 +280,34 @@ async fn a_failure_leaves_time_for_the_others_if_it_may() {
         let targets = vec![target("a", "one"), target("a", "two")];
         assert_eq!(waiting.run(targets, &mut sink).await, Outcome::Missed);
         assert_eq!(missed, expected, "{after_failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_collection_that_cannot_be_watched_is_polled_and_the_reason_is_named() {
+    for (code, reason) in [(403, "forbidden"), (405, "the server does not support it")] {
+        let service = tower::service_fn(move |request: Request<Body>| async move {
+            let query = request.uri().query().unwrap_or_default();
+            let (code, body) = match query {
+                _ if query.contains("watch=true") => (code, json!({"kind": "Status", "message": "no"})),
+                _ if query.contains("labelSelector") => (200, list(&[widget("a", "one", &ready(false))])),
+                _ => (200, widget("a", "one", &ready(true))),
+            };
+            let answer = Response::builder().status(code);
+            answer.body(Full::new(Bytes::from(body.to_string())))
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        let mut warnings = Vec::new();
+        let mut sink = |event: Event| {
+            if let Event::Warning(text) = event {
+                warnings.push(text);
+            }
+        };
+        let times = (Patience::Unlimited, NEVER);
+        let outcome = wait_with(&server, vec![target("a", "one")], times, &mut sink).await;
+        assert_eq!(outcome, Outcome::Arrived);
+        let expected = format!("cannot watch widgets in namespace a: {reason}; polling every 2 s");
+        assert_eq!(warnings, [expected]);
     }
 }

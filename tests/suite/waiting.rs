@@ -306,6 +306,23 @@ fn who_may_not_watch_asks_again_and_again() {
 }
 
 #[test]
+fn a_time_limit_beyond_all_clocks_never_runs_out() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let one = config_map(&home, "one", "1");
+    for flag in ["--timeout", "--wait", "--request-timeout"] {
+        let flag = format!("{flag}=3000000000000000h");
+        set.apply_with(
+            std::slice::from_ref(&one),
+            &["--wait", &flag][usize::from(flag.starts_with("--wait"))..],
+        )
+        .expect(0);
+    }
+    set.delete_with(Program::new(), &["--timeout=3000000000000000h", "--wait"])
+        .expect(0);
+}
+
+#[test]
 fn interrupted_waiting_has_written_everything() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
