@@ -271,6 +271,16 @@ impl Tool {
             ),
         }
     }
+
+    /// Returns what to do before the first apply of adopted objects, if the tool changes manifests.
+    pub fn hint_for_first_apply(self) -> Option<&'static str> {
+        match self {
+            Self::Kapp => Some(
+                "keep the label kapp.k14s.io/app in the selectors of your manifests, where kapp adds it by default, or recreate objects with --recreate=KIND",
+            ),
+            Self::Helm | Self::Kpt | Self::Flux | Self::ArgoCd => None,
+        }
+    }
 }
 
 impl fmt::Display for Tool {

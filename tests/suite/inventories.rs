@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Fault, Omission, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, cluster_role, config_map,
-    custom_resource, definition, fresh, identities, named, namespace, namespace_object, objects_file, secret,
-    service, with,
+    custom_resource, definition, deployment, fresh, identities, named, namespace, namespace_object,
+    objects_file, secret, service, with,
 };
 
 /// The kinds that are defined so far: two tests may need the same one.
@@ -704,4 +704,42 @@ fn an_application_of_argo_cd() {
         cluster().patch(&record, &json!({"spec": {"destination": destination}}));
         assert_refused(&Set::secret(&home, "remote"), &from);
     }
+}
+
+#[test]
+fn the_label_of_kapp_in_selectors_is_kept_or_its_objects_are_recreated() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let value = fresh("1657185600");
+    let labels = json!({"kapp.k14s.io/app": value});
+    let manifests = [config_map(&home, "one", "1"), deployment(&home, "web", 1)];
+    let labeled = with(
+        manifests[1].clone(),
+        &json!({"spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}}),
+    );
+    cluster().create_as("kapp", &by_kapp(manifests[0].clone(), "", &value));
+    cluster().create_as("kapp", &by_kapp(labeled.clone(), "apps", &value));
+    let spec = json!({
+        "labelKey": "kapp.k14s.io/app", "labelValue": value,
+        "usedGKs": [{"Group": "", "Kind": "ConfigMap"}, {"Group": "apps", "Kind": "Deployment"}],
+    });
+    record_of_kapp(&home, &spec);
+    let run = set.invoke("adopt", &["--from", "kapp/web"]).expect(0);
+    let hint = run
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("hint: keep the label"));
+    let hint = hint.unwrap_or_else(|| panic!("no hint in\n{}", run.stderr));
+    assert!(
+        hint.contains("kapp.k14s.io/app") && hint.contains("--recreate"),
+        "{hint}"
+    );
+
+    let run = set.apply_with(&manifests, &[]).expect(1);
+    assert_eq!(run.results("failed"), identities(&manifests[1..]));
+    assert!(run.stderr.contains("--recreate=Deployment"), "{}", run.stderr);
+    assert!(!run.stdout.contains("unreadable managedFields"), "{}", run.stdout);
+    set.apply(&[manifests[0].clone(), labeled]);
+    set.apply_with(&manifests, &["--recreate=Deployment"]).expect(0);
+    set.assert_holds(&manifests);
 }

@@ -101,6 +101,11 @@ async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOption
     // Until all is adopted, only the tool's own inventory lists the rest.
     if ending == Ending::Done {
         run.report_warnings(&prepared.advice);
+        if let Choice::Inventory(reference, _) = &options.choice
+            && let Some(hint) = reference.tool.hint_for_first_apply()
+        {
+            run.reporter.event(Event::Hint(hint.to_owned()));
+        }
     }
     Ok(ending)
 }
