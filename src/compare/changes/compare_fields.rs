@@ -149,18 +149,15 @@ impl<'a> FieldComparison<'a> {
         if owned.is_empty() {
             return self.leaf(name, desired, live, shape);
         }
-        // Entries that were edited or merged by hand have keys that an apply
-        // does not write; it would take them out.
+        // An apply takes keys out of its entry that it does not write itself.
         let self_owned = owned.contains_key(".");
-        let odd = match membership {
-            Membership::Declared => self_owned,
-            Membership::Key => !self_owned,
-            // A key of a map, or a declared field after such an edit.
+        match membership {
+            // Adopted fields keep the keys that the updates of the former tool have recorded.
+            Membership::Declared if self_owned => return Err(Reason::OwnedAsByUpdate(self.here())),
+            Membership::Key if !self_owned => return Err(Reason::Unreadable(self.here())),
+            // A key of a map, or a declared field that an update has recorded.
             Membership::Unknown if self_owned => return Err(Reason::UnknownShape(self.here())),
-            Membership::Unknown => false,
-        };
-        if odd {
-            return Err(Reason::Unreadable(self.here()));
+            Membership::Declared | Membership::Key | Membership::Unknown => {}
         }
         match (desired, live) {
             (Value::Object(desired), Some(Value::Object(live))) => self.fields(desired, owned, live, shape),

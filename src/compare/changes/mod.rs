@@ -117,6 +117,8 @@ pub enum Reason {
     Terminating,
     /// managedFields, or the tree of our entry, is not as the server writes it.
     Unreadable(String),
+    /// Our entry has the field as an update records it, which an apply does not.
+    OwnedAsByUpdate(String),
     /// We own a field that the manifest does not have.
     FieldDropped(String),
     /// The manifest has a field that we do not own.
@@ -145,6 +147,7 @@ impl Reason {
             Self::OtherVersion => "other version",
             Self::Terminating => "terminating",
             Self::Unreadable(_) => "unreadable managedFields",
+            Self::OwnedAsByUpdate(_) => "owned as by an update",
             Self::FieldDropped(_) => "field dropped",
             Self::FieldAdded(_) => "field added",
             Self::ValueDiffers(_) => "value differs",
@@ -161,6 +164,7 @@ impl Reason {
         match self {
             Self::NotOwnedByUs | Self::OtherVersion | Self::Terminating => None,
             Self::Unreadable(path)
+            | Self::OwnedAsByUpdate(path)
             | Self::FieldDropped(path)
             | Self::FieldAdded(path)
             | Self::ValueDiffers(path)

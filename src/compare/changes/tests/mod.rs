@@ -158,12 +158,13 @@ fn each_difference_has_its_reason() {
             json!({"surprise": [1]}),
             "unknown shape: spec.template.spec.containers[name=c].surprise",
         ),
-        // A declared field that is a member itself: edited by hand.
+        // A declared field that is a member itself: an update records it so, and fields of another tool may have moved
+        // with its entry.
         (
             json!({"resources": {"limits": {"cpu": "1"}}}),
             json!({"f:resources": {".": {}, "f:limits": {"f:cpu": {}}}}),
             json!({"resources": {"limits": {"cpu": "1"}}}),
-            "unreadable managedFields: spec.template.spec.containers[name=c].resources",
+            "owned as by an update: spec.template.spec.containers[name=c].resources",
         ),
     ];
     for (desired, tree, live, expected) in cases {
