@@ -41,27 +41,27 @@ pub struct Cluster {
 /// The waits of a run for kinds that are not served yet.
 #[derive(Clone)]
 pub struct KindWaits {
-    end_of_run: Option<Instant>,
+    end_of_run: Rc<dyn Fn() -> Option<Instant>>,
     on_wait: Rc<dyn Fn(&str)>,
 }
 
 impl KindWaits {
-    /// Returns the waits of a run with this deadline, if any. `on_wait` is called with what is waited
-    /// for.
-    pub fn new(end_of_run: Option<Instant>, on_wait: impl Fn(&str) + 'static) -> Self {
+    /// Returns the waits of a run. `end_of_run` returns its deadline, if there is one now; `on_wait` is called
+    /// with what is waited for.
+    pub fn new(end_of_run: impl Fn() -> Option<Instant> + 'static, on_wait: impl Fn(&str) + 'static) -> Self {
         Self {
-            end_of_run,
+            end_of_run: Rc::new(end_of_run),
             on_wait: Rc::new(on_wait),
         }
     }
 
     /// No waits at all.
     pub fn none() -> Self {
-        Self::new(Some(Instant::now()), |_| {})
+        Self::new(|| Some(Instant::now()), |_| {})
     }
 
     fn begin(&self) -> KindWait<'_> {
-        KindWait::new(self.end_of_run, &*self.on_wait)
+        KindWait::new((self.end_of_run)(), &*self.on_wait)
     }
 }
 

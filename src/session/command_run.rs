@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::connect::{self, connect, discover};
 use super::prompt::{Questions, answer};
 use super::signals::listen;
+use super::time_limit::TimeLimit;
 use crate::cli::GlobalFlags;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Connection;
@@ -19,9 +20,6 @@ use crate::report::{
     self, ContextAndServer, PlanOutline, Question, Reporter, RequestsAndSeconds, RunEnd, SetDocument, Style,
     WrittenBefore,
 };
-
-/// The time to wait for requests in flight when the time of a run is over.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// The wait for capacity of the server after which a note is printed.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -38,8 +36,7 @@ pub struct CommandRun {
     pub interrupt: Interrupt,
     /// The server whose requests are counted, once there is a connection.
     pub server: Option<ApiServer>,
-    /// Its deadline, if it has one.
-    end: Option<Instant>,
+    limit: TimeLimit,
     style: Style,
     /// The advice on how to resume it after an interrupt.
     pub resume: Resume,
@@ -64,7 +61,7 @@ impl CommandRun {
             interrupt: listen(),
             server: None,
             questions,
-            end: None,
+            limit: TimeLimit::none(),
             style,
             resume: Resume::default(),
             reported: HashSet::new(),
@@ -74,8 +71,8 @@ impl CommandRun {
     /// The waits for kinds that are not served yet.
     pub fn kind_waits(&self) -> KindWaits {
         let style = self.style;
-        let end = self.end.map(tokio::time::Instant::from_std);
-        KindWaits::new(end, move |text| report::note(text, style))
+        let limit = self.limit.clone();
+        KindWaits::new(move || limit.end(), move |text| report::note(text, style))
     }
 
     /// Sets up the connection of this run.
@@ -106,18 +103,11 @@ impl CommandRun {
         discover(connection, self.kind_waits(), wanted).await
     }
 
-    /// Stops the run when this time is over, as if the user had interrupted it; a moment later without
-    /// waiting for requests.
+    /// Stops the run when this time is over, if it has a limit.
     pub fn limit(&mut self, time: Option<Duration>) {
-        let Some(time) = time else { return };
-        self.end = Instant::now().checked_add(time);
-        let interrupt = self.interrupt.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(time).await;
-            interrupt.request_by_timeout();
-            tokio::time::sleep(LAST_REQUESTS).await;
-            interrupt.request_by_timeout();
-        });
+        if let Some(time) = time {
+            self.limit = TimeLimit::begin(time, self.interrupt.clone());
+        }
     }
 
     /// Runs `work` until the user requests an immediate stop.
@@ -191,7 +181,7 @@ impl CommandRun {
             colors: self.style.colors,
         };
         let asked = Instant::now();
-        let is_confirmed = answer(question).await;
+        let is_confirmed = self.limit.stopped_during(answer(question)).await;
         self.reporter.pause(asked.elapsed());
         if is_confirmed {
             Ok(())

@@ -110,7 +110,7 @@ pub fn place(connection: &Connection) -> ContextAndServer {
 
 /// Returns the waits of a command without a time limit, which prints what it waits for.
 pub fn unlimited_waits(style: Style) -> KindWaits {
-    KindWaits::new(None, move |text| report::note(text, style))
+    KindWaits::new(|| None, move |text| report::note(text, style))
 }
 
 /// Asks the server what it serves, and at the same time for the cluster's UID if the connection needs it,

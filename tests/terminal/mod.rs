@@ -2,6 +2,7 @@
 //! left behind, questions, and color only where it is wanted.
 
 mod captures;
+mod consent;
 mod picture;
 mod questions;
 mod screens;
