@@ -13,9 +13,9 @@ use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
-use crate::session::command_run::CommandRun;
+use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
-use crate::session::prompt::{self, Questions};
+use crate::session::prompt::Questions;
 use crate::session::wait_targets::{self, Done};
 use crate::session::waits_of_apply::{DependencyWait, RunWait};
 use crate::settings::{self, ApplyOptions};
@@ -97,20 +97,18 @@ async fn apply_plan(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let approve = async {
-        let mut confirmed = None;
+        let mut consent = options.consent.clone();
         loop {
             // The cluster may have changed while the prompt was open: all is read and compared again.
             let prepared = saved_plan::approve(run, shared, options, plan).await?;
             check_permissions(&prepared, options).await?;
-            let Some(change) = prepared.change_to_confirm(options.confirm, confirmed.as_ref()) else {
-                return Ok::<_, Error>(prepared);
-            };
-            let outline = prompt::outline(&prepared.plan, &prepared.desired, &prepared.policy);
             let recreated = plan.objects.iter().filter(|object| object.recreated);
             let recreated = recreated.map(|object| object.key.clone()).collect();
-            run.confirm(vec![change.clone()], Some(outline.recreating(recreated)))
-                .await?;
-            confirmed = Some(change);
+            let outline = || prepared.outline().recreating(recreated);
+            let proposal = prepared.proposal(options.confirm);
+            if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+                return Ok::<_, Error>(prepared);
+            }
         }
     };
     let mut prepared = tokio::select! {

@@ -1,7 +1,5 @@
 //! `delete`: cluster state → plan with nothing desired → execute → report.
 
-use std::collections::BTreeSet;
-
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
@@ -12,19 +10,17 @@ use crate::model::applyset::Tooling;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Confirmation, Plan, Policy, Refusal};
+use crate::plan::{self, Plan, Policy, Proposal, Refusal};
 use crate::read::{
-    Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, TakingOver, Wanted, cluster_state,
-    named_set,
+    Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted, cluster_state, named_set,
 };
 use crate::report::SetDocument;
 use crate::session;
-use crate::session::agreed_losses::Losses;
-use crate::session::command_run::CommandRun;
+use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::prompt::{self, Questions};
 use crate::session::wait_targets;
 use crate::session::waits_of_apply::DependencyWait;
-use crate::settings::{self, DeleteOptions, MissingSet, TakeOver};
+use crate::settings::{self, DeleteOptions, MissingSet};
 use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
@@ -181,52 +177,28 @@ async fn prepare(
     options: &DeleteOptions,
 ) -> Result<Option<Prepared>, Error> {
     let mut cluster = run.discover(shared, Wanted::Parent(&options.set)).await?;
-    let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
-    run.set = SetDocument::from(&named.set);
-    let mut take_over = options.take_over.confirmation();
-    let mut confirmed = Confirmed::new(options);
-    let mut losses = Losses::default();
-    let (state, policy, plan) = loop {
-        let refusals = match read(&mut cluster, &mut named, take_over, options).await {
+    let mut consent = options.consent.clone();
+    let (named, state, policy, plan) = loop {
+        let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
+        run.set = SetDocument::from(&named.set);
+        let state = match read(&mut cluster, &mut named, options).await {
             Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == MissingSet::Fine => {
                 return Ok(None);
             }
-            Err(ReadError::Refused(refusals)) => refusals,
-            read => {
-                let state = read?;
-                let policy = Policy {
-                    pruning: state.pruning,
-                    ..options.policy.clone()
-                };
-                let mut plan = plan::plan(&named.set, &Desired::default(), &state.observed, &policy);
-                losses.lift(&mut plan);
-                let unconfirmed = confirmed.refusal(&named, &plan);
-                let refusals = unconfirmed.into_iter().chain(plan.refusals.iter().cloned());
-                let refusals: Vec<Refusal> = refusals.collect();
-                if refusals.is_empty() {
-                    break (state, policy, plan);
-                }
-                if refusals.iter().all(is_lifted_by_the_user) {
-                    run.confirm(
-                        refusals.clone(),
-                        Some(prompt::outline(&plan, &Desired::default(), &policy)),
-                    )
-                    .await?;
-                    losses.confirm(refusals);
-                    confirmed.note(&plan);
-                    // The cluster may have changed while the prompt was open: all is read again.
-                    cluster.discover_again().await?;
-                    continue;
-                }
-                refusals
-            }
+            read => read?,
         };
-        if refusals.iter().all(Refusal::is_take_over) && options.take_over == TakeOver::Asked {
-            run.confirm(refusals, None).await?;
-            take_over = Confirmation::Given;
-        } else {
-            return Err(Error::Refused(refusals));
+        let policy = Policy {
+            pruning: state.pruning,
+            ..options.policy.clone()
+        };
+        let mut plan = plan::plan(&named.set, &Desired::default(), &state.observed, &policy);
+        let proposal = proposal(&named, &state, &plan);
+        let outline = || prompt::outline(&plan, &Desired::default(), &policy);
+        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+            plan.accept();
+            break (named, state, policy, plan);
         }
+        cluster.discover_again().await?;
     };
     run.set = SetDocument::from(&named.set);
     run.report_warnings(&state.warnings);
@@ -247,13 +219,12 @@ async fn prepare(
 async fn read(
     cluster: &mut Cluster,
     named: &mut NamedSet,
-    take_over: Confirmation,
     options: &DeleteOptions,
 ) -> Result<ClusterState, ReadError> {
     let manager = &options.writing.field_manager;
     let rules = Rules {
         status: None,
-        taking_over: TakingOver::Any(take_over),
+        take_over: options.take_over,
         appliers: &options.policy.appliers,
         field_manager: manager,
         concurrency: options.writing.concurrency,
@@ -262,47 +233,13 @@ async fn read(
     cluster_state(cluster, named, goal, rules).await
 }
 
-fn is_lifted_by_the_user(refusal: &Refusal) -> bool {
-    refusal.is_data_loss() || matches!(refusal, Refusal::DeletesSet { .. })
-}
-
-/// The objects that the user confirmed.
-enum Confirmed {
-    /// All objects, or it is a dry run.
-    Everything,
-    /// These objects, by UID, as the prompt showed them.
-    Objects(Option<BTreeSet<String>>),
-}
-
-impl Confirmed {
-    fn new(options: &DeleteOptions) -> Self {
-        let is_tried = options.writing.dry_run != DryRun::None;
-        if is_tried || options.confirmation == Confirmation::Given {
-            Self::Everything
-        } else {
-            Self::Objects(None)
-        }
-    }
-
-    fn refusal(&self, named: &NamedSet, plan: &Plan) -> Option<Refusal> {
-        let Self::Objects(shown) = self else { return None };
-        let mut planned = plan.all_prunes();
-        if let Some(shown) = shown
-            && planned.all(|live| shown.contains(&live.uid))
-        {
-            return None;
-        }
-        let objects = plan.all_prunes().map(|live| live.key.clone());
-        Some(Refusal::DeletesSet {
-            parent: named.set.parent.clone(),
-            objects: objects.collect(),
-        })
-    }
-
-    fn note(&mut self, plan: &Plan) {
-        if let Self::Objects(shown) = self {
-            let uids = plan.all_prunes().map(|live| live.uid.clone());
-            *shown = Some(uids.collect());
-        }
-    }
+/// Returns what the user has to agree to: that the set is deleted, and all that this destroys.
+fn proposal(named: &NamedSet, state: &ClusterState, plan: &Plan) -> Proposal {
+    let deletes = Refusal::DeletesSet {
+        parent: named.set.parent.clone(),
+        objects: plan.all_prunes().map(|live| live.key.clone()).collect(),
+    };
+    let refusals = state.take_over.clone().into_iter().chain([deletes]);
+    let refusals = refusals.chain(plan.refusals.iter().cloned());
+    Proposal::new(refusals.collect(), plan.all_prunes())
 }

@@ -12,12 +12,13 @@ use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Confirmation, MembershipPlan, Refusal};
-use crate::read::{Cluster, ParentError, TakingOver, Wanted, named_set};
+use crate::plan::{self, MembershipPlan, Proposal, Refusal};
+use crate::read::{Cluster, ParentError, Wanted, named_set};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
-use crate::session::command_run::CommandRun;
-use crate::settings::{self, DisbandOptions, TakeOver};
+use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::prompt;
+use crate::settings::{self, DisbandOptions};
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -80,27 +81,13 @@ async fn prepare(
 ) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let mut cluster = run.discover(shared, Wanted::Parent(&membership.set)).await?;
-    let taking_over = TakingOver::ForeignSet(match membership.take_over {
-        TakeOver::No => Confirmation::Missing,
-        TakeOver::Asked | TakeOver::Confirmed => Confirmation::Given,
-    });
-    let mut confirmation = match membership.writing.dry_run {
-        DryRun::None => options.confirmation,
-        DryRun::Client | DryRun::Server => Confirmation::Given,
-    };
-    // The cluster may have changed while the prompt was open: all is read again.
+    let mut consent = membership.consent.clone();
     let (read, parent, plan) = loop {
         let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;
-        let read = adopt_move_disband::read_existing(
-            &mut cluster,
-            named,
-            taking_over,
-            Operation::Disband,
-            membership,
-        )
-        .await?;
+        let read =
+            adopt_move_disband::read_existing(&mut cluster, named, Operation::Disband, membership).await?;
         let Some(parent) = read.parent().cloned() else {
             return Err(ParentError::NoSuchSet(read.named.set.parent).into());
         };
@@ -109,15 +96,11 @@ async fn prepare(
             .members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
-        if confirmation == Confirmation::Given {
+        let proposal = Proposal::new(refusals(&read, &plan), &plan.changes);
+        let outline = || prompt::outline_of_labels(&plan);
+        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break (read, parent, plan);
         }
-        let questions = questions(&read, &parent, &plan);
-        if questions.is_empty() {
-            break (read, parent, plan);
-        }
-        run.confirm(questions, None).await?;
-        confirmation = Confirmation::Given;
         cluster.discover_again().await?;
     };
     run.report_warnings(&read.state.warnings);
@@ -132,21 +115,13 @@ async fn prepare(
     })
 }
 
-/// Returns the refusals that the user has to override.
-fn questions(read: &SetRead, parent: &ParentObject, plan: &MembershipPlan) -> Vec<Refusal> {
-    let set = &read.named.set;
-    let found = tooling_of(parent).filter(|found| !found.is_same_program(&set.tooling));
-    let foreign = found.map(|found| Refusal::ManagedElsewhere {
-        parent: set.parent.clone(),
-        found: found.clone(),
-        ours: set.tooling.clone(),
-        operation: Operation::Disband,
-    });
+/// Returns the refusals that the user has to lift.
+fn refusals(read: &SetRead, plan: &MembershipPlan) -> Vec<Refusal> {
     let forgets = (!plan.changes.is_empty()).then(|| Refusal::ForgetsSet {
-        parent: set.parent.clone(),
+        parent: read.named.set.parent.clone(),
         members: plan.changes.len(),
     });
-    foreign.into_iter().chain(forgets).collect()
+    read.state.take_over.clone().into_iter().chain(forgets).collect()
 }
 
 /// Returns the tool that manages the set according to its parent.

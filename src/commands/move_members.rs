@@ -20,12 +20,13 @@ use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Confirmation, Left, MembershipKeepReason, MembershipPlan};
-use crate::read::{Cluster, KindWaits, NamedSet, ParentError, TakingOver, Wanted, named_set};
+use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
+use crate::read::{Cluster, KindWaits, NamedSet, ParentError, Wanted, named_set};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
-use crate::session::command_run::CommandRun;
+use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::connect::{discover, discover_with};
+use crate::session::prompt;
 use crate::settings::{self, MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members join.
@@ -143,60 +144,26 @@ async fn prepare(
     let concurrency = membership.writing.concurrency;
     let connection = run.connect(shared).await?;
     let (mut cluster, manifests) = discover_for(connection, &options.selection, run.kind_waits()).await?;
-    let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
-    run.set = SetDocument::from(&new.set);
-    if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
-        return Err(Error::Usage {
-            message: format!(
-                "{}: --to-namespace: a {} has no namespace",
-                new.set.parent, new.resource.kind
-            ),
-            hint: "omit --to-namespace".to_owned(),
-        });
-    }
-    if old.set.parent == new.set.parent {
-        return Err(Error::Usage {
-            message: format!("{}: source and target are the same set", old.set.parent),
-            hint: "name another set as the target, or another namespace with --to-namespace".to_owned(),
-        });
-    }
-    let never = TakingOver::PlainObject(Confirmation::Missing);
-    let from =
-        adopt_move_disband::read_existing(&mut cluster, old, never, Operation::Move, membership).await?;
-    let Some(former) = from.parent().cloned() else {
-        return Err(ParentError::NoSetToMove(from.named.set.parent).into());
+    let mut consent = membership.consent.clone();
+    let Planned {
+        from,
+        former,
+        into,
+        held,
+        plan,
+        record,
+    } = loop {
+        let planned = read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
+        let refusals = planned.into.state.take_over.iter();
+        let refusals = refusals.chain(&planned.plan.refusals).cloned();
+        let proposal = Proposal::new(refusals.collect(), &planned.plan.changes);
+        let outline = || prompt::outline_of_labels(&planned.plan);
+        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+            break planned;
+        }
+        cluster.discover_again().await?;
     };
-    let into = adopt_move_disband::read_target(
-        run,
-        &mut cluster,
-        &options.new,
-        membership,
-        Operation::Move,
-        &mut membership.take_over.confirmation(),
-    )
-    .await?;
-    run.report_warnings(&from.state.warnings);
-    run.report_warnings(&into.state.warnings);
-
-    let asked = asked(&cluster, &into, manifests, &options.selection)?;
-    let labels = match &options.selection {
-        Selection::Labels(labels) => Some(labels.as_str()),
-        Selection::All | Selection::Manifests(..) => None,
-    };
-    let (members, held) = members(&cluster, [&from, &into], asked.as_deref(), labels, concurrency).await?;
     let sets = [&from, &into].map(|read| &read.named.set);
-    let plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
-    if plan.objects() == 0 && labels.is_some() {
-        return Err(Error::Usage {
-            message: format!("no member has the labels {:?}", labels.unwrap_or_default()),
-            hint: "list the members with `kubectl applyset view SET`".to_owned(),
-        });
-    }
-    let (record, too_large) = into.record_with(&plan.record(sets[1]));
-    if let Some(refusal) = too_large {
-        return Err(Error::Refused(vec![refusal]));
-    }
     let settled = into
         .members(&cluster, None, &BTreeSet::new(), concurrency)
         .await?;
@@ -218,6 +185,83 @@ async fn prepare(
         record,
         farewell,
     })
+}
+
+/// Both sets as they were read, and what moves.
+struct Planned {
+    from: SetRead,
+    former: ParentObject,
+    into: SetRead,
+    /// The members that the old set has before the move.
+    held: Vec<Live>,
+    plan: MembershipPlan,
+    record: Record,
+}
+
+async fn read_and_plan(
+    run: &mut CommandRun,
+    cluster: &mut Cluster,
+    manifests: Manifests,
+    options: &MoveOptions,
+) -> Result<Planned, Error> {
+    let membership = &options.membership;
+    let old = named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let new = named_set(cluster, &options.new, membership.tooling.clone(), &[]).await?;
+    run.set = SetDocument::from(&new.set);
+    check_names(&old, &new, options)?;
+    let from = adopt_move_disband::read_existing(cluster, old, Operation::Move, membership).await?;
+    let Some(former) = from.parent().cloned() else {
+        return Err(ParentError::NoSetToMove(from.named.set.parent).into());
+    };
+    let into = adopt_move_disband::read_target(cluster, &options.new, membership, Operation::Move).await?;
+    run.report_warnings(&from.state.warnings);
+    run.report_warnings(&into.state.warnings);
+
+    let asked = asked(cluster, &into, manifests, &options.selection)?;
+    let labels = match &options.selection {
+        Selection::Labels(labels) => Some(labels.as_str()),
+        Selection::All | Selection::Manifests(..) => None,
+    };
+    let concurrency = membership.writing.concurrency;
+    let (members, held) = members(cluster, [&from, &into], asked.as_deref(), labels, concurrency).await?;
+    let sets = [&from, &into].map(|read| &read.named.set);
+    let mut plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
+    if plan.objects() == 0 && labels.is_some() {
+        return Err(Error::Usage {
+            message: format!("no member has the labels {:?}", labels.unwrap_or_default()),
+            hint: "list the members with `kubectl applyset view SET`".to_owned(),
+        });
+    }
+    let (record, too_large) = into.record_with(&plan.record(sets[1]));
+    plan.refusals.extend(too_large);
+    Ok(Planned {
+        from,
+        former,
+        into,
+        held,
+        plan,
+        record,
+    })
+}
+
+/// Refuses a namespace for a parent without one, and a move of a set into itself.
+fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
+    if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
+        return Err(Error::Usage {
+            message: format!(
+                "{}: --to-namespace: a {} has no namespace",
+                new.set.parent, new.resource.kind
+            ),
+            hint: "omit --to-namespace".to_owned(),
+        });
+    }
+    if old.set.parent == new.set.parent {
+        return Err(Error::Usage {
+            message: format!("{}: source and target are the same set", old.set.parent),
+            hint: "name another set as the target, or another namespace with --to-namespace".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Lists the members of the old set that match these labels, and all of them. The former include

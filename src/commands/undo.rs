@@ -8,9 +8,9 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::plan::undo::{UndoRecord, UndoScope};
 use crate::report::SetDocument;
-use crate::session::command_run::CommandRun;
+use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::prepare::undo::{self, Undo};
-use crate::session::prompt::{self, Questions};
+use crate::session::prompt::Questions;
 use crate::settings::ApplyOptions;
 
 /// Undoes the run whose undo file has this text.
@@ -42,18 +42,16 @@ async fn undo(
 ) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let approve = async {
-        let mut confirmed = None;
+        let mut consent = options.consent.clone();
         loop {
             // The cluster may have changed while the prompt was open: all is read and judged again.
             let undo = undo::plan(run, shared, options, (file, record)).await?;
             let prepared = &undo.prepared;
             check_permissions(prepared, options).await?;
-            let Some(change) = prepared.change_to_confirm(options.confirm, confirmed.as_ref()) else {
+            let proposal = prepared.proposal(options.confirm);
+            if run.agree(&mut consent, proposal, || prepared.outline()).await? == Agreed::Before {
                 return Ok::<_, Error>(undo);
-            };
-            let outline = prompt::outline(&prepared.plan, &prepared.desired, &prepared.policy);
-            run.confirm(vec![change.clone()], Some(outline)).await?;
-            confirmed = Some(change);
+            }
         }
     };
     let Undo {

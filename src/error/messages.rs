@@ -68,6 +68,9 @@ impl Error {
 fn not_confirmed(error: &Error, refusals: &[Refusal]) -> Message {
     let hints: BTreeSet<String> = refusals.iter().map(Refusal::hint).collect();
     let message = Message::new(error.to_string());
+    if hints.is_empty() {
+        return message.with_hint("give the answer that the prompt asks for");
+    }
     hints.into_iter().fold(message, Message::with_hint)
 }
 

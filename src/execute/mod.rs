@@ -62,7 +62,7 @@ use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::undo::UndoScope;
-use crate::plan::{Apply, ParentPolicy, Plan, Policy};
+use crate::plan::{Apply, Plan, Policy, Refusal};
 use crate::read::{ListTargets, NamespaceState, WithLiveFields};
 
 /// Context for executing a plan.
@@ -76,8 +76,8 @@ pub struct Execution<'a> {
     pub parent_resource: &'a Arc<Resource>,
     /// The parent as it was read for the plan.
     pub parent: Option<&'a ParentObject>,
-    /// Policy for a parent that differs from that.
-    pub parent_policy: ParentPolicy,
+    /// The reason why that parent has to be taken over, if it has, which the user has lifted.
+    pub take_over: &'a [Refusal],
     /// The scope in which members were listed.
     pub places: &'a ListTargets,
     /// The namespaces of the manifests and of the parent that exist; the others come with
@@ -350,7 +350,7 @@ impl Execution<'_> {
             server: self.server,
             set: self.set,
             resource: self.parent_resource,
-            policy: self.parent_policy,
+            accepted: self.take_over,
             manifest: self.desired.parent.as_ref(),
             writing: self.writing,
             interrupt: self.interrupt,

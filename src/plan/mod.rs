@@ -7,6 +7,7 @@ mod adopt_move_disband;
 mod annotations_limit;
 mod applied_and_unchanged;
 mod apply_order_of_kinds;
+mod consent;
 mod container_index;
 mod container_kinds;
 mod data_loss;
@@ -49,6 +50,7 @@ pub use adopt_move_disband::{
 };
 pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
+pub use consent::{Consent, Proposal};
 pub use container_kinds::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
@@ -60,9 +62,11 @@ pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
 pub use parent_after_members_are_gone::{ParentDisposition, ParentKeptReason, parent_disposition};
-pub use parent_judgement::{Confirmation, ParentPolicy, ParentStatus, judge, judge_for_deletion};
+pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
-pub use policy::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+pub use policy::{
+    DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOver, TakeOwnership, UnchangedMembers, Unowned,
+};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;

@@ -3,32 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 use super::Refusal;
 use crate::model::applyset::Tooling;
-use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, ParentFault, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
-
-/// The consent of the user with regard to the parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ParentPolicy {
-    /// Consent to take a set of another tool, or to make an object a parent.
-    pub take_over: Confirmation,
-}
-
-/// The consent of the user to something dangerous, given by a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Confirmation {
-    /// Not given.
-    Missing,
-    /// Given.
-    Given,
-}
 
 /// A parent that this run may write, as far as it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,57 +32,77 @@ impl ParentStatus {
     }
 }
 
+/// The judgement of a parent that this run may write, perhaps after consent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentJudgement {
+    /// Its status.
+    pub status: ParentStatus,
+    /// The reason why it has to be taken over, if it has: another tool manages it, or it is not a parent yet.
+    pub take_over: Option<Refusal>,
+}
+
+impl ParentJudgement {
+    fn own(status: ParentStatus) -> Self {
+        Self {
+            status,
+            take_over: None,
+        }
+    }
+
+    /// Returns the status, if the parent need not be taken over, or only as it was `accepted`.
+    pub fn accepted(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
+        let is_accepted = |refusal: &Refusal| accepted.iter().any(|shown| refusal.is_within(shown));
+        match self.take_over {
+            Some(refusal) if !is_accepted(&refusal) => Err(vec![refusal]),
+            Some(_) | None => Ok(self.status),
+        }
+    }
+}
+
 /// Judges the parent as it was read.
-pub fn judge(
-    set: &Set,
-    found: Option<&ParentObject>,
-    policy: ParentPolicy,
-) -> Result<ParentStatus, Vec<Refusal>> {
+pub fn judge(set: &Set, found: Option<&ParentObject>) -> Result<ParentJudgement, Vec<Refusal>> {
     let Some(found) = found else {
-        return Ok(ParentStatus::New);
+        return Ok(ParentJudgement::own(ParentStatus::New));
     };
     if found.presence == Presence::Terminating {
         return Err(vec![Refusal::ParentTerminating {
             parent: set.parent.clone(),
         }]);
     }
-    judge_for_deletion(set, found, policy)
+    judge_for_deletion(set, found)
 }
 
 /// Judges the parent as it was read, for a run that deletes the set. The parent may already be in
 /// deletion.
-pub fn judge_for_deletion(
-    set: &Set,
-    found: &ParentObject,
-    policy: ParentPolicy,
-) -> Result<ParentStatus, Vec<Refusal>> {
+pub fn judge_for_deletion(set: &Set, found: &ParentObject) -> Result<ParentJudgement, Vec<Refusal>> {
     let parent = || set.parent.clone();
-    let is_plain = set.parent.group_kind.group.is_empty();
-    let may_take_over = policy.take_over == Confirmation::Given;
-    let foreign = |tooling: &Tooling| !tooling.is_same_program(&set.tooling) && !may_take_over;
-    match &found.reading {
-        Reading::NoRecord if is_plain && !may_take_over => {
-            Err(vec![Refusal::NotAParent { parent: parent() }])
+    let foreign = |tooling: &Tooling| {
+        (!tooling.is_same_program(&set.tooling)).then(|| Refusal::OtherTooling {
+            parent: parent(),
+            found: tooling.clone(),
+            ours: set.tooling.clone(),
+        })
+    };
+    let (status, take_over) = match &found.reading {
+        Reading::NoRecord => {
+            let is_plain = set.parent.group_kind.group.is_empty();
+            let refusal = is_plain.then(|| Refusal::NotAParent { parent: parent() });
+            (ParentStatus::New, refusal)
         }
-        Reading::Parent(ApplySetRecord { tooling, .. }) | Reading::Unfinished(tooling)
-            if foreign(tooling) =>
-        {
-            Err(vec![Refusal::OtherTooling {
-                parent: parent(),
-                found: tooling.clone(),
-                ours: set.tooling.clone(),
-            }])
-        }
-        Reading::NoRecord | Reading::Unfinished(_) => Ok(ParentStatus::New),
-        Reading::Parent(applyset_record) => Ok(ParentStatus::Recorded(applyset_record.clone())),
-        Reading::Faulty(faults) => Err(faults
-            .iter()
-            .map(|fault| Refusal::FaultyParent {
+        Reading::Unfinished(tooling) => (ParentStatus::New, foreign(tooling)),
+        Reading::Parent(applyset_record) => (
+            ParentStatus::Recorded(applyset_record.clone()),
+            foreign(&applyset_record.tooling),
+        ),
+        Reading::Faulty(faults) => {
+            let faulty = |fault: &ParentFault| Refusal::FaultyParent {
                 parent: parent(),
                 fault: fault.clone(),
-            })
-            .collect()),
-    }
+            };
+            return Err(faults.iter().map(faulty).collect());
+        }
+    };
+    Ok(ParentJudgement { status, take_over })
 }
 
 #[cfg(test)]
@@ -111,8 +112,6 @@ mod tests {
     use super::super::fixtures::set;
 
     use super::*;
-
-    use crate::model::applyset::parent::ParentFault;
 
     fn found(reading: Reading) -> ParentObject {
         ParentObject {
@@ -134,60 +133,74 @@ mod tests {
         })
     }
 
-    fn judged(found: &ParentObject, take_over: Confirmation) -> Result<ParentStatus, Vec<Refusal>> {
-        judge(&set(), Some(found), ParentPolicy { take_over })
+    fn judged(found: &ParentObject, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
+        judge(&set(), Some(found)).and_then(|judgement| judgement.accepted(accepted))
+    }
+
+    fn not_a_parent() -> Refusal {
+        Refusal::NotAParent { parent: set().parent }
+    }
+
+    fn foreign(tooling: &str) -> Refusal {
+        Refusal::OtherTooling {
+            parent: set().parent,
+            found: Tooling::parse(tooling).expect("a valid value"),
+            ours: set().tooling,
+        }
     }
 
     #[test]
     fn a_parent_that_is_not_there_is_new() {
-        let policy = ParentPolicy {
-            take_over: Confirmation::Missing,
-        };
-        assert_eq!(judge(&set(), None, policy), Ok(ParentStatus::New));
+        let new = ParentJudgement::own(ParentStatus::New);
+        assert_eq!(judge(&set(), None), Ok(new));
     }
 
     #[test]
-    fn sets_of_other_programs_have_to_be_taken_over() {
+    fn sets_of_other_programs_have_to_be_taken_over_from_these() {
         let theirs = Tooling::parse("kubectl/v1.36.3").expect("a valid value");
+        let kubectl = foreign("kubectl/v1.36.3");
         for reading in [recorded("kubectl/v1.36.3"), Reading::Unfinished(theirs)] {
             let parent = found(reading);
-            assert!(judged(&parent, Confirmation::Missing).is_err());
-            assert!(judged(&parent, Confirmation::Given).is_ok());
+            assert_eq!(judged(&parent, &[]), Err(vec![kubectl.clone()]));
+            assert!(judged(&parent, std::slice::from_ref(&kubectl)).is_ok());
+            for other in [foreign("flux/v1.0.0"), not_a_parent()] {
+                assert_eq!(judged(&parent, &[other]), Err(vec![kubectl.clone()]));
+            }
         }
-        assert!(judged(&found(recorded("kubectl-applyset/v0.0.1")), Confirmation::Missing).is_ok());
+        assert!(judged(&found(recorded("kubectl-applyset/v0.0.1")), &[]).is_ok());
     }
 
     #[test]
     fn a_plain_object_has_to_be_made_a_parent_and_a_custom_resource_is_one() {
         let parent = found(Reading::NoRecord);
-        assert!(judged(&parent, Confirmation::Missing).is_err());
-        assert_eq!(judged(&parent, Confirmation::Given), Ok(ParentStatus::New));
+        assert_eq!(judged(&parent, &[]), Err(vec![not_a_parent()]));
+        assert!(judged(&parent, &[foreign("kubectl/v1.36.3")]).is_err());
+        assert_eq!(judged(&parent, &[not_a_parent()]), Ok(ParentStatus::New));
         let mut custom = set();
         custom.parent.group_kind = GroupKind::new("company.com", "ApplySet");
-        let policy = ParentPolicy {
-            take_over: Confirmation::Missing,
-        };
-        assert_eq!(judge(&custom, Some(&parent), policy), Ok(ParentStatus::New));
+        let new = ParentJudgement::own(ParentStatus::New);
+        assert_eq!(judge(&custom, Some(&parent)), Ok(new));
     }
 
     #[test]
     fn our_own_unfinished_parent_is_resumed() {
         let parent = found(Reading::Unfinished(Tooling::of_this_program()));
-        assert_eq!(judged(&parent, Confirmation::Missing), Ok(ParentStatus::New));
+        assert_eq!(judged(&parent, &[]), Ok(ParentStatus::New));
     }
 
     #[test]
     fn faults_and_deletion_are_refused_whatever_is_confirmed() {
+        let accepted = [not_a_parent(), foreign("kubectl/v1.36.3")];
         let faulty = found(Reading::Faulty(vec![
             ParentFault::IdMissing,
             ParentFault::KindsMissing,
         ]));
         assert_eq!(
-            judged(&faulty, Confirmation::Given).map_err(|refusals| refusals.len()),
+            judged(&faulty, &accepted).map_err(|refusals| refusals.len()),
             Err(2)
         );
         let mut terminating = found(recorded("kubectl-applyset/v0.1.0"));
         terminating.presence = Presence::Terminating;
-        assert!(judged(&terminating, Confirmation::Given).is_err());
+        assert!(judged(&terminating, &accepted).is_err());
     }
 }

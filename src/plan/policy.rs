@@ -116,3 +116,13 @@ pub enum DataLoss {
     /// They are pruned.
     Allowed,
 }
+
+/// Treatment of a parent that another tool manages, or of an object that is not a parent yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TakeOver {
+    /// It stops the run.
+    Refused,
+    /// It becomes the parent of this set, once the user has confirmed that.
+    Allowed,
+}

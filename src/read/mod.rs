@@ -36,7 +36,7 @@ mod watch;
 
 pub use beside_discovery::{ReadBesideDiscovery, Wanted};
 pub use cluster::{Cluster, KindWaits, Unlisted};
-pub use cluster_state::{ClusterState, Goal, Rules, TakingOver, WithLiveFields, cluster_state};
+pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;

@@ -70,6 +70,8 @@ pub struct PlanOutline {
     pub unchanged: usize,
     /// Members that it keeps although the manifests do not hold them.
     pub kept: usize,
+    /// Objects that join or leave the set, if the command changes nothing else.
+    pub relabeled: Option<Vec<ObjectKey>>,
 }
 
 impl PlanOutline {

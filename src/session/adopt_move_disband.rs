@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::command_run::CommandRun;
 use super::permissions;
 use super::prompt::Questions;
 use crate::error::Error;
@@ -16,9 +15,9 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission};
 use crate::model::write_settings::{DryRun, SetReference};
-use crate::plan::{self, Confirmation, Refusal};
-use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, cluster_state, named_set};
-use crate::settings::{MembershipOptions, TakeOver};
+use crate::plan::{self, Refusal};
+use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, cluster_state, named_set};
+use crate::settings::MembershipOptions;
 
 /// A set as it was read, with all that writing it needs.
 pub struct SetRead {
@@ -37,50 +36,32 @@ pub fn questions(options: &MembershipOptions, sources: &[Source]) -> Questions {
 pub async fn read_existing(
     cluster: &mut Cluster,
     named: NamedSet,
-    taking_over: TakingOver,
     operation: Operation,
     options: &MembershipOptions,
 ) -> Result<SetRead, Error> {
-    read(cluster, named, Goal::Leave(operation), taking_over, options).await
+    read(cluster, named, Goal::Leave(operation), options).await
 }
 
-/// Reads a set that is created if it does not exist. At a terminal, the user is asked whether an
-/// existing object may become the parent; `confirmation` is what was answered before, and becomes the answer.
+/// Reads a set that is created if it does not exist.
 pub async fn read_target(
-    run: &CommandRun,
     cluster: &mut Cluster,
     reference: &SetReference,
     options: &MembershipOptions,
     operation: Operation,
-    confirmation: &mut Confirmation,
 ) -> Result<SetRead, Error> {
-    let mut read = async |confirmation| {
-        let named = named_set(cluster, reference, options.tooling.clone(), &[]).await?;
-        let taking_over = TakingOver::PlainObject(confirmation);
-        read(cluster, named, Goal::Join(operation), taking_over, options).await
-    };
-    match read(*confirmation).await {
-        Err(Error::Refused(refusals))
-            if options.take_over == TakeOver::Asked && refusals.iter().all(Refusal::is_take_over) =>
-        {
-            run.confirm(refusals, None).await?;
-            *confirmation = Confirmation::Given;
-            read(Confirmation::Given).await
-        }
-        read => read,
-    }
+    let named = named_set(cluster, reference, options.tooling.clone(), &[]).await?;
+    read(cluster, named, Goal::Join(operation), options).await
 }
 
 async fn read(
     cluster: &mut Cluster,
     mut named: NamedSet,
     goal: Goal<'_>,
-    taking_over: TakingOver,
     options: &MembershipOptions,
 ) -> Result<SetRead, Error> {
     let rules = Rules {
         status: None,
-        taking_over,
+        take_over: options.take_over,
         appliers: &options.appliers,
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
@@ -131,7 +112,7 @@ impl SetRead {
             server: &cluster.server,
             set: &self.named.set,
             resource: &self.named.resource,
-            policy: self.state.parent_policy,
+            accepted: self.state.take_over.as_slice(),
             manifest: None,
             writing: &options.writing,
             interrupt,

@@ -14,12 +14,22 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
 use crate::model::write_settings::DryRun;
-use crate::plan::Refusal;
+use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
 use crate::report::{
     self, ContextAndServer, PlanOutline, Question, Reporter, RequestsAndSeconds, RunEnd, SetDocument, Style,
     WrittenBefore,
 };
+
+/// The time at which the user agreed to a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreed {
+    /// Before it was made. It may be carried out.
+    Before,
+    /// After a question. The cluster may have changed while it was open, so everything is read and planned
+    /// again, by a new discovery.
+    Now,
+}
 
 /// The wait for capacity of the server after which a note is printed.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -165,17 +175,32 @@ impl CommandRun {
         }
     }
 
-    /// Shows the refusals of the run at a terminal, with the plan if there is one, and asks whether to
-    /// continue. The time until the answer does not count.
-    pub async fn confirm(&self, refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Result<(), Error> {
-        if self.questions == Questions::Impossible {
-            return Err(Error::Refused(refusals));
+    /// Returns whether the user agrees to a plan. If the consent so far does not cover it, the plan is shown at a
+    /// terminal, and the answer is the new consent. The time until then does not count.
+    ///
+    /// # Errors
+    ///
+    /// An answer could not lift all refusals, there is no terminal, or the user does not agree.
+    pub async fn agree(
+        &self,
+        consent: &mut Consent,
+        proposal: Proposal,
+        outline: impl FnOnce() -> PlanOutline,
+    ) -> Result<Agreed, Error> {
+        if consent.covers(&proposal) {
+            return Ok(Agreed::Before);
+        }
+        if self.questions == Questions::Impossible || !proposal.can_be_confirmed() {
+            return Err(Error::Refused(consent.not_lifted(&proposal)));
+        }
+        if matches!(consent, Consent::To(_)) {
+            report::note("the plan has changed since the question", self.style);
         }
         let question = Question {
             set: Some(self.set.clone()),
             place: self.place.clone(),
-            refusals: refusals.clone(),
-            outline,
+            refusals: proposal.refusals.clone(),
+            outline: Some(outline()),
             written: WrittenBefore::Nothing,
             device: self.style.messages,
             colors: self.style.colors,
@@ -183,11 +208,11 @@ impl CommandRun {
         let asked = Instant::now();
         let is_confirmed = self.limit.stopped_during(answer(question)).await;
         self.reporter.pause(asked.elapsed());
-        if is_confirmed {
-            Ok(())
-        } else {
-            Err(Error::NotConfirmed(refusals))
+        if !is_confirmed {
+            return Err(Error::NotConfirmed(proposal.refusals));
         }
+        *consent = Consent::To(proposal);
+        Ok(Agreed::Now)
     }
 
     /// Reports notes, each once.

@@ -4,7 +4,6 @@
 //! `disband` and `move`. What two commands need is here or in a stage.
 
 pub mod adopt_move_disband;
-pub mod agreed_losses;
 pub mod command_run;
 pub mod connect;
 pub mod permissions;

@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use crate::manifest::Source;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, LiveMembership, Plan, Policy};
+use crate::plan::{Apply, LiveMembership, MembershipPlan, Plan, Policy};
 use crate::report::{self, PlanOutline, Question};
 
 /// Presence of a user who can be asked.
@@ -63,5 +63,14 @@ pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
         unchanged: plan.unchanged.len(),
         kept: plan.skips.len(),
+        relabeled: None,
+    }
+}
+
+/// Returns the part of a plan that a prompt shows of objects that join or leave a set.
+pub fn outline_of_labels(plan: &MembershipPlan) -> PlanOutline {
+    PlanOutline {
+        relabeled: Some(plan.changes.iter().map(|live| live.key.clone()).collect()),
+        ..PlanOutline::default()
     }
 }

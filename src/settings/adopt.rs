@@ -2,14 +2,14 @@
 
 use std::fmt;
 
+use super::SetReference;
 use super::adopt_move_disband::{Flags, MembershipOptions, label_selector, manifests};
-use super::{SetReference, confirmation_of_yes};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
 use crate::import::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
-use crate::plan::{Confirmation, TakeOwnership};
+use crate::plan::TakeOwnership;
 
 /// Options of `adopt`, except the shared ones.
 #[derive(Debug)]
@@ -22,8 +22,6 @@ pub struct AdoptOptions {
     pub take_ownership: TakeOwnership,
     /// The treatment of the fields that the tool of an inventory owns.
     pub former_fields: FormerFields,
-    /// The confirmation that an inventory may hold objects outside of one namespace.
-    pub confirmation: Confirmation,
 }
 
 /// The objects to adopt.
@@ -118,7 +116,6 @@ impl AdoptOptions {
             } else {
                 FormerFields::Taken
             },
-            confirmation: confirmation_of_yes(adopt.yes),
         })
     }
 }

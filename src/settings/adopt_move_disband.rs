@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::sources::{recursion, sources};
 use super::{
-    SetReference, TakeOver, appliers, confirmation_of_yes, dry_run, field_manager, is_interactive, tooling,
+    SetReference, appliers, consent, consent_unless_dry, dry_run, field_manager, is_interactive, take_over,
+    tooling,
 };
 use crate::cli::{Disband, DryRunFlag, GlobalFlags, ManifestFlags, Move};
 use crate::compare::ownership::member_field_manager;
@@ -13,7 +14,7 @@ use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_label;
 use crate::model::write_settings::WriteSettings;
-use crate::plan::Confirmation;
+use crate::plan::{Consent, TakeOver};
 
 /// Options that `disband`, `adopt` and `move` have in common.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct MembershipOptions {
     pub tooling: Tooling,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
+    /// What the user has agreed to in advance.
+    pub consent: Consent,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: BTreeSet<String>,
     /// True if there is a terminal for questions.
@@ -37,8 +40,6 @@ pub struct MembershipOptions {
 pub struct DisbandOptions {
     /// The common options.
     pub membership: MembershipOptions,
-    /// The user's confirmation.
-    pub confirmation: Confirmation,
 }
 
 /// Options of `move`, except the shared ones.
@@ -81,7 +82,8 @@ impl MembershipOptions {
         Ok(Self {
             set: flags.set,
             tooling,
-            take_over: TakeOver::new(flags.take_over, flags.yes),
+            take_over: take_over(flags.take_over),
+            consent: consent(flags.yes),
             appliers: appliers(&field_manager),
             is_interactive: is_interactive(),
             writing: WriteSettings::without_manifests(
@@ -105,8 +107,10 @@ impl DisbandOptions {
             field_manager: None,
         };
         Ok(Self {
-            membership: MembershipOptions::new(flags, shared)?,
-            confirmation: confirmation_of_yes(disband.yes),
+            membership: MembershipOptions {
+                consent: consent_unless_dry(disband.yes, dry_run(&disband.dry_run)),
+                ..MembershipOptions::new(flags, shared)?
+            },
         })
     }
 }

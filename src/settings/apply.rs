@@ -3,8 +3,8 @@
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    Ignore, RecreateChoice, SetReference, TakeOver, UndoOut, WaitOptions, appliers, dry_run, field_manager,
-    hooks, is_interactive, prune_when, tooling,
+    Ignore, RecreateChoice, SetReference, UndoOut, WaitOptions, appliers, consent, dry_run, field_manager,
+    hooks, is_interactive, prune_when, take_over, tooling,
 };
 use crate::cli::{
     Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
@@ -17,8 +17,8 @@ use crate::model::applyset::Tooling;
 use crate::model::write_settings::{Conflicts, DryRun, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
-    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers,
-    Unowned,
+    Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOver, TakeOwnership,
+    UnchangedMembers, Unowned,
 };
 
 /// Options of `apply`, except the shared ones.
@@ -38,6 +38,8 @@ pub struct ApplyOptions {
     pub recreate: RecreateChoice,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: TakeOver,
+    /// What the user has agreed to in advance.
+    pub consent: Consent,
     /// The changes to ask about.
     pub confirm: Confirm,
     /// True if there is a terminal for questions.
@@ -97,7 +99,7 @@ impl ApplyOptions {
         prune_when::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         Ok(Self {
             confirm: Confirm::new(apply, &options.sources)?,
-            take_over: TakeOver::new(apply.planning.take_over_set, apply.yes),
+            consent: consent(apply.yes),
             ..options.carried_out(apply, waiting)?
         })
     }
@@ -158,10 +160,9 @@ impl ApplyOptions {
                 base: plan.policy.recreate.clone(),
                 kinds: Vec::new(),
             },
-            take_over: match plan.take_over {
-                Confirmation::Given => TakeOver::Confirmed,
-                Confirmation::Missing => TakeOver::No,
-            },
+            take_over: plan.take_over,
+            // Who saved the plan has seen whose set it is.
+            consent: Consent::ByFlag,
             confirm: Confirm::Dangers,
             is_interactive: false,
             writing: WriteSettings {
@@ -204,7 +205,8 @@ impl ApplyOptions {
             recursion: recursion(manifests),
             policy,
             recreate,
-            take_over: TakeOver::new(flags.take_over_set, false),
+            take_over: take_over(flags.take_over_set),
+            consent: Consent::Missing,
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {

@@ -1,16 +1,16 @@
 //! Reads the flags of `delete`.
 
 use super::{
-    SetReference, TakeOver, WaitOptions, appliers, confirmation_of_yes, dry_run, field_manager,
-    is_interactive,
+    SetReference, WaitOptions, appliers, consent_unless_dry, dry_run, field_manager, is_interactive,
+    take_over,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::write_settings::{Hooks, WriteSettings};
 use crate::plan::{
-    Confirmation, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers,
-    Unowned,
+    Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOver, TakeOwnership,
+    UnchangedMembers, Unowned,
 };
 
 /// Options of `delete`, except the shared ones.
@@ -22,8 +22,8 @@ pub struct DeleteOptions {
     pub policy: Policy,
     /// The permission to delete a set of another tool.
     pub take_over: TakeOver,
-    /// The user's confirmation.
-    pub confirmation: Confirmation,
+    /// What the user has agreed to in advance.
+    pub consent: Consent,
     /// The result if there is no such set.
     pub absence: MissingSet,
     /// True if there is a terminal for questions.
@@ -68,8 +68,8 @@ impl DeleteOptions {
                 prune_only: None,
                 appliers: appliers(&field_manager),
             },
-            take_over: TakeOver::new(delete.take_over_set, delete.yes),
-            confirmation: confirmation_of_yes(delete.yes),
+            take_over: take_over(delete.take_over_set),
+            consent: consent_unless_dry(delete.yes, dry_run(&delete.dry_run)),
             absence: if delete.ignore_not_found {
                 MissingSet::Fine
             } else {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
-use super::{ApplyOptions, TakeOver};
+use super::ApplyOptions;
 use crate::cli::{Diff, DifferenceKindArgument, GlobalFlags};
 use crate::error::Error;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
@@ -73,11 +73,6 @@ impl DiffOptions {
     fn of(apply: ApplyOptions, diff: &Diff) -> Self {
         Self {
             apply: ApplyOptions {
-                // Nothing is written, so there is nothing to confirm.
-                take_over: match apply.take_over {
-                    TakeOver::Asked => TakeOver::Confirmed,
-                    take_over => take_over,
-                },
                 writing: WriteSettings {
                     dry_run: DryRun::Server,
                     ..apply.writing

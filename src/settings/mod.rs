@@ -48,7 +48,7 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
 pub use crate::model::write_settings::SetReference;
 use crate::model::write_settings::{DryRun, Hooks};
-use crate::plan::Confirmation;
+use crate::plan::{Consent, TakeOver};
 
 impl SetReference {
     /// Reads SET or `--applyset`.
@@ -77,36 +77,6 @@ impl SetReference {
             name: name.to_owned(),
             namespace: None,
         })
-    }
-}
-
-/// The user's permission to take over a parent of another tool, or an object that is not a parent
-/// yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakeOver {
-    /// Not given.
-    No,
-    /// Given, to be confirmed once the owner is known.
-    Asked,
-    /// Given, for any owner.
-    Confirmed,
-}
-
-impl TakeOver {
-    fn new(take_over: bool, yes: bool) -> Self {
-        match (take_over, yes) {
-            (false, _) => Self::No,
-            (true, false) => Self::Asked,
-            (true, true) => Self::Confirmed,
-        }
-    }
-
-    /// The confirmation without a question.
-    pub fn confirmation(self) -> Confirmation {
-        match self {
-            Self::Confirmed => Confirmation::Given,
-            Self::No | Self::Asked => Confirmation::Missing,
-        }
     }
 }
 
@@ -147,13 +117,23 @@ fn appliers(field_manager: &str) -> BTreeSet<String> {
     known.map(str::to_owned).collect()
 }
 
-/// Reads `--yes`.
-fn confirmation_of_yes(yes: bool) -> Confirmation {
-    if yes {
-        Confirmation::Given
+/// Reads `--take-over-set`.
+fn take_over(flag: bool) -> TakeOver {
+    if flag {
+        TakeOver::Allowed
     } else {
-        Confirmation::Missing
+        TakeOver::Refused
     }
+}
+
+/// Reads `--yes`.
+fn consent(yes: bool) -> Consent {
+    if yes { Consent::ByFlag } else { Consent::Missing }
+}
+
+/// Reads `--yes` of a command whose dry run asks nothing.
+fn consent_unless_dry(yes: bool, dry_run: DryRun) -> Consent {
+    consent(yes || dry_run != DryRun::None)
 }
 
 /// Checks the name of a field manager by the server's own rule (apimachinery, `ValidateFieldManager`).

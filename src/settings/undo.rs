@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use super::apply::{Confirm, waiting_rules};
-use super::{RecreateChoice, SetReference, TakeOver, WaitOptions, appliers, dry_run, is_interactive};
+use super::{RecreateChoice, SetReference, WaitOptions, appliers, dry_run, is_interactive};
 use crate::cli::{Apply, GlobalFlags, UndoSecretsMode};
 use crate::error::Error;
 use crate::manifest::Recursion;
 use crate::model::write_settings::{DryRun, Hooks, WriteSettings};
 use crate::plan::undo::{RecordedRun, Values};
-use crate::plan::{DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOwnership, UnchangedMembers, Unowned};
+use crate::plan::{
+    Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOver, TakeOwnership, UnchangedMembers,
+    Unowned,
+};
 use crate::settings::ApplyOptions;
 
 /// Where the state before a run is recorded.
@@ -61,7 +64,8 @@ impl ApplyOptions {
                 base: run.recreate.clone(),
                 kinds: Vec::new(),
             },
-            take_over: TakeOver::No,
+            take_over: TakeOver::Refused,
+            consent: Consent::Missing,
             confirm: Confirm::new(apply, &[])?,
             is_interactive: apply.confirm && is_interactive(),
             writing: WriteSettings {

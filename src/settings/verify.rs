@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{SetReference, appliers, field_manager, is_interactive};
+use super::{SetReference, appliers, consent, field_manager, is_interactive};
 use crate::cli::{SetArgument, Verify};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
+use crate::plan::Consent;
 use crate::verify::NewNamespaces;
 
 /// Options of `verify`, except the shared ones.
@@ -15,6 +16,10 @@ pub struct VerifyOptions {
     pub scope: VerifyScope,
     /// The treatment of findings.
     pub fix: Fix,
+    /// What the user has agreed to in advance.
+    pub consent: Consent,
+    /// True if there is a terminal for questions.
+    pub is_interactive: bool,
     /// The treatment of namespaces for which a label is the only evidence of members.
     pub new_namespaces: NewNamespaces,
     /// The field manager that applied the members.
@@ -39,12 +44,8 @@ pub enum VerifyScope {
 pub enum Fix {
     /// They are only reported.
     No,
-    /// They are repaired if the user confirms.
-    Asked,
-    /// They would be repaired, but there is no terminal for the question.
-    Unconfirmed,
-    /// They are repaired.
-    Confirmed,
+    /// They are repaired, once the user agrees.
+    Repair,
 }
 
 impl VerifyOptions {
@@ -63,12 +64,9 @@ impl VerifyOptions {
         let field_manager = field_manager(name)?;
         Ok(Self {
             scope,
-            fix: match (verify.fix, verify.yes, is_interactive()) {
-                (false, _, _) => Fix::No,
-                (true, true, _) => Fix::Confirmed,
-                (true, false, true) => Fix::Asked,
-                (true, false, false) => Fix::Unconfirmed,
-            },
+            fix: if verify.fix { Fix::Repair } else { Fix::No },
+            consent: consent(verify.yes),
+            is_interactive: is_interactive(),
             new_namespaces: if verify.include_namespaces {
                 NewNamespaces::Included
             } else {

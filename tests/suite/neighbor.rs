@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP_KINDS, ID, PART_OF, Run, Set, TOOLING, cluster, cluster_role, config_map, custom_resource,
-    definition, fresh, identities, kubectl_apply, namespace, secret, service, with,
+    Files, GROUP_KINDS, ID, PART_OF, Program, Proxy, Run, Set, TOOLING, cluster, cluster_role, config_map,
+    custom_resource, definition, fresh, identities, kubectl_apply, namespace, objects_file, secret, service,
+    with,
 };
 
 /// How kubectl applies.
@@ -281,6 +282,37 @@ fn what_is_not_a_parent_becomes_one_only_if_confirmed() {
         assert_eq!(parent["metadata"]["labels"], json!({"team": "x", ID: set.id}));
         set.apply_with(&[], &["--allow-prune-all"]).expect(0);
         assert_eq!(set.annotation(GROUP_KINDS).as_deref(), Some(""));
+    }
+}
+
+#[test]
+fn what_becomes_a_set_of_kubectl_before_the_first_write_is_left_to_it() {
+    for command in ["apply", "adopt"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let one = config_map(&home, "one", "1");
+        cluster().create(&set.parent);
+        cluster().create(&one);
+        let record = json!({"metadata": {
+            "labels": {(ID): set.id},
+            "annotations": {(TOOLING): "kubectl/v1.36.3", (GROUP_KINDS): "ConfigMap"},
+        }});
+        let parent = set.parent.clone();
+        let proxy = Proxy::before_write(0, move || {
+            cluster().patch(&parent, &record);
+        });
+        let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));
+        set.invocation(Program::with_kubeconfig(&proxy.kubeconfig()), command, &["-f"])
+            .args([files.directory()])
+            .args(["--take-over-set", "--yes"])
+            .run()
+            .expect(3);
+        assert_eq!(
+            set.annotation(TOOLING).as_deref(),
+            Some("kubectl/v1.36.3"),
+            "{command}"
+        );
+        assert_eq!(set.members(), Vec::<String>::new(), "{command}");
     }
 }
 

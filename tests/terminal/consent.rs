@@ -4,10 +4,13 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::asks;
-use crate::support::{Files, Program, Set, Terminal, config_map, namespace, objects_file};
+use crate::support::{
+    Files, GROUP_KINDS, ID, PART_OF, Program, Set, TOOLING, Terminal, cluster, config_map, eventually,
+    identities, named, namespace, objects_file, with,
+};
 
 /// A command at a terminal that has asked its first question.
 struct Asking {
@@ -27,15 +30,192 @@ impl Asking {
         self.terminal.type_text(text);
     }
 
+    /// Waits for the second question, and checks that it shows this.
+    fn asks_again(&self, shown: &str) {
+        eventually("the second question", || {
+            let written = self.terminal.written();
+            let asked = ["Enter to stop:", "is accepted:"].map(|end| written.matches(end).count());
+            (asked.iter().sum::<usize>() == 2).then_some(())
+        });
+        assert!(
+            self.terminal.screen().contains(shown),
+            "{}",
+            self.terminal.screen()
+        );
+    }
+
     fn ends(mut self, code: i32) {
         let status = self.child.wait().expect("it ends");
         assert_eq!(status.code(), Some(code), "{}", self.terminal.screen());
     }
 }
 
+fn claim(home: &str) -> Value {
+    with(
+        named("v1", "PersistentVolumeClaim", Some(home), "data"),
+        &json!({"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}),
+    )
+}
+
+/// An object that another run of kubectl has put into the set.
+fn join(set: &Set, object: &Value) {
+    let label = json!({"metadata": {"labels": {(PART_OF): set.id}}});
+    cluster().apply_as("kubectl", &with(object.clone(), &label));
+}
+
 fn apply(set: &Set, objects: &[Value], flags: &[&str]) -> Asking {
     let files = Files::new().with("a.yaml", &objects_file(objects));
     Asking::start(set.command(Program::new(), &files).args(flags))
+}
+
+#[test]
+fn a_plain_object_that_becomes_a_set_of_kubectl_is_asked_about_again() {
+    for command in ["apply", "adopt"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        cluster().create(&set.parent);
+        let ours = config_map(&home, "ours", "1");
+        let theirs = ["one", "two"].map(|name| config_map(&home, name, "1"));
+        let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&ours)));
+        cluster().create(&ours);
+        let program = set.invocation(Program::new(), command, &["--take-over-set", "-f"]);
+        let mut asking = Asking::start(program.args([files.directory()]));
+        let record = json!({"metadata": {
+            "labels": {(ID): set.id},
+            "annotations": {(TOOLING): "kubectl/v1.36.3", (GROUP_KINDS): "ConfigMap"},
+        }});
+        cluster().patch(&set.parent, &record);
+        for object in &theirs {
+            join(&set, object);
+        }
+        let before = cluster().state(&[&home]);
+        asking.answer("yes\n");
+        if command == "apply" {
+            asking.asks_again("configmap/one, two");
+            asking.answer("no\n");
+        }
+        // `adopt` takes no set over, so there is nothing to ask.
+        asking.ends(3);
+        assert_eq!(cluster().state(&[&home]), before, "{command}");
+    }
+}
+
+#[test]
+fn a_take_over_shows_what_it_prunes() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    set.apply(&objects);
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"annotations": {(TOOLING): "kubectl/v1.36.3"}}}),
+    );
+    let mut asking = apply(&set, &objects[..1], &["--take-over-set"]);
+    let screen = asking.terminal.screen();
+    for line in [
+        "managed by kubectl/v1.36.3",
+        "-1 PRUNE of 2 members",
+        "- configmap/two",
+    ] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    asking.answer("yes\n");
+    asking.ends(0);
+    set.assert_holds(&objects[..1]);
+}
+
+#[test]
+fn a_member_that_joins_while_an_apply_asks_is_not_pruned_unseen() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let [gone, late] = ["gone", "late"].map(|name| config_map(&home, name, "1"));
+    set.apply(&[kept.clone(), gone.clone(), claim(&home)]);
+    let mut asking = apply(&set, std::slice::from_ref(&kept), &[]);
+    assert!(asking.terminal.screen().contains("-2 PRUNE of 3 members"));
+    join(&set, &late);
+    asking.answer("web\n");
+    asking.asks_again("-3 PRUNE of 4 members");
+    asking.answer("no\n");
+    asking.ends(3);
+    set.assert_holds(&[kept, gone, claim(&home), late]);
+}
+
+#[test]
+fn a_member_that_is_made_again_while_an_apply_asks_is_another_one() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let gone = config_map(&home, "gone", "1");
+    set.apply(&[kept.clone(), gone.clone(), claim(&home)]);
+    let mut asking = apply(&set, std::slice::from_ref(&kept), &[]);
+    cluster().delete(&gone);
+    join(&set, &gone);
+    asking.answer("web\n");
+    asking.asks_again("-2 PRUNE of 3 members");
+    asking.answer("no\n");
+    asking.ends(3);
+    set.assert_holds(&[kept, gone, claim(&home)]);
+}
+
+#[test]
+fn less_than_was_shown_is_not_asked_about_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let gone = config_map(&home, "gone", "1");
+    set.apply(&[kept.clone(), gone.clone(), claim(&home)]);
+    let mut asking = apply(&set, std::slice::from_ref(&kept), &[]);
+    cluster().delete(&gone);
+    asking.answer("web\n");
+    asking.ends(0);
+    assert!(set.members().iter().all(|member| !member.contains("gone")));
+}
+
+#[test]
+fn a_member_that_joins_while_a_command_asks_keeps_its_label() {
+    for command in ["disband", "move"] {
+        let home = namespace("home");
+        let [set, new] = ["web", "new"].map(|name| Set::secret(&home, name));
+        let [one, late] = ["one", "late"].map(|name| config_map(&home, name, "1"));
+        set.apply(std::slice::from_ref(&one));
+        let flags = if command == "disband" {
+            &[][..]
+        } else {
+            cluster().create(&new.parent);
+            &["new", "--take-over-set"]
+        };
+        let mut asking = Asking::start(set.invocation(Program::new(), command, flags));
+        join(&set, &late);
+        asking.answer("yes\n");
+        asking.asks_again("configmap/late, one");
+        asking.answer("no\n");
+        asking.ends(3);
+        set.assert_holds(&[one, late]);
+    }
+}
+
+#[test]
+fn an_object_that_matches_while_an_adoption_asks_is_not_adopted_unseen() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    cluster().create(&set.parent);
+    let app = |name| {
+        with(
+            config_map(&home, name, "1"),
+            &json!({"metadata": {"labels": {"app": "web"}}}),
+        )
+    };
+    let objects = ["one", "late"].map(app);
+    cluster().apply_as("kubectl", &objects[0]);
+    let flags = ["-l", "app=web", "--take-over-set"];
+    let mut asking = Asking::start(set.invocation(Program::new(), "adopt", &flags));
+    cluster().apply_as("kubectl", &objects[1]);
+    asking.answer("yes\n");
+    asking.asks_again("configmap/late, one");
+    asking.answer("yes\n");
+    asking.ends(0);
+    assert_eq!(set.members(), identities(&objects));
 }
 
 #[test]

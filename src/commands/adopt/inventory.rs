@@ -1,5 +1,5 @@
-//! `adopt --from`: finds the objects in another tool's inventory, and asks for confirmation of those
-//! that the inventory is not trusted for.
+//! `adopt --from`: finds the objects in another tool's inventory, and refuses those that the inventory is not
+//! trusted for.
 //!
 //! The formats of inventories are in `import`.
 
@@ -14,7 +14,6 @@ use super::find::{find_labeled, find_named, missing_verb, served};
 use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
 use crate::error::Error;
-use crate::event::Event;
 use crate::execute;
 use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
 use crate::model::applyset::parent::RecordedKinds;
@@ -23,7 +22,7 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::model::write_settings::DryRun;
-use crate::plan::{self, Bounds, MembershipPlan, Refusal};
+use crate::plan::{self, Bounds, Consent, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::command_run::CommandRun;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
@@ -119,36 +118,32 @@ fn ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
     }
 }
 
-/// Refuses what the plan refuses, and a plan that adopts nothing of the inventory. Returns what the user has to
-/// confirm: objects outside of the namespace that the inventory is trusted for.
-pub(super) fn check_bounds(
+/// Refuses an adoption that takes nothing of its inventory, and objects outside of the namespace that the
+/// inventory is trusted for, which the user may confirm. A dry run only warns of the latter.
+pub(super) fn judge(
     run: &mut CommandRun,
     options: &AdoptOptions,
     selection: &ObjectSelection,
     set: &Set,
     plan: &mut MembershipPlan,
-) -> Result<Option<Refusal>, Error> {
-    let asked = bounds(options, selection, set).and_then(|bounds| plan::judge_inventory(plan, &bounds));
-    if matches!(asked, Some(Refusal::NothingToAdopt { .. })) {
-        let reporter = &mut run.reporter;
-        execute::report_others(plan, &mut |event| reporter.event(event));
-    }
+) {
+    let bounds = bounds(options, selection, set);
+    let Some(refusal) = bounds.and_then(|bounds| plan::judge_inventory(plan, &bounds)) else {
+        return;
+    };
     let is_dry = options.membership.writing.dry_run != DryRun::None;
-    match asked {
-        Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() && is_dry => {
-            run.reporter.event(Event::Warning(format!(
-                "adopt would ask for confirmation: {asked}"
-            )));
-            Ok(None)
-        }
-        Some(asked @ Refusal::ReachesOutside { .. }) if plan.refusals.is_empty() => Ok(Some(asked)),
-        asked => {
-            plan.refusals.extend(asked);
-            if plan.refusals.is_empty() {
-                Ok(None)
-            } else {
-                Err(Error::Refused(std::mem::take(&mut plan.refusals)))
+    match refusal {
+        Refusal::ReachesOutside { .. } if is_dry => {
+            if options.membership.consent == Consent::Missing {
+                run.report_warnings(&[format!("adopt would ask for confirmation: {refusal}")]);
             }
+        }
+        refusal => {
+            if matches!(refusal, Refusal::NothingToAdopt { .. }) {
+                let reporter = &mut run.reporter;
+                execute::report_others(plan, &mut |event| reporter.event(event));
+            }
+            plan.refusals.push(refusal);
         }
     }
 }
@@ -165,7 +160,6 @@ fn bounds(options: &AdoptOptions, selection: &ObjectSelection, set: &Set) -> Opt
     Some(Bounds {
         inventory: reference.to_string(),
         home: home.map(str::to_owned),
-        confirmation: options.confirmation,
     })
 }
 

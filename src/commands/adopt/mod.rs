@@ -20,12 +20,13 @@ use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, Confirmation, FoundBy, Left, MembershipPlan, Refusal, SkipReason};
+use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
 use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_other_sets};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
-use crate::session::command_run::CommandRun;
+use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::connect::{discover, discover_with};
+use crate::session::prompt;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
 /// The note that a search by labels lists only some kinds.
@@ -117,28 +118,24 @@ async fn prepare(
 ) -> Result<Prepared, Error> {
     let membership = &options.membership;
     let connection = run.connect(shared).await?;
-    let (mut cluster, mut manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
-    let mut take_over = membership.take_over.confirmation();
-    let mut confirmed: Option<Refusal> = None;
-    // The cluster may have changed while the prompt was open: all is read again.
+    let (mut cluster, manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
+    let mut consent = membership.consent.clone();
     let (read, found, plan, record) = loop {
-        // Only inventories ask, which have no manifests.
-        let manifests = std::mem::take(&mut manifests);
         let (read, found, mut plan, record) =
-            read_and_plan(run, &mut cluster, manifests, options, &mut take_over).await?;
-        let asked = inventory::check_bounds(run, options, &found.selection, &read.named.set, &mut plan)?;
-        let is_confirmed = |asked: &Refusal| confirmed.as_ref().is_some_and(|shown| asked.is_within(shown));
-        let Some(asked) = asked.filter(|asked| !is_confirmed(asked)) else {
+            read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
+        inventory::judge(run, options, &found.selection, &read.named.set, &mut plan);
+        if plan.objects() == 0 && plan.refusals.is_empty() {
+            return Err(nothing_found(&options.choice));
+        }
+        let refusals = read.state.take_over.iter().chain(&plan.refusals).cloned();
+        let proposal = Proposal::new(refusals.collect(), &plan.changes);
+        let outline = || prompt::outline_of_labels(&plan);
+        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break (read, found, plan, record);
-        };
-        run.confirm(vec![asked.clone()], None).await?;
-        confirmed = Some(asked);
+        }
         cluster.discover_again().await?;
     };
     let set = &read.named.set;
-    if plan.objects() == 0 {
-        return Err(nothing_found(&options.choice));
-    }
     if matches!(&options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
         run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
     }
@@ -177,20 +174,12 @@ async fn read_and_plan(
     cluster: &mut Cluster,
     manifests: Manifests,
     options: &AdoptOptions,
-    take_over: &mut Confirmation,
 ) -> Result<(SetRead, FoundObjects, MembershipPlan, Record), Error> {
     let membership = &options.membership;
     let named = named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&named.set);
-    let read = adopt_move_disband::read_target(
-        run,
-        cluster,
-        &membership.set,
-        membership,
-        Operation::Adopt,
-        take_over,
-    )
-    .await?;
+    let read =
+        adopt_move_disband::read_target(cluster, &membership.set, membership, Operation::Adopt).await?;
     let mut found = find::find(cluster, &read, manifests, options).await?;
     run.report_warnings(&read.state.warnings);
     run.report_warnings(&found.warnings);

@@ -3,7 +3,6 @@
 
 mod examine;
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -15,13 +14,13 @@ use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
-use crate::plan::{Confirmation, ParentPolicy, Refusal};
+use crate::plan::{Consent, Proposal, Refusal};
 use crate::read::{Cluster, Wanted};
 use crate::report::{
     self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument, WrittenBefore,
 };
 use crate::session::connect;
-use crate::session::prompt::answer;
+use crate::session::prompt::{Questions, answer};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, Fix, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
@@ -43,10 +42,11 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         cluster: None,
         interrupt: listen(),
         asking: Asking {
-            fix: options.fix,
+            questions: Questions::at_terminal(options.is_interactive, &[]),
+            consent: options.consent.clone(),
             place: ContextAndServer::default(),
             style,
-            paused: Cell::default(),
+            paused: Duration::ZERO,
         },
         are_printed: false,
     };
@@ -113,11 +113,11 @@ impl Verifying<'_> {
         if self.options.fix == Fix::No || self.looked.repairs.is_empty() {
             return Ok(());
         }
-        if self.options.fix == Fix::Asked {
+        if self.asking.is_needed() {
             self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
         }
         self.asking
-            .confirm(&self.looked.repairs, WrittenBefore::Nothing, &interrupt)
+            .agree(&self.looked.repairs, WrittenBefore::Nothing, &interrupt)
             .await?;
         // They are printed again, each with its result.
         self.are_printed = false;
@@ -136,13 +136,13 @@ impl Verifying<'_> {
             return Ok(());
         };
         let mut offered = std::mem::take(&mut self.looked.findings);
-        let mut agreed = self.looked.repairs.clone();
         let mut repaired = Attempts::default();
         for round in 1..=ROUNDS {
             repaired.overtaken.clear();
             for repair in std::mem::take(&mut self.looked.repairs) {
                 // A user who was asked has seen it.
-                for change in repair.changes.iter().filter(|_| self.options.fix != Fix::Asked) {
+                let is_shown = matches!(self.asking.consent, Consent::To(_));
+                for change in repair.changes.iter().filter(|_| !is_shown) {
                     report::note(&format!("{}: {change}", repair.set.parent), self.style);
                 }
                 if interrupt.is_requested() {
@@ -160,16 +160,12 @@ impl Verifying<'_> {
             if self.looked.repairs.is_empty() || !repaired.failures.is_empty() || round == ROUNDS {
                 break;
             }
-            let is_agreed = |repair: &Repair| agreed.iter().any(|other| is_same(repair, other));
-            if !self.looked.repairs.iter().all(is_agreed) {
-                let repairs = &self.looked.repairs;
-                let asked = self.asking.confirm(repairs, WrittenBefore::Confirmed, interrupt);
-                match asked.await {
-                    Ok(()) => {}
-                    Err(Error::Interrupted) => return Err(Error::Interrupted),
-                    Err(_) => break,
-                }
-                agreed.extend_from_slice(&self.looked.repairs);
+            let repairs = &self.looked.repairs;
+            let agreed = self.asking.agree(repairs, WrittenBefore::Confirmed, interrupt);
+            match agreed.await {
+                Ok(()) => {}
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(_) => break,
             }
             let is_known = |finding: &Finding| offered.iter().any(|other| other.is_same(finding));
             let found = self.looked.findings.iter();
@@ -217,7 +213,7 @@ impl Verifying<'_> {
                 seconds: self
                     .started
                     .elapsed()
-                    .saturating_sub(self.asking.paused.get())
+                    .saturating_sub(self.asking.paused)
                     .as_secs_f64(),
             },
         )
@@ -226,52 +222,55 @@ impl Verifying<'_> {
 
 /// The prompt of `--fix`.
 struct Asking {
-    fix: Fix,
+    questions: Questions,
+    consent: Consent,
     place: ContextAndServer,
     style: Style,
     /// The time until the answers.
-    paused: Cell<Duration>,
+    paused: Duration,
 }
 
 impl Asking {
-    /// Shows the repairs, and asks for confirmation at a terminal.
-    async fn confirm(
-        &self,
+    /// Returns whether the first question is still to be asked.
+    fn is_needed(&self) -> bool {
+        self.questions == Questions::Asked && self.consent == Consent::Missing
+    }
+
+    /// Returns once the user agrees to the repairs. If the consent so far does not cover them, they are shown.
+    async fn agree(
+        &mut self,
         repairs: &[Repair],
         written: WrittenBefore,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        let refusals: Vec<Refusal> = repairs
-            .iter()
-            .map(|repair| Refusal::RepairsParent {
-                parent: repair.set.parent.clone(),
-                changes: repair.changes.clone(),
-            })
-            .collect();
-        let is_confirmed = match self.fix {
-            Fix::Confirmed => true,
-            Fix::No | Fix::Unconfirmed => return Err(Error::Refused(refusals)),
-            Fix::Asked => {
-                let question = Question {
-                    set: None,
-                    place: self.place.clone(),
-                    refusals: refusals.clone(),
-                    outline: None,
-                    written,
-                    device: self.style.messages,
-                    colors: self.style.colors,
-                };
-                let asked = Instant::now();
-                let answered = unless_stopped(interrupt, async { Ok(answer(question).await) }).await;
-                self.paused.set(self.paused.get() + asked.elapsed());
-                answered?
-            }
-        };
-        if is_confirmed {
-            Ok(())
-        } else {
-            Err(Error::NotConfirmed(refusals))
+        let repairs = repairs.iter().map(|repair| Refusal::RepairsParent {
+            parent: repair.set.parent.clone(),
+            changes: repair.changes.clone(),
+        });
+        let proposal = Proposal::new(repairs.collect(), []);
+        if self.consent.covers(&proposal) {
+            return Ok(());
         }
+        if self.questions == Questions::Impossible {
+            return Err(Error::Refused(proposal.refusals));
+        }
+        let question = Question {
+            set: None,
+            place: self.place.clone(),
+            refusals: proposal.refusals.clone(),
+            outline: None,
+            written,
+            device: self.style.messages,
+            colors: self.style.colors,
+        };
+        let asked = Instant::now();
+        let answered = unless_stopped(interrupt, async { Ok(answer(question).await) }).await;
+        self.paused += asked.elapsed();
+        if !answered? {
+            return Err(Error::NotConfirmed(proposal.refusals));
+        }
+        self.consent = Consent::To(proposal);
+        Ok(())
     }
 }
 
@@ -308,11 +307,6 @@ impl Attempts {
     }
 }
 
-/// Returns whether both repairs write the same to the same parent, even if other fields of it differ.
-fn is_same(one: &Repair, other: &Repair) -> bool {
-    one.set.id == other.set.id && one.changes == other.changes
-}
-
 async fn write(
     cluster: &Cluster,
     repair: &Repair,
@@ -330,9 +324,7 @@ async fn write(
         server: &cluster.server,
         set: &repair.set,
         resource: &repair.resource,
-        policy: ParentPolicy {
-            take_over: Confirmation::Missing,
-        },
+        accepted: &[],
         manifest: None,
         writing: &writing,
         interrupt: &Interrupt::default(),

@@ -29,8 +29,8 @@ use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::plan::recorded_kinds;
 use crate::plan::{
-    Confirmation, MemberScopeUnknown, ParentDisposition, ParentPolicy, ParentStatus, Remains, SkipReason,
-    judge_for_deletion, member_scope, parent_disposition,
+    MemberScopeUnknown, ParentDisposition, ParentStatus, Refusal, Remains, SkipReason, judge_for_deletion,
+    member_scope, parent_disposition,
 };
 use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
 
@@ -216,7 +216,7 @@ impl Releasing<'_> {
         found: &RemainingList,
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
-        let writing = self.parent_writing(OF_THIS_TOOLING);
+        let writing = self.parent_writing(&[]);
         match writing.widen(current, &self.record(found), sink).await {
             Ok(_) => Ok(()),
             Err(error) => Err(ReleaseError::Unrecorded {
@@ -234,8 +234,9 @@ impl Releasing<'_> {
         }
         let ParentWriting { server, set, .. } = self.writing;
         let mut discovery = discovery::fetch(server).await?;
-        let parent_status =
-            judge_for_deletion(set, parent, OF_THIS_TOOLING).map_err(ParentWriteError::Refused)?;
+        let parent_status = judge_for_deletion(set, parent)
+            .and_then(|judged| judged.accepted(&[]))
+            .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {
             let unlisted =
                 |discovery: &Discovery| recorded_kinds::undiscovered(&applyset_record.kinds, discovery);
@@ -254,9 +255,9 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    fn parent_writing(&self, policy: ParentPolicy) -> ParentWriting<'_> {
+    fn parent_writing<'b>(&'b self, accepted: &'b [Refusal]) -> ParentWriting<'b> {
         ParentWriting {
-            policy,
+            accepted,
             manifest: None,
             ..self.writing
         }
@@ -280,7 +281,7 @@ impl Releasing<'_> {
             };
             sink(outcome_event(live, Action::Deleted, reason));
         };
-        let writing = self.parent_writing(OF_THIS_TOOLING);
+        let writing = self.parent_writing(&[]);
         let mut remains = Remains::default();
         let second_look = async |_: &mut Sink<'_>| self.newcomers("deleted", &mut remains).await;
         let removed = writing
@@ -316,9 +317,10 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
         // It was this set's parent before, even without a record.
-        let writing = self.parent_writing(ParentPolicy {
-            take_over: Confirmation::Given,
-        });
+        let accepted = [Refusal::NotAParent {
+            parent: self.writing.set.parent.clone(),
+        }];
+        let writing = self.parent_writing(&accepted);
         let reported = |_, sink: &mut Sink<'_>| {
             let reason = format!("{why}; only the set's record was removed");
             sink(outcome_event(&parent.live, Action::Skipped, reason));
@@ -361,7 +363,7 @@ impl Releasing<'_> {
             // The other run relies on its record.
             sink(Event::Warning(OVERTAKEN.to_owned()));
             let current = Some(parent.object.clone());
-            let writing = self.parent_writing(OF_THIS_TOOLING);
+            let writing = self.parent_writing(&[]);
             writing.widen(current, &self.record(&found), sink).await?;
         }
         sink(outcome_event(&parent.live, Action::Skipped, reason));
@@ -378,7 +380,7 @@ impl Releasing<'_> {
         if is_up_to_date(&parent.object, &annotations(&self.writing.set.tooling, &record)) {
             return Ok(Narrowed::Done);
         }
-        let writing = self.parent_writing(OF_THIS_TOOLING);
+        let writing = self.parent_writing(&[]);
         let mut known = Known::of(&parent.object);
         let second_look = async || {
             let now = self.look().await.map_err(ReleaseError::Unlisted)?;
@@ -422,8 +424,3 @@ impl Releasing<'_> {
         self.remaining.look(&ParentDisposition::Goes).await
     }
 }
-
-/// Policy that takes over no parent of another tool.
-const OF_THIS_TOOLING: ParentPolicy = ParentPolicy {
-    take_over: Confirmation::Missing,
-};

@@ -28,9 +28,7 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{
-    Confirmation, Dependents, Judge, ParentPolicy, Plan, Policy, Skip, SkipReason, holds_parent_of,
-};
+use crate::plan::{Dependents, Judge, Plan, Policy, Skip, SkipReason, holds_parent_of};
 use crate::read::{ListTargets, WholeParent};
 
 /// Context for deleting a set.
@@ -255,9 +253,7 @@ impl SetDeletion<'_> {
             server: self.server,
             set: self.set,
             resource: self.parent_resource,
-            policy: ParentPolicy {
-                take_over: Confirmation::Missing,
-            },
+            accepted: &[],
             manifest: None,
             writing: self.writing,
             interrupt: self.interrupt,

@@ -26,7 +26,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::write_settings::WriteSettings;
-use crate::plan::{ParentPolicy, Refusal, is_not_yet_served};
+use crate::plan::{Refusal, is_not_yet_served};
 use crate::read::{self, ListError, METADATA};
 
 /// Context for writing the parent of a set.
@@ -38,8 +38,9 @@ pub struct ParentWriting<'a> {
     pub set: &'a Set,
     /// The resource of the parent.
     pub resource: &'a Arc<Resource>,
-    /// Policy for a parent that differs from the plan.
-    pub policy: ParentPolicy,
+    /// The refusals to take the parent over that the user has lifted. Only a parent that is still as it was read
+    /// is taken over.
+    pub accepted: &'a [Refusal],
     /// The parent's own manifest, if there is one.
     pub manifest: Option<&'a DesiredObject>,
     /// The write settings.

@@ -24,8 +24,9 @@ impl ParentWriting<'_> {
     ) -> Result<Known, ParentWriteError> {
         let mut overtaken = false;
         for _ in 0..ATTEMPTS {
-            let live_membership =
-                plan::judge(self.set, current.as_ref(), self.policy).map_err(ParentWriteError::Refused)?;
+            let live_membership = plan::judge(self.set, current.as_ref())
+                .and_then(|judged| judged.accepted(self.accepted))
+                .map_err(ParentWriteError::Refused)?;
             let target = annotations(&self.set.tooling, &recorded(&live_membership).union(needed));
             let attempt = match &current {
                 Some(parent) if is_up_to_date(parent, &target) => Written::Done(Known {

@@ -3,7 +3,7 @@
 
 use super::{MembershipKeepReason, MembershipPlan};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Confirmation, Refusal};
+use crate::plan::Refusal;
 
 /// An inventory, and the namespace whose objects need no confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,8 +12,6 @@ pub struct Bounds {
     pub inventory: String,
     /// The namespace, if there is one.
     pub home: Option<String>,
-    /// Confirmation of objects outside of it.
-    pub confirmation: Confirmation,
 }
 
 /// Judges an adoption from an inventory: at least one object has to be adopted, and objects outside of the
@@ -29,9 +27,6 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
             inventory,
             is_unmarked,
         });
-    }
-    if bounds.confirmation == Confirmation::Given {
-        return None;
     }
     let mut objects: Vec<ObjectKey> = plan
         .changes
@@ -56,11 +51,10 @@ mod tests {
     use crate::import::Mark;
     use crate::plan::OtherParents;
 
-    fn bounds(home: Option<&str>, confirmation: Confirmation) -> Bounds {
+    fn bounds(home: Option<&str>) -> Bounds {
         Bounds {
             inventory: "helm/web".to_owned(),
             home: home.map(str::to_owned),
-            confirmation,
         }
     }
 
@@ -83,7 +77,7 @@ mod tests {
     }
 
     fn outside(plan: &MembershipPlan, home: Option<&str>) -> Vec<String> {
-        match judge_inventory(plan, &bounds(home, Confirmation::Missing)) {
+        match judge_inventory(plan, &bounds(home)) {
             None => Vec::new(),
             Some(Refusal::ReachesOutside { objects, .. }) => {
                 objects.iter().map(ToString::to_string).collect()
@@ -112,8 +106,6 @@ mod tests {
                 "configmap/a in namespace shop"
             ]
         );
-        let confirmed = bounds(Some("shop"), Confirmation::Given);
-        assert_eq!(judge_inventory(&plan, &confirmed), None);
         let inside = planned(&[("ConfigMap", Some("shop"), Mark::Own)]);
         assert_eq!(outside(&inside, Some("shop")), [""; 0]);
     }
@@ -133,17 +125,12 @@ mod tests {
         ];
         for (mark, expected) in table {
             let plan = planned(&[("ConfigMap", Some("shop"), mark)]);
-            for confirmation in [Confirmation::Missing, Confirmation::Given] {
-                match judge_inventory(&plan, &bounds(Some("shop"), confirmation)) {
-                    Some(Refusal::NothingToAdopt { is_unmarked, .. }) => assert_eq!(is_unmarked, expected),
-                    other => panic!("{other:?}"),
-                }
+            match judge_inventory(&plan, &bounds(Some("shop"))) {
+                Some(Refusal::NothingToAdopt { is_unmarked, .. }) => assert_eq!(is_unmarked, expected),
+                other => panic!("{other:?}"),
             }
         }
         let nothing = MembershipPlan::default();
-        assert_eq!(
-            judge_inventory(&nothing, &bounds(None, Confirmation::Missing)),
-            None
-        );
+        assert_eq!(judge_inventory(&nothing, &bounds(None)), None);
     }
 }

@@ -37,19 +37,19 @@ impl Refusal {
             (Self::EmptyManifests { objects }, Self::EmptyManifests { objects: shown })
             | (Self::PrunesAll { objects }, Self::PrunesAll { objects: shown }) => is_among(objects, shown),
             (
-                Self::ChangesSet {
-                    parent,
-                    applies,
-                    prunes,
-                    ..
-                },
-                Self::ChangesSet {
+                Self::DeletesSet { parent, objects },
+                Self::DeletesSet {
                     parent: shown,
-                    applies: shown_applies,
-                    prunes: shown_prunes,
-                    ..
+                    objects: shown_objects,
                 },
-            ) => parent == shown && is_among(applies, shown_applies) && is_among(prunes, shown_prunes),
+            ) => parent == shown && is_among(objects, shown_objects),
+            (
+                Self::ForgetsSet { parent, members },
+                Self::ForgetsSet {
+                    parent: shown,
+                    members: shown_members,
+                },
+            ) => parent == shown && members <= shown_members,
             (
                 Self::ReachesOutside {
                     inventory,
@@ -100,16 +100,17 @@ mod tests {
         };
         assert!(all(&["x"]).is_within(&all(&["x", "y"])));
         assert!(!all(&["x", "z"]).is_within(&all(&["x", "y"])));
-        let changes = |applies: &[&str], prunes: &[&str], unchanged| Refusal::ChangesSet {
+        let deletes = |names: &[&str]| Refusal::DeletesSet {
             parent: key("Secret", "web"),
-            applies: applies.iter().map(|name| key("ConfigMap", name)).collect(),
-            prunes: prunes.iter().map(|name| key("ConfigMap", name)).collect(),
-            unchanged,
+            objects: names.iter().map(|name| key("ConfigMap", name)).collect(),
         };
-        let agreed = changes(&["a", "b"], &["x"], 2);
-        assert!(changes(&["a"], &[], 4).is_within(&agreed));
-        assert!(!changes(&["c"], &[], 2).is_within(&agreed));
-        assert!(!changes(&["a"], &["y"], 2).is_within(&agreed));
+        assert!(deletes(&["x"]).is_within(&deletes(&["x", "y"])));
+        assert!(!deletes(&["x", "z"]).is_within(&deletes(&["x", "y"])));
+        let forgets = |members| Refusal::ForgetsSet {
+            parent: key("Secret", "web"),
+            members,
+        };
+        assert!(forgets(1).is_within(&forgets(2)) && !forgets(2).is_within(&forgets(1)));
         let shown = holds("b", &["x", "y"], &["pods"]);
         for (refusal, is_within) in [
             (holds("b", &["x", "y"], &["pods"]), true),

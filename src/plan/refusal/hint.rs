@@ -30,7 +30,6 @@ impl Refusal {
             Self::PrunesAll { .. } => {
                 "check the set, its namespace and the paths given to -f, or prune all members with --allow-prune-all".to_owned()
             }
-            Self::ChangesSet { .. } => "give the answer that the prompt asks for, or omit --confirm".to_owned(),
             Self::Overlap { parent: OtherParent::Unlisted, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
                 "find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or take them with --take-ownership".to_owned()

@@ -188,18 +188,6 @@ pub enum Refusal {
         /// The members that would be deleted with it.
         objects: Vec<ObjectKey>,
     },
-    /// A run would change the set, which the user wants to confirm.
-    #[error("{parent}: {} to apply and {} to prune, not confirmed", .applies.len(), .prunes.len())]
-    ChangesSet {
-        /// The parent.
-        parent: ObjectKey,
-        /// The objects that would be sent.
-        applies: Vec<ObjectKey>,
-        /// The members that would be pruned.
-        prunes: Vec<ObjectKey>,
-        /// Number of members that are left as they are.
-        unchanged: usize,
-    },
     /// The record does not fit into the parent's annotations.
     #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {
@@ -294,7 +282,6 @@ impl Refusal {
             | Self::ParentNamespaceTerminating { .. }
             | Self::EmptyManifests { .. }
             | Self::PrunesAll { .. }
-            | Self::ChangesSet { .. }
             | Self::HoldsHooks { .. }
             | Self::TooManyPrunes { .. }
             | Self::DeletesSet { .. }
@@ -331,10 +318,27 @@ impl Refusal {
             Self::OtherTooling { .. }
                 | Self::NotAParent { .. }
                 | Self::ManagedElsewhere {
-                    operation: Operation::Delete,
+                    operation: Operation::Delete | Operation::Disband,
                     ..
                 }
         )
+    }
+
+    /// Returns whether `--yes` lifts it, for a take-over beside `--take-over-set`.
+    pub fn is_lifted_by_yes(&self) -> bool {
+        self.is_take_over()
+            || matches!(
+                self,
+                Self::DeletesSet { .. }
+                    | Self::ForgetsSet { .. }
+                    | Self::ReachesOutside { .. }
+                    | Self::RepairsParent { .. }
+            )
+    }
+
+    /// Returns whether the answer to a question lifts it.
+    pub fn is_lifted_by_answer(&self) -> bool {
+        self.is_lifted_by_yes() || self.is_data_loss() || self.is_prune_all()
     }
 }
 

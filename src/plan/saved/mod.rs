@@ -32,7 +32,7 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
-use crate::plan::{Confirmation, Plan, Policy, ReplicasHandover};
+use crate::plan::{Plan, Policy, ReplicasHandover, TakeOver};
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,8 +42,8 @@ pub struct SavedPlan {
     pub set: SavedSet,
     /// The policy of the run.
     pub policy: Policy,
-    /// Consent to a parent of another tool, or to an object that is not a parent yet.
-    pub take_over: Confirmation,
+    /// Treatment of a parent of another tool, or of an object that is not a parent yet.
+    pub take_over: TakeOver,
     /// Field manager of members.
     pub field_manager: String,
     /// Treatment of fields that another manager owns.

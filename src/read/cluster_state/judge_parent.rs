@@ -11,14 +11,14 @@ use crate::manifest::desired::Desired;
 use crate::model::applyset::parent::Reading;
 use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
-use crate::plan::{self, ParentPolicy, ParentStatus, Refusal};
+use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, TakeOver};
 use crate::read::orphans::Parent;
 use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
 
 /// The parent, once it is known that the run may write it.
 pub(super) struct Judged {
     pub(super) parent: Option<WholeParent>,
-    pub(super) policy: ParentPolicy,
+    pub(super) take_over: Option<Refusal>,
     pub(super) parent_status: ParentStatus,
     pub(super) namespaces: BTreeMap<String, NamespaceState>,
     /// An object without a record has the parent's name.
@@ -78,25 +78,27 @@ impl Goal<'_> {
         &self,
         named: &NamedSet,
         parent: Option<&ParentObject>,
-        policy: ParentPolicy,
-    ) -> Result<ParentStatus, Vec<Refusal>> {
+    ) -> Result<ParentJudgement, Vec<Refusal>> {
         let set = &named.set;
-        match (self, parent) {
-            (Self::Apply(..), _) => plan::judge(set, parent, policy),
-            (Self::Delete(..), None) => Ok(ParentStatus::New),
-            (Self::Delete(..), Some(parent)) => plan::judge_for_deletion(set, parent, policy)
-                .map_err(|refusals| managed_elsewhere(refusals, Operation::Delete)),
-            (Self::Join(operation) | Self::Leave(operation), _) => {
-                plan::judge(set, parent, policy).map_err(|refusals| managed_elsewhere(refusals, *operation))
-            }
-        }
+        let (judged, operation) = match (self, parent) {
+            (Self::Apply(..), _) => return plan::judge(set, parent),
+            (Self::Delete(..), None) => (plan::judge(set, None), Operation::Delete),
+            (Self::Delete(..), Some(parent)) => (plan::judge_for_deletion(set, parent), Operation::Delete),
+            (Self::Join(operation) | Self::Leave(operation), _) => (plan::judge(set, parent), *operation),
+        };
+        judged.map(|judged| ParentJudgement {
+            take_over: judged
+                .take_over
+                .map(|refusal| managed_elsewhere(refusal, operation)),
+            ..judged
+        })
     }
 }
 
-/// Replaces refusals to write another tool's set: only `apply` takes sets over, and other commands
+/// Replaces the refusal to write another tool's set: only `apply` takes sets over, and other commands
 /// have another hint.
-fn managed_elsewhere(refusals: Vec<Refusal>, operation: Operation) -> Vec<Refusal> {
-    let refusals = refusals.into_iter().map(|refusal| match refusal {
+fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
+    match refusal {
         Refusal::OtherTooling { parent, found, ours } => Refusal::ManagedElsewhere {
             parent,
             found,
@@ -104,8 +106,17 @@ fn managed_elsewhere(refusals: Vec<Refusal>, operation: Operation) -> Vec<Refusa
             operation,
         },
         other => other,
-    });
-    refusals.collect()
+    }
+}
+
+/// Refuses a parent that has to be taken over, if this command never does that or lacks the flag.
+fn check_take_over(needed: Option<&Refusal>, take_over: TakeOver) -> Result<(), ReadError> {
+    match needed {
+        Some(refusal) if take_over == TakeOver::Refused || !refusal.is_take_over() => {
+            Err(ReadError::Refused(vec![refusal.clone()]))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Reads the parent and the namespaces that matter for it, and judges them.
@@ -128,7 +139,6 @@ pub(super) async fn judge(
         (named.read_parent(server).await?, BTreeMap::new())
     };
     named.set.parent_uid = parent.as_ref().map(|parent| parent.live.uid.clone());
-    let policy = rules.taking_over.policy(parent.as_ref());
     let is_bare = parent.as_ref().is_some_and(|parent| !has_record(parent));
     let parent = match goal.usable(named, parent) {
         Ok(parent) => parent,
@@ -139,7 +149,11 @@ pub(super) async fn judge(
         }
     };
     let object = parent.as_ref().map(|parent| &parent.object);
-    let parent_status = goal.judge(named, object, policy).map_err(ReadError::Refused)?;
+    let ParentJudgement {
+        status: parent_status,
+        take_over,
+    } = goal.judge(named, object).map_err(ReadError::Refused)?;
+    check_take_over(take_over.as_ref(), rules.take_over)?;
     if goal.makes_set() {
         namespaces_of_run::check(named, desired, &namespaces)?;
         namespaces_of_run::check_custom_parent(named, object, desired)?;
@@ -154,7 +168,7 @@ pub(super) async fn judge(
     }
     Ok(Judged {
         parent,
-        policy,
+        take_over,
         parent_status,
         namespaces,
         is_bare,

@@ -37,7 +37,7 @@ use crate::model::live::Live;
 use crate::model::namespace::NamespaceState;
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
-use crate::plan::{Confirmation, Observed, ParentPolicy, Policy, Pruning, Seen};
+use crate::plan::{Observed, Policy, Pruning, Refusal, Seen, TakeOver};
 
 /// The command that the state is read for.
 pub enum Goal<'a> {
@@ -57,8 +57,8 @@ pub enum Goal<'a> {
 /// Permissions of the user, and settings of the reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
-    /// The take-over that the user has confirmed.
-    pub taking_over: TakingOver,
+    /// The treatment of a parent that has to be taken over.
+    pub take_over: TakeOver,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The field manager of members.
@@ -78,37 +78,14 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// The parents that may be taken over, and the user's confirmation.
-#[derive(Debug, Clone, Copy)]
-pub enum TakingOver {
-    /// A set of another tool, and an object that is not a parent yet.
-    Any(Confirmation),
-    /// An object that is not a parent yet.
-    PlainObject(Confirmation),
-    /// A set of another tool.
-    ForeignSet(Confirmation),
-}
-
-impl TakingOver {
-    fn policy(self, parent: Option<&WholeParent>) -> ParentPolicy {
-        let is_plain = parent.is_some_and(|parent| !judge_parent::has_record(parent));
-        let take_over = match self {
-            Self::Any(confirmation) => confirmation,
-            Self::PlainObject(confirmation) if is_plain => confirmation,
-            Self::ForeignSet(confirmation) if !is_plain => confirmation,
-            Self::PlainObject(_) | Self::ForeignSet(_) => Confirmation::Missing,
-        };
-        ParentPolicy { take_over }
-    }
-}
-
 /// The cluster state of a set.
 #[derive(Debug)]
 pub struct ClusterState {
     /// The parent; for a deletion only if it has a record.
     pub parent: Option<WholeParent>,
-    /// The rule under which the parent may be written.
-    pub parent_policy: ParentPolicy,
+    /// The reason why the parent, as it was read, has to be taken over, if it has. The run writes the parent only
+    /// after consent to this.
+    pub take_over: Option<Refusal>,
     /// The namespaces of the manifests and of the parent that exist, as far as they were read.
     pub namespaces: BTreeMap<String, NamespaceState>,
     /// The scope of members.

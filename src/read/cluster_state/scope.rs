@@ -35,14 +35,14 @@ impl Scoped {
     pub(super) fn state(&self, named: &NamedSet) -> ClusterState {
         let Judged {
             parent,
-            policy,
+            take_over,
             parent_status,
             namespaces,
             ..
         } = &self.judged;
         ClusterState {
             parent: parent.clone(),
-            parent_policy: *policy,
+            take_over: take_over.clone(),
             namespaces: namespaces.clone(),
             places: self.member_scope.places.clone(),
             observed: Observed {

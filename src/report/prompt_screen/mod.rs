@@ -3,13 +3,14 @@
 //!
 //! Pure.
 
+mod plan_line;
 mod recreation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::paint::{Color, Line, fitted};
 use super::plan_screen::loss;
-use super::prompt::{PlanOutline, Question};
+use super::prompt::Question;
 use super::set_summary::reference;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
@@ -67,7 +68,7 @@ struct Danger {
 pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     let columns = question.device.columns();
     let mut lines = Vec::new();
-    lines.extend(plan(question));
+    lines.extend(plan_line::line(question));
     lines.push(Line::default());
     let dangers = dangers(question);
     let rows = question.device.rows().saturating_sub(10).max(6);
@@ -88,13 +89,14 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     };
     add(Color::Danger, "  - ", removed);
     add(Color::Danger, "  ± ", recreated);
-    // With `--confirm`, the user wants to see every change.
-    let shows_changes = |refusal: &Refusal| matches!(refusal, Refusal::ChangesSet { .. });
-    if let Some(outline) = &question.outline
-        && question.refusals.iter().any(shows_changes)
-    {
+    if let Some(outline) = &question.outline {
         add(Color::Yellow, "  ~ ", folded(outline.changed.iter()));
         add(Color::Green, "  + ", folded(outline.created.iter()));
+        // Of an inventory, the objects that need consent are listed as a danger.
+        let is_listed = |refusal: &Refusal| matches!(refusal, Refusal::ReachesOutside { .. });
+        if !question.refusals.iter().any(is_listed) {
+            add(Color::Yellow, "  ~ ", folded(outline.relabeled.iter().flatten()));
+        }
     }
     let hidden = rest.len().saturating_sub(rows);
     rest.truncate(rows);
@@ -174,54 +176,6 @@ fn wanted(question: &Question) -> AnswerWanted {
     }
 }
 
-/// `Plan: +0 create  ~0 change  -9 PRUNE of 33 members  (24 unchanged)`
-fn plan(question: &Question) -> Option<Line> {
-    let outline = question.outline.as_ref()?;
-    let PlanOutline {
-        created,
-        changed,
-        removed,
-        unchanged,
-        kept,
-        recreated,
-        ..
-    } = outline;
-    let count = removed.len();
-    let of_all = |verb: &str| {
-        let members = counted(
-            changed.len() + recreated.len() + count + unchanged + kept,
-            "member",
-        );
-        format!("-{count} {verb} of {members}")
-    };
-    let mut refusals = question.refusals.iter();
-    let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
-    let line = Line::new(Color::Plain, "Plan: ");
-    let line = if deletes_set {
-        line.with(Color::Danger, of_all("DELETE"))
-            .with(Color::Plain, ", and the set")
-    } else {
-        let harmless = format!("+{} create  ~{} change  ", created.len(), changed.len());
-        let recreate = match recreated.len() {
-            0 => String::new(),
-            count => format!("±{count} RECREATE  "),
-        };
-        line.with(Color::Plain, harmless)
-            .with(Color::Danger, recreate + &of_all("PRUNE"))
-    };
-    let others = [(unchanged, "unchanged"), (kept, "kept")];
-    let others: Vec<String> = others
-        .into_iter()
-        .filter(|(count, _)| **count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
-    Some(if others.is_empty() {
-        line
-    } else {
-        line.with(Color::Plain, format!("  ({})", others.join(", ")))
-    })
-}
-
 fn dangers(question: &Question) -> Vec<Danger> {
     let mut dangers: Vec<Danger> = Vec::new();
     for refusal in &question.refusals {
@@ -288,7 +242,7 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             let text = "its owner references are removed from:".to_owned();
             of(Some(object), text, listed(dependents, None))
         }
-        Refusal::DeletesSet { .. } | Refusal::ChangesSet { .. } => None,
+        Refusal::DeletesSet { .. } => None,
         Refusal::EmptyManifests { .. } => of(
             None,
             "no manifests: every member would be pruned".to_owned(),

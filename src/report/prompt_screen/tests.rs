@@ -1,6 +1,7 @@
 use super::*;
 use crate::event::Operation;
 use crate::model::applyset::Tooling;
+use crate::report::prompt::PlanOutline;
 use crate::report::{Colors, ContextAndServer, Device, SetDocument, WrittenBefore};
 
 fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
@@ -118,17 +119,11 @@ fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
 #[test]
 fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
     let removed = vec![key("PersistentVolumeClaim", Some("shop"), "data")];
-    let change = Refusal::ChangesSet {
-        parent: key("Secret", Some("platform"), "shop"),
-        applies: Vec::new(),
-        prunes: removed.clone(),
-        unchanged: 0,
-    };
     let outline = PlanOutline {
         removed,
         ..PlanOutline::default()
     };
-    let question = question(vec![change], Some(outline));
+    let question = question(Vec::new(), Some(outline));
     assert!(!wanted(&question).is("yes"));
     assert!(wanted(&question).is("shop"));
     assert_eq!(
@@ -160,13 +155,44 @@ fn nothing_is_wider_than_the_terminal() {
     }
 }
 
-fn change_of(parent: &str) -> Refusal {
-    Refusal::ChangesSet {
-        parent: key("Secret", Some("platform"), parent),
-        applies: Vec::new(),
-        prunes: Vec::new(),
-        unchanged: 0,
-    }
+#[test]
+fn objects_that_join_or_leave_a_set_are_listed() {
+    let outline = PlanOutline {
+        relabeled: Some(
+            ["web", "db"]
+                .map(|name| key("Service", Some("shop"), name))
+                .into(),
+        ),
+        ..PlanOutline::default()
+    };
+    let parent = || key("Secret", Some("platform"), "shop");
+    let joins = question(
+        vec![Refusal::NotAParent { parent: parent() }],
+        Some(outline.clone()),
+    );
+    assert_eq!(
+        shown(&joins),
+        [
+            "Plan: 2 objects join the set",
+            "",
+            "  ! secret/shop in namespace platform: exists and is not the parent of a set",
+            "  ~ service/db, web   shop",
+            "Continue? Only 'yes' is accepted:",
+        ]
+    );
+    let forgets = Refusal::ForgetsSet {
+        parent: parent(),
+        members: 2,
+    };
+    assert_eq!(
+        shown(&question(vec![forgets], Some(outline))),
+        [
+            "",
+            "  ! 2 objects leave the set, but stay in the cluster",
+            "  ~ service/db, web   shop",
+            "Continue? Only 'yes' is accepted:",
+        ]
+    );
 }
 
 #[test]
@@ -180,7 +206,7 @@ fn changes_that_may_be_recreations_are_named() {
         ..PlanOutline::default()
     };
     assert_eq!(
-        shown(&question(vec![change_of("shop")], Some(outline))),
+        shown(&question(Vec::new(), Some(outline))),
         [
             "Plan: +0 create  ~3 change  -0 PRUNE of 3 members",
             "",
@@ -200,7 +226,7 @@ fn changes_that_may_be_recreations_are_named() {
         recreatable,
         ..PlanOutline::default()
     };
-    let text = shown(&question(vec![change_of("shop")], Some(outline))).join(" ");
+    let text = shown(&question(Vec::new(), Some(outline))).join(" ");
     for part in [
         "14 of the changes may delete and create again: statefulset.apps/a in namespace data (its data",
         "statefulset.apps/b in namespace data (its data would be lost), job.batch/j-00",
@@ -222,7 +248,7 @@ fn known_recreations_are_no_changes() {
     };
     let harmless = outline.clone().recreating(vec![job.clone()]);
     assert_eq!(
-        shown(&question(vec![change_of("shop")], Some(harmless))),
+        shown(&question(Vec::new(), Some(harmless))),
         [
             "Plan: +0 create  ~2 change  ±1 RECREATE  -0 PRUNE of 3 members",
             "",
@@ -234,7 +260,7 @@ fn known_recreations_are_no_changes() {
     );
     let lossy = outline.recreating(vec![job, database]);
     assert_eq!(
-        shown(&question(vec![change_of("shop")], Some(lossy))),
+        shown(&question(Vec::new(), Some(lossy))),
         [
             "Plan: +0 create  ~1 change  ±2 RECREATE  -0 PRUNE of 3 members",
             "",

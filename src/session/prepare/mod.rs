@@ -6,10 +6,11 @@ pub mod state_for_saved_plan;
 pub mod undo;
 pub mod undo_out;
 
+use std::collections::BTreeSet;
+
 use futures_util::future::join;
 
-use super::agreed_losses::Losses;
-use super::command_run::CommandRun;
+use super::command_run::{Agreed, CommandRun};
 use super::connect::{discover, discover_with, open_connections_for_new_set};
 use super::prompt;
 use super::recreate_kinds::recreate;
@@ -20,16 +21,17 @@ use crate::error::Error;
 use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
+use crate::model::identity::ObjectKey;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
-use crate::plan::{self, Confirmation, ParentPolicy, Plan, Policy, Recreate, Refusal, UnchangedMembers};
+use crate::plan::{self, Plan, Policy, Proposal, Recreate, TakeOver, UnchangedMembers};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, TakingOver, Wanted, administrator,
-    cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
+    named_set,
 };
-use crate::report::SetDocument;
-use crate::settings::{ApplyOptions, Confirm, TakeOver};
+use crate::report::{PlanOutline, SetDocument};
+use crate::settings::{ApplyOptions, Confirm};
 
 /// Everything that was read and decided, before anything is written.
 pub struct Prepared {
@@ -92,51 +94,26 @@ pub async fn to_write(
 ) -> Result<Prepared, Error> {
     let connection = run.connect(shared).await?;
     let mut resolved = resolve(run, connection, options, Input::Sources).await?;
-    let mut losses = Losses::default();
-    let mut take_over = options.take_over.confirmation();
+    let mut consent = options.consent.clone();
     let server = resolved.cluster.server.clone();
     // A first apply always writes, so the answer is needed, whatever the lists show.
     let is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
     let mut user = Administrator::NotAsked;
     let (state, policy, plan) = loop {
-        let mut outline = None;
         let asking = async {
             if is_asked && user == Administrator::NotAsked {
                 user = administrator(&server).await;
             }
         };
-        let (made, ()) = join(read_and_plan(&mut resolved, options, take_over), asking).await;
-        let refusals = match made {
-            Err(Error::Refused(refusals)) => refusals,
-            made => {
-                let (state, policy, mut plan) = made?;
-                if options.confirm == Confirm::EveryChange {
-                    let change = change(&resolved.named, &resolved.desired, &state, &plan);
-                    plan.refusals.extend(change);
-                }
-                losses.lift(&mut plan);
-                if plan.refusals.is_empty() {
-                    break (state, policy, plan);
-                }
-                outline = Some(prompt::outline(&plan, &resolved.desired, &policy));
-                plan.refusals
-            }
-        };
-        let may_ask = |refusal: &Refusal| {
-            refusal.is_data_loss()
-                || refusal.is_prune_all()
-                || matches!(refusal, Refusal::ChangesSet { .. })
-                || refusal.is_take_over() && options.take_over == TakeOver::Asked
-        };
-        if !refusals.iter().all(may_ask) {
-            return Err(Error::Refused(refusals));
+        let (made, ()) = join(read_and_plan(&mut resolved, options, options.take_over), asking).await;
+        let (state, policy, mut plan) = made?;
+        let desired = &resolved.desired;
+        let proposal = proposal(desired, &state, &plan, options.confirm);
+        let outline = || prompt::outline(&plan, desired, &policy);
+        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+            plan.accept();
+            break (state, policy, plan);
         }
-        // The cluster may have changed while the prompt was open: all is read again.
-        run.confirm(refusals.clone(), outline).await?;
-        if refusals.iter().any(Refusal::is_take_over) {
-            take_over = Confirmation::Given;
-        }
-        losses.confirm(refusals);
     };
     let prepared = Prepared::new(run, resolved, options, state, policy, plan);
     Ok(Prepared { user, ..prepared })
@@ -155,20 +132,28 @@ pub async fn to_show(
     input: Input,
 ) -> Result<Prepared, Error> {
     let mut resolved = resolve(run, connection, options, input).await?;
-    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Confirmation::Given).await?;
-    let asked = ParentPolicy {
-        take_over: options.take_over.confirmation(),
-    };
-    if let Err(refusals) = plan::judge(&resolved.named.set, state.parent_object(), asked) {
-        plan.refusals.splice(..0, refusals);
+    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, TakeOver::Allowed).await?;
+    if options.take_over == TakeOver::Refused {
+        // It was taken over only to be shown: a later write needs the flag.
+        plan.refusals.splice(..0, state.take_over.take());
     }
-    // The wider consent was only for showing the diff: a later write needs the flags.
-    state.parent_policy = asked;
     Ok(Prepared::new(run, resolved, options, state, policy, plan))
 }
 
-/// Returns the change to confirm with `--confirm`; `None` if the set is as the manifests have it.
-fn change(named: &NamedSet, desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<Refusal> {
+/// Returns what the user has to agree to.
+fn proposal(desired: &Desired, state: &ClusterState, plan: &Plan, confirm: Confirm) -> Proposal {
+    let refusals = state.take_over.iter().chain(&plan.refusals).cloned();
+    Proposal {
+        applies: match confirm {
+            Confirm::Dangers => None,
+            Confirm::EveryChange => applies(desired, state, plan),
+        },
+        ..Proposal::new(refusals.collect(), plan.all_prunes())
+    }
+}
+
+/// Returns the objects that are applied; `None` if the set is as the manifests have it.
+fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ObjectKey>> {
     let is_record_kept = state.parent_object().is_some()
         && plan.record_during == state.observed.recorded
         && plan.record_after == state.observed.recorded;
@@ -177,14 +162,11 @@ fn change(named: &NamedSet, desired: &Desired, state: &ClusterState, plan: &Plan
         && desired.parent.is_none()
         && plan.applies() == 0
         && plan.deletions() == 0;
-    (!is_unchanged).then(|| Refusal::ChangesSet {
-        parent: named.set.parent.clone(),
-        applies: plan
-            .all_applies()
+    let applies = plan.all_applies();
+    (!is_unchanged).then(|| {
+        applies
             .map(|apply| desired.members[apply.index].key.clone())
-            .collect(),
-        prunes: plan.all_prunes().map(|live| live.key.clone()).collect(),
-        unchanged: plan.unchanged.len(),
+            .collect()
     })
 }
 
@@ -282,7 +264,7 @@ fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
 async fn read_and_plan(
     resolved: &mut Resolved,
     options: &ApplyOptions,
-    take_over: Confirmation,
+    take_over: TakeOver,
 ) -> Result<(ClusterState, Policy, Plan), Error> {
     let Resolved {
         cluster,
@@ -293,7 +275,7 @@ async fn read_and_plan(
     } = resolved;
     let rules = Rules {
         status: Some(&options.status_rules),
-        taking_over: TakingOver::Any(take_over),
+        take_over,
         appliers: &options.policy.appliers,
         field_manager: &options.writing.field_manager,
         concurrency: options.writing.concurrency,
@@ -353,13 +335,14 @@ impl Prepared {
         }
     }
 
-    /// Returns the change that the user has to confirm; `None` without `--confirm`, if nothing changes, or if
-    /// the user has `confirmed` this change or a larger one.
-    pub fn change_to_confirm(&self, confirm: Confirm, confirmed: Option<&Refusal>) -> Option<Refusal> {
-        let change = change(&self.named, &self.desired, &self.state, &self.plan);
-        let change = change.filter(|_| confirm == Confirm::EveryChange)?;
-        let is_confirmed = confirmed.is_some_and(|shown| change.is_within(shown));
-        (!is_confirmed).then_some(change)
+    /// Returns what the user has to agree to.
+    pub fn proposal(&self, confirm: Confirm) -> Proposal {
+        proposal(&self.desired, &self.state, &self.plan, confirm)
+    }
+
+    /// Returns the part of the plan that a prompt shows.
+    pub fn outline(&self) -> PlanOutline {
+        prompt::outline(&self.plan, &self.desired, &self.policy)
     }
 
     /// The plan with everything that executing it needs.
@@ -369,7 +352,7 @@ impl Prepared {
             set: &self.named.set,
             parent_resource: &self.named.resource,
             parent: self.state.parent_object(),
-            parent_policy: self.state.parent_policy,
+            take_over: self.state.take_over.as_slice(),
             places: &self.state.places,
             namespaces: &self.state.namespaces,
             desired: &self.desired,

@@ -74,7 +74,7 @@ pub async fn plan(
             recreate: prepared.policy.recreate.clone(),
             ..options.policy.clone()
         },
-        take_over: options.take_over.confirmation(),
+        take_over: options.take_over,
         field_manager: options.writing.field_manager.clone(),
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,

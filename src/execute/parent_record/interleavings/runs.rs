@@ -24,7 +24,6 @@ use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
-use crate::plan::{Confirmation, ParentPolicy};
 use crate::read::{ListTargets, METADATA, METADATA_LIST, whole_parent};
 
 /// One run.
@@ -48,9 +47,7 @@ pub(super) async fn run(script: Script, server: &ApiServer) -> Result<(), Parent
             server,
             set: &set,
             resource: &secrets,
-            policy: ParentPolicy {
-                take_over: Confirmation::Missing,
-            },
+            accepted: &[],
             manifest: None,
             writing: &writing,
             interrupt: &interrupt,

@@ -120,8 +120,7 @@ pub async fn plan(
     let created = todo.iter().filter(|judged| judged.verdict == Verdict::Delete);
     let created: BTreeSet<String> = created.filter_map(|judged| judged.uid()).collect();
     options.policy.prune_only = Some(created.clone());
-    let take_over = options.take_over.confirmation();
-    let (state, policy, mut plan) = read_and_plan(&mut resolved, options, take_over).await?;
+    let (state, policy, mut plan) = read_and_plan(&mut resolved, options, options.take_over).await?;
     if !plan.refusals.is_empty() {
         return Err(Error::Refused(plan.refusals));
     }

@@ -1,0 +1,181 @@
+//! The user's consent: to what a question has shown, and to nothing more.
+//!
+//! Pure.
+
+use std::collections::BTreeSet;
+
+use super::{Plan, Refusal};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+
+/// A plan as a question shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// What has to be lifted before it may be carried out. The parent as it was read is among them, if it has
+    /// to be taken over.
+    pub refusals: Vec<Refusal>,
+    /// The UIDs of the objects that are deleted, or that join or leave a set.
+    pub objects: BTreeSet<String>,
+    /// With `--confirm`, the objects that are applied; `None` if nothing changes, or without the flag.
+    pub applies: Option<BTreeSet<ObjectKey>>,
+}
+
+impl Proposal {
+    /// Returns the proposal to delete, label or release these objects, once the refusals are lifted.
+    pub fn new<'a>(refusals: Vec<Refusal>, objects: impl IntoIterator<Item = &'a Live>) -> Self {
+        Self {
+            refusals,
+            objects: objects.into_iter().map(|live| live.uid.clone()).collect(),
+            applies: None,
+        }
+    }
+
+    /// Returns whether an answer can lift all refusals.
+    pub fn can_be_confirmed(&self) -> bool {
+        self.refusals.iter().all(Refusal::is_lifted_by_answer)
+    }
+
+    /// Returns whether `shown` covers this: it is the same, or less.
+    fn is_within(&self, shown: &Self) -> bool {
+        let is_shown = |refusal: &Refusal| shown.refusals.iter().any(|other| refusal.is_within(other));
+        let applies = self.applies.iter().flatten();
+        let shown_applies = shown.applies.as_ref();
+        self.refusals.iter().all(is_shown)
+            && self.objects.is_subset(&shown.objects)
+            && applies
+                .into_iter()
+                .all(|key| shown_applies.is_some_and(|keys| keys.contains(key)))
+    }
+}
+
+/// What the user has agreed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consent {
+    /// Nothing yet.
+    Missing,
+    /// Everything that `--yes` confirms.
+    ByFlag,
+    /// The plan that the last question showed.
+    To(Proposal),
+}
+
+impl Consent {
+    /// Returns whether the plan may be carried out.
+    pub fn covers(&self, proposal: &Proposal) -> bool {
+        match self {
+            Self::Missing | Self::ByFlag => {
+                self.not_lifted(proposal).is_empty() && proposal.applies.is_none()
+            }
+            Self::To(shown) => proposal.is_within(shown),
+        }
+    }
+
+    /// Returns the refusals that no flag has lifted.
+    pub fn not_lifted(&self, proposal: &Proposal) -> Vec<Refusal> {
+        let mut refusals = proposal.refusals.clone();
+        if *self == Self::ByFlag {
+            refusals.retain(|refusal| !refusal.is_lifted_by_yes());
+        }
+        refusals
+    }
+}
+
+impl Plan {
+    /// Lifts all refusals. The losses of data among them are accepted by the judgement before each delete.
+    pub fn accept(&mut self) {
+        self.accepted = std::mem::take(&mut self.refusals);
+        self.accepted.retain(Refusal::is_data_loss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::live;
+    use super::*;
+    use crate::event::Operation;
+    use crate::model::applyset::Tooling;
+    use crate::model::identity::GroupKind;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            group_kind: GroupKind::new("", "Secret"),
+            namespace: None,
+            name: name.to_owned(),
+        }
+    }
+
+    fn proposal(refusals: &[Refusal], objects: &[&str], applies: Option<&[&str]>) -> Proposal {
+        let objects = objects.iter().map(|&uid| Live {
+            uid: uid.to_owned(),
+            ..live("ConfigMap", None, "a")
+        });
+        let objects: Vec<Live> = objects.collect();
+        Proposal {
+            applies: applies.map(|names| names.iter().map(|name| key(name)).collect()),
+            ..Proposal::new(refusals.to_vec(), &objects)
+        }
+    }
+
+    fn foreign(tooling: &str) -> Refusal {
+        Refusal::OtherTooling {
+            parent: key("web"),
+            found: Tooling::parse(tooling).expect("a tooling"),
+            ours: Tooling::of_this_program(),
+        }
+    }
+
+    #[test]
+    fn an_answer_covers_what_was_shown_and_less() {
+        let plain = || Refusal::NotAParent { parent: key("web") };
+        let kubectl = foreign("kubectl/v1.36.3");
+        let shown = proposal(std::slice::from_ref(&kubectl), &["a", "b"], Some(&["c", "d"]));
+        let consent = Consent::To(shown.clone());
+        for (now, is_covered) in [
+            (shown, true),
+            (proposal(&[], &["a"], Some(&["c"])), true),
+            (proposal(&[], &[], None), true),
+            (proposal(&[kubectl], &["a", "late"], None), false),
+            (proposal(&[foreign("flux/v1.0.0")], &["a"], None), false),
+            (proposal(&[plain()], &["a"], None), false),
+            (proposal(&[], &[], Some(&["late"])), false),
+        ] {
+            assert_eq!(consent.covers(&now), is_covered, "{now:?}");
+        }
+        // An object that is asked about without `--confirm` shows no applies.
+        let consent = Consent::To(proposal(&[plain()], &["a"], None));
+        assert!(!consent.covers(&proposal(&[], &[], Some(&["c"]))));
+    }
+
+    #[test]
+    fn a_flag_lifts_what_it_names_and_no_loss() {
+        let deletes = Refusal::DeletesSet {
+            parent: key("web"),
+            objects: Vec::new(),
+        };
+        let loses = Refusal::PrunesStorage {
+            object: key("data"),
+            operation: Operation::Delete,
+        };
+        let limit = Refusal::TooManyPrunes {
+            objects: Vec::new(),
+            limit: 1,
+        };
+        for (refusals, missing, by_flag, can_be_confirmed) in [
+            (&[][..], true, true, true),
+            (std::slice::from_ref(&deletes), false, true, true),
+            (&[foreign("kubectl/v1.36.3")], false, true, true),
+            (&[deletes.clone(), loses.clone()], false, false, true),
+            (&[deletes.clone(), limit], false, false, false),
+        ] {
+            let now = proposal(refusals, &["a"], None);
+            assert_eq!(Consent::Missing.covers(&now), missing, "{now:?}");
+            assert_eq!(Consent::ByFlag.covers(&now), by_flag, "{now:?}");
+            assert_eq!(now.can_be_confirmed(), can_be_confirmed, "{now:?}");
+        }
+        let both = proposal(&[deletes, loses.clone()], &[], None);
+        assert_eq!(Consent::ByFlag.not_lifted(&both), [loses]);
+        // `--confirm` asks, whatever `--yes` says.
+        let change = proposal(&[], &[], Some(&[]));
+        assert!(!Consent::Missing.covers(&change) && !Consent::ByFlag.covers(&change));
+    }
+}
