@@ -4,12 +4,13 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
+use controlplane::{ControlPlane, Grant};
 use serde_json::{Value, json};
 
 use super::asks;
 use crate::support::{
-    Files, GROUP_KINDS, ID, PART_OF, Program, Set, TOOLING, Terminal, cluster, config_map, eventually,
-    identities, named, namespace, objects_file, with,
+    Files, GROUP_KINDS, ID, PART_OF, Program, Set, TOOLING, Terminal, cluster, config_map, custom_resource,
+    definition, eventually, fresh, identities, named, namespace, namespace_object, objects_file, with,
 };
 
 /// A command at a terminal that has asked its first question.
@@ -242,4 +243,31 @@ fn time_at_a_question_does_not_count() {
     for (set, objects) in sets.iter().zip(&objects) {
         set.assert_holds(objects);
     }
+}
+
+/// A user who cannot list definitions learns of a new kind by discovery alone.
+#[test]
+fn a_kind_that_appears_while_an_apply_asks_is_listed() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let group = format!("{}.example.com", fresh("late"));
+    let set = Set::secret(&home, "web");
+    let (holder, kept) = (namespace_object(&away), config_map(&home, "kept", "1"));
+    set.apply(&[holder.clone(), kept.clone()]);
+    cluster().create(&config_map(&away, "shown", "1"));
+    let everything = json!({"apiGroups": ["", group], "resources": ["*"], "verbs": ["*"]});
+    let user = ControlPlane::shared().user(&[Grant::everywhere([everything])]);
+    let user = user.expect("a user");
+    let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
+    let mut asking = Asking::start(set.command(Program::with_kubeconfig(&user.kubeconfig), &files));
+    let definition = definition(&group, "Namespaced");
+    cluster().define(&definition);
+    cluster().create(&custom_resource(&group, Some(&away), "late"));
+    asking.answer("web\n");
+    asking.asks_again(&format!("widget.{group}/late"));
+    asking.answer("no\n");
+    asking.ends(3);
+    let live = cluster().live(&holder).expect("the namespace");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    cluster().delete(&definition);
 }

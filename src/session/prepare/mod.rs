@@ -114,6 +114,7 @@ pub async fn to_write(
             plan.accept();
             break (state, policy, plan);
         }
+        resolved.cluster.discover_again().await?;
     };
     let prepared = Prepared::new(run, resolved, options, state, policy, plan);
     Ok(Prepared { user, ..prepared })
