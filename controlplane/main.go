@@ -6,7 +6,7 @@
 //
 // When everything answers it prints one line of JSON on standard output:
 //
-//	{"server":"https://127.0.0.1:PORT","kubeconfig":"…/admin.kubeconfig","dataDir":"…"}
+//	{"server":"https://127.0.0.1:PORT","kubeconfig":"…/admin.kubeconfig","dataDir":"…","objects":"http://127.0.0.1:PORT/objects"}
 package main
 
 import (
@@ -27,6 +27,7 @@ type ready struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 	DataDir    string `json:"dataDir"`
+	Objects    string `json:"objects"`
 }
 
 func main() {
@@ -106,6 +107,10 @@ func run(ctx context.Context, place *place, users int) error {
 
 	ended := make(chan error)
 	go func() { ended <- fmt.Errorf("etcd ended: %w", <-etcd.Err()) }()
+	objects, err := serveObjects(ctx, etcd.Server, ended)
+	if err != nil {
+		return fmt.Errorf("serving objects: %w", err)
+	}
 	apiServer, err := parseOptions(place, etcd.Clients[0].Addr().String(), listener)
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func run(ctx context.Context, place *place, users int) error {
 		return err
 	}
 
-	line, err := json.Marshal(ready{Server: server, Kubeconfig: place.adminKubeconfig(), DataDir: place.dir})
+	line, err := json.Marshal(ready{Server: server, Kubeconfig: place.adminKubeconfig(), DataDir: place.dir, Objects: objects})
 	if err != nil {
 		return err
 	}

@@ -105,6 +105,14 @@ impl ControlPlane {
         &self.running.server
     }
 
+    /// Where the objects of namespaces (`?namespace=A&namespace=B`) or with a label
+    /// (`?label=KEY%3DVALUE`) are read at once, whatever their kind, by plain HTTP and without
+    /// credentials; another address after a restart. `None` for the separate programs of a
+    /// Kubernetes release.
+    pub fn objects_url(&self) -> Option<&str> {
+        self.running.objects.as_deref()
+    }
+
     /// The kubeconfig of a user in the group `system:masters`, who may do
     /// everything.
     pub fn admin_kubeconfig(&self) -> &Path {

@@ -23,6 +23,7 @@ pub(crate) const TOKENS: &str = "tokens.csv";
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) server: String,
+    pub(crate) objects: Option<String>,
     pub(crate) admin_kubeconfig: PathBuf,
     pub(crate) certificate_authority: PathBuf,
     pub(crate) data_dir: PathBuf,

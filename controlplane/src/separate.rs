@@ -60,6 +60,7 @@ pub(crate) fn start(servers: &SeparateServers, kubectl: &Path) -> Result<Running
         })?;
     let running = Running {
         server,
+        objects: None,
         admin_kubeconfig,
         certificate_authority,
         data_dir: data_dir.clone(),

@@ -49,6 +49,7 @@ pub(crate) fn start(program: &Path, memory: Memory) -> Result<Running, Error> {
     process.output = Some(output);
     Ok(Running {
         server: ready.server,
+        objects: ready.objects,
         admin_kubeconfig: ready.kubeconfig,
         certificate_authority: data_dir.join("ca.crt"),
         data_dir,
@@ -71,6 +72,7 @@ pub(crate) fn restart(running: &mut Running, program: &Path, meanwhile: impl FnO
     let (ready, output) = wait_until_ready(&line, &running.data_dir)?;
     process.output = Some(output);
     running.server = ready.server;
+    running.objects = ready.objects;
     Ok(())
 }
 
@@ -78,6 +80,8 @@ pub(crate) fn restart(running: &mut Running, program: &Path, meanwhile: impl FnO
 struct Ready {
     server: String,
     kubeconfig: PathBuf,
+    /// `None` for a program that was built of older sources.
+    objects: Option<String>,
 }
 
 type FirstLine = mpsc::Receiver<(String, ChildStdout)>;
@@ -117,6 +121,7 @@ fn wait_until_ready(line: &FirstLine, data_dir: &Path) -> Result<(Ready, ChildSt
     let ready = Ready {
         server: server.to_owned(),
         kubeconfig: PathBuf::from(kubeconfig),
+        objects: ready["objects"].as_str().map(str::to_owned),
     };
     Ok((ready, output))
 }

@@ -1,6 +1,6 @@
 //! The control plane does what the tests of the project rely on.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,6 +38,25 @@ fn namespace() -> String {
 
 fn names(resource: &str, namespace: &str) -> String {
     kubectl(&["get", resource, "-n", namespace, "-o", "name"])
+}
+
+/// The names of what the control plane shows, in order.
+fn objects(control_plane: &ControlPlane, query: &str) -> Vec<String> {
+    let url = control_plane.objects_url().expect("an address");
+    let (host, path) = url
+        .strip_prefix("http://")
+        .and_then(|url| url.split_once('/'))
+        .expect("a URL");
+    let mut connection = TcpStream::connect(host).expect("a connection");
+    write!(connection, "GET /{path}?{query} HTTP/1.0\r\n\r\n").expect("a request");
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).expect("an answer");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+    let objects: Vec<Value> = serde_json::from_str(body).expect("a list");
+    let name = |object: &Value| object["name"].as_str().map(str::to_owned);
+    let mut names: Vec<String> = objects.iter().filter_map(name).collect();
+    names.sort();
+    names
 }
 
 #[test]
@@ -180,6 +199,32 @@ fn a_restart_keeps_the_data() {
         &["get", "configmaps", "-n", "default", "-o", "name"],
     );
     assert!(names.contains("configmap/kept"), "{names}");
+    assert!(objects(&control_plane, "namespace=default").contains(&"kept".to_owned()));
+}
+
+#[test]
+fn objects_of_any_kind_are_found_by_namespace_and_by_label() {
+    let shared = ControlPlane::shared();
+    if shared.objects_url().is_none() {
+        return;
+    }
+    let name = namespace();
+    kubectl(&["create", "configmap", "unlabeled", "-n", &name]);
+    for arguments in [
+        ["configmap", "one", "-n", &name],
+        ["clusterrole", &name, "--verb=get", "--resource=pods"],
+    ] {
+        kubectl(&[&["create"], &arguments[..]].concat());
+    }
+    kubectl(&["label", "configmap", "one", "-n", &name, &format!("of={name}")]);
+    kubectl(&["label", "clusterrole", &name, &format!("of={name}")]);
+    let inside = [name.as_str(), "one", "unlabeled"];
+    assert_eq!(objects(shared, &format!("namespace={name}")), inside);
+    let labeled = [name.as_str(), "one"];
+    assert_eq!(objects(shared, &format!("label=of%3D{name}")), labeled);
+
+    kubectl(&["delete", "configmap", "one", "-n", &name]);
+    assert_eq!(objects(shared, &format!("label=of%3D{name}")), [name.as_str()]);
 }
 
 #[test]
