@@ -21,15 +21,14 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::{PART_OF, PATIENCE, PAUSE, own, own_names, runtime};
-
-/// Asks for the discovery of all groups in one document.
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
-    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+use super::everything::{Objects, Wanted};
+use super::{PART_OF, PATIENCE, PAUSE, own, runtime};
 
 /// The shared control plane.
 pub(crate) struct Cluster {
     client: kube::Client,
+    /// `None` where etcd is a program of its own.
+    pub(super) objects: Option<Objects>,
 }
 
 /// One object that carries a part-of label, wherever it was found.
@@ -54,14 +53,6 @@ impl fmt::Display for Member {
 
 /// Every object of some namespaces with its resourceVersion.
 pub(crate) type State = BTreeMap<String, String>;
-
-struct Collection {
-    group_kind: String,
-    /// `/api/v1` or `/apis/GROUP/VERSION`.
-    root: String,
-    plural: String,
-    is_namespaced: bool,
-}
 
 /// The kubeconfig of an administrator of `cluster()`.
 pub(crate) fn admin_kubeconfig() -> &'static Path {
@@ -105,6 +96,7 @@ impl Cluster {
     pub(crate) fn of(control_plane: &ControlPlane) -> Self {
         Self {
             client: client(control_plane.admin_kubeconfig()),
+            objects: control_plane.objects_url().map(Objects::at),
         }
     }
 
@@ -274,61 +266,34 @@ impl Cluster {
     /// nothing of what a parent records, so nothing can hide from it. Kinds of a group that only
     /// a test had which is over count as gone.
     pub(crate) fn members(&self, id: &str) -> Vec<Member> {
-        runtime().block_on(async {
-            let collections = self.collections().await;
-            let lists = collections.iter().map(|collection| async move {
-                let path = format!(
-                    "{}/{}?labelSelector={PART_OF}%3D{id}",
-                    collection.root, collection.plural
-                );
-                let items = self.items(&path).await;
-                items
-                    .iter()
-                    .map(|item| member(item, &collection.group_kind))
-                    .collect::<Vec<_>>()
-            });
-            let mut members: Vec<Member> = join_all(lists).await.into_iter().flatten().collect();
-            members.sort();
-            members
-        })
+        let found = self.find(Wanted::PartOf(id)).into_iter();
+        let mut members: Vec<Member> = found
+            .map(|object| Member {
+                group_kind: object.group_kind,
+                namespace: object.namespace,
+                name: object.name,
+                is_terminating: object.is_terminating,
+            })
+            .collect();
+        members.sort();
+        members
     }
 
     /// Everything in these namespaces and the namespaces themselves, with
     /// resourceVersions: equal before and after where nothing was written.
     pub(crate) fn state(&self, namespaces: &[&str]) -> State {
-        runtime().block_on(async {
-            let collections = self.collections().await;
-            let paths = namespaces.iter().flat_map(|namespace| {
-                collections
-                    .iter()
-                    .filter(|collection| collection.is_namespaced)
-                    .map(move |collection| {
-                        format!("{}/namespaces/{namespace}/{}", collection.root, collection.plural)
-                    })
-            });
-            let paths =
-                paths.chain(namespaces.iter().map(|namespace| {
-                    format!("/api/v1/namespaces?fieldSelector=metadata.name%3D{namespace}")
-                }));
-            let lists = paths.map(|path| async move {
-                let items = self.items(&path).await;
-                items
-                    .iter()
-                    .map(|item| {
-                        let metadata = &item["metadata"];
-                        (
-                            format!("{path} {}", metadata["name"]),
-                            metadata["resourceVersion"].to_string(),
-                        )
-                    })
-                    .collect::<Vec<_>>()
-            });
-            join_all(lists).await.into_iter().flatten().collect()
-        })
+        let found = self.find(Wanted::InNamespaces(namespaces)).into_iter();
+        found
+            .map(|object| {
+                let namespace = object.namespace.as_deref().unwrap_or("-");
+                let identity = format!("{} {namespace}/{}", object.group_kind, object.name);
+                (identity, object.version)
+            })
+            .collect()
     }
 
     /// The items of a list; none where the kind has gone, as other tests' kinds do.
-    async fn items(&self, path: &str) -> Vec<Value> {
+    pub(super) async fn items(&self, path: &str) -> Vec<Value> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let (status, body) = self.send(Method::GET, path, "application/json", None).await;
@@ -344,21 +309,6 @@ impl Cluster {
         }
     }
 
-    async fn collections(&self) -> Vec<Collection> {
-        let mut collections = Vec::new();
-        for root in ["/api", "/apis"] {
-            let (status, groups) = self.send(Method::GET, root, AGGREGATED, None).await;
-            assert!(status.is_success(), "GET {root}: {groups}");
-            for group in array(&groups["items"]) {
-                let name = group["metadata"]["name"].as_str().unwrap_or_default();
-                if !own_names::is_left_over(name) {
-                    collections.extend(collections_of(root, group));
-                }
-            }
-        }
-        collections
-    }
-
     fn write(&self, method: &Method, path: &str, content_type: &str, body: Option<&Value>) -> Value {
         let (status, answer) = runtime().block_on(self.send(method.clone(), path, content_type, body));
         assert!(status.is_success(), "{method} {path}: {answer}");
@@ -366,7 +316,7 @@ impl Cluster {
     }
 
     /// `media_type` is what is sent, or where there is no body what is asked for.
-    async fn send(
+    pub(super) async fn send(
         &self,
         method: Method,
         path: &str,
@@ -409,49 +359,5 @@ impl Cluster {
         let text = || Value::String(String::from_utf8_lossy(&body).into_owned());
         let value = serde_json::from_slice(&body).unwrap_or_else(|_| text());
         Ok((head.status, value))
-    }
-}
-
-fn array(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The collections of a group, each in the version that the server prefers.
-fn collections_of(root: &str, group: &Value) -> Vec<Collection> {
-    let name = group["metadata"]["name"].as_str().unwrap_or_default();
-    let mut collections: Vec<Collection> = Vec::new();
-    for version in array(&group["versions"]) {
-        let version_name = version["version"].as_str().unwrap_or_default();
-        for resource in array(&version["resources"]) {
-            let plural = resource["resource"].as_str().unwrap_or_default();
-            let is_listable = array(&resource["verbs"]).iter().any(|verb| verb == "list");
-            let is_known = collections.iter().any(|known| known.plural == plural);
-            if !is_listable || is_known {
-                continue;
-            }
-            let kind = resource["responseKind"]["kind"].as_str().unwrap_or_default();
-            let (group_kind, root) = if name.is_empty() {
-                (kind.to_owned(), format!("{root}/{version_name}"))
-            } else {
-                (format!("{kind}.{name}"), format!("{root}/{name}/{version_name}"))
-            };
-            collections.push(Collection {
-                group_kind,
-                root,
-                plural: plural.to_owned(),
-                is_namespaced: resource["scope"] == "Namespaced",
-            });
-        }
-    }
-    collections
-}
-
-fn member(item: &Value, group_kind: &str) -> Member {
-    let metadata = &item["metadata"];
-    Member {
-        group_kind: group_kind.to_owned(),
-        namespace: metadata["namespace"].as_str().map(str::to_owned),
-        name: metadata["name"].as_str().unwrap_or_default().to_owned(),
-        is_terminating: !metadata["deletionTimestamp"].is_null(),
     }
 }

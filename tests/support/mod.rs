@@ -4,6 +4,7 @@
 //! here knows what a test is about.
 
 mod cluster;
+mod everything;
 mod fault;
 mod files;
 mod go_tools;
