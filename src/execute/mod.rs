@@ -14,6 +14,7 @@ mod dry_run;
 mod history;
 mod interrupt;
 mod kinds;
+mod label_in_answer;
 pub(crate) mod labeled_objects;
 mod members;
 mod parent_record;

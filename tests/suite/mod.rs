@@ -66,6 +66,7 @@ mod record;
 mod recreation;
 mod redefinition;
 mod refusals;
+mod removed_label;
 mod requests;
 mod rights;
 mod round_trips;

@@ -11,11 +11,12 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::dropped_versions::without_dropped_versions;
+use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
@@ -101,7 +102,9 @@ impl Relabelling<'_> {
             };
             let request = self.request(&current, fields);
             match webhooks.send(self.server, request).await {
-                Ok(reply) if is_of(&reply, &current) => return done(),
+                Ok(reply) if is_of(&reply, &current) => {
+                    return self.label_error(&reply).map_or_else(done, failed);
+                }
                 // The answer is about another object.
                 Ok(_) => {}
                 Err(error) if error.is_missing_object() => return gone(),
@@ -129,6 +132,12 @@ impl Relabelling<'_> {
             };
         }
         failed("too many conflicting updates; run the same command again".into())
+    }
+
+    /// Returns the error of an object that does not have the label as it was written.
+    fn label_error(&self, reply: &Reply) -> Option<Message> {
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        label_error(self.part_of.map(ApplySetId::as_str), label_of(&answer))
     }
 
     /// Returns the ownership of the fields without the versions that the definition of their kind no longer has:

@@ -22,6 +22,7 @@ use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::manifest::desired::DesiredObject;
@@ -234,6 +235,11 @@ impl Execution<'_> {
         let mut outcome = ObjectOutcome::new(subject, action);
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
             self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
+        }
+        let label = predicted.as_ref().map(label_of);
+        if let Some(error) = label.and_then(|label| label_error(Some(self.set.id.as_str()), label)) {
+            outcome.action = Action::Failed;
+            outcome.error = Some(error.into());
         }
         Prediction {
             warnings: reply

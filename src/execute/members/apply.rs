@@ -363,7 +363,7 @@ impl Execution<'_> {
 
     /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
     /// that to a later one does not show it, but the owner of the fields does.
-    fn has_made(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
+    pub(super) fn has_made(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
         let was_absent = matches!(live_membership, LiveMembership::NotAMember);
         let is_ours = || {
             let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -371,49 +371,6 @@ impl Execution<'_> {
         };
         reply.status == StatusCode::CREATED
             || (was_absent && reply.earlier_attempts.may_have_succeeded() && is_ours())
-    }
-
-    fn judge_reply(
-        &self,
-        reply: &Reply,
-        mut subject: Subject,
-        live_membership: &LiveMembership,
-    ) -> MemberReply {
-        let written = match written(reply) {
-            Ok(written) => written.metadata,
-            Err(error) => return failed(subject, error.to_string()),
-        };
-        if written.name != subject.name || written.namespace != subject.namespace {
-            return failed(subject, OF_ANOTHER.to_owned());
-        }
-        let known_version = match live_membership {
-            LiveMembership::Member { resource_version, .. } => Some(resource_version),
-            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
-        };
-        let action = if self.has_made(reply, live_membership) {
-            Action::Created
-        } else if known_version == Some(&written.resource_version) {
-            Action::Unchanged
-        } else {
-            Action::Configured
-        };
-        subject.uid = Some(written.uid);
-        let mut reply = MemberReply {
-            warnings: reply
-                .warnings
-                .iter()
-                .map(|text| format!("{}: {text}", subject.key()))
-                .collect(),
-            outcome: ObjectOutcome::new(subject, action),
-            found: None,
-            webhook: None,
-            handover: None,
-        };
-        if written.deletion_timestamp.is_some() {
-            reply.outcome.action = Action::Failed;
-            reply.outcome.error = Some(TERMINATING.into());
-        }
-        reply
     }
 }
 
@@ -442,5 +399,3 @@ pub(crate) const TERMINATING: &str = "it or its namespace is being deleted; run 
 
 /// Error for an object that the server validated by a schema that this run has replaced.
 const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
-
-const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";

@@ -3,11 +3,15 @@
 use serde::Deserialize;
 
 use crate::cluster::apiserver::Reply;
-use crate::event::{ObjectOutcome, Subject};
+use crate::event::{Action, ObjectOutcome, Subject};
+use crate::execute::Execution;
+use crate::execute::label_in_answer::label_error;
+use crate::execute::members::apply::TERMINATING;
 use crate::execute::members::webhooks::Unreachable;
+use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
-use crate::plan::ReplicasHandover;
+use crate::plan::{LiveMembership, ReplicasHandover};
 
 /// Outcome of one member, with the warnings of the server.
 pub(crate) struct MemberReply {
@@ -48,7 +52,60 @@ pub(crate) struct WrittenMetadata {
     #[serde(default)]
     pub(crate) deletion_timestamp: Option<String>,
     #[serde(default)]
+    pub(crate) labels: Pairs,
+    #[serde(default)]
     pub(crate) annotations: Pairs,
+}
+
+impl Execution<'_> {
+    /// Interprets the answer to an apply that succeeded.
+    pub(super) fn judge_reply(
+        &self,
+        reply: &Reply,
+        mut subject: Subject,
+        live_membership: &LiveMembership,
+    ) -> MemberReply {
+        let written = match written(reply) {
+            Ok(written) => written.metadata,
+            Err(error) => return failed(subject, error.to_string()),
+        };
+        if written.name != subject.name || written.namespace != subject.namespace {
+            return failed(subject, OF_ANOTHER.to_owned());
+        }
+        let known_version = match live_membership {
+            LiveMembership::Member { resource_version, .. } => Some(resource_version),
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
+        };
+        let action = if self.has_made(reply, live_membership) {
+            Action::Created
+        } else if known_version == Some(&written.resource_version) {
+            Action::Unchanged
+        } else {
+            Action::Configured
+        };
+        subject.uid = Some(written.uid);
+        let mut reply = MemberReply {
+            warnings: reply
+                .warnings
+                .iter()
+                .map(|text| format!("{}: {text}", subject.key()))
+                .collect(),
+            outcome: ObjectOutcome::new(subject, action),
+            found: None,
+            webhook: None,
+            handover: None,
+        };
+        let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
+        let error = match label_error(Some(self.set.id.as_str()), label) {
+            _ if written.deletion_timestamp.is_some() => Some(TERMINATING.into()),
+            error => error,
+        };
+        if let Some(error) = error {
+            reply.outcome.action = Action::Failed;
+            reply.outcome.error = Some(error.into());
+        }
+        reply
+    }
 }
 
 pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
@@ -68,3 +125,5 @@ pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
 pub(crate) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
     reply_of(ObjectOutcome::failed(subject, error))
 }
+
+const OF_ANOTHER: &str = "the server returned another object; it may not have been applied";

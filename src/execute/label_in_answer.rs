@@ -1,0 +1,50 @@
+//! Checks that the answer to a write shows the part-of label as it was written: the server may change it on the way,
+//! by an admission policy or webhook, or when it converts a custom resource.
+//!
+//! The label alone makes a member, so an object without it is in no set, whatever the write was.
+
+use serde_json::Value;
+
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::message::Message;
+
+/// Returns the error of a write after which the object has the label `answered`; `None` if that is the one that was
+/// `written`. Without a label, an object is in no set.
+pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Option<Message> {
+    if written == answered {
+        return None;
+    }
+    let verb = if written.is_some() { "removed" } else { "kept" };
+    let text = format!("the server {verb} the label {PART_OF_LABEL}: an admission policy or webhook");
+    Some(Message::new(text).with_hint(HINT))
+}
+
+/// Returns the part-of label of an object.
+pub(super) fn label_of(object: &Value) -> Option<&str> {
+    object["metadata"]["labels"][PART_OF_LABEL].as_str()
+}
+
+const HINT: &str = "exempt the label from the policy or webhook, then run the same command again";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_has_to_be_as_it_was_written() {
+        for (written, answered, error) in [
+            (Some("id"), Some("id"), None),
+            (None, None, None),
+            (Some("id"), None, Some("the server removed the label")),
+            (Some("id"), Some("other"), Some("the server removed the label")),
+            (None, Some("id"), Some("the server kept the label")),
+        ] {
+            let found = label_error(written, answered).map(|message| message.text);
+            let is_expected = match (&found, error) {
+                (Some(found), Some(error)) => found.starts_with(error),
+                (found, error) => found.is_none() && error.is_none(),
+            };
+            assert!(is_expected, "{written:?}, {answered:?}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! An admission policy that changes the part-of label: an object without it has failed, and its kind stays recorded.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Files, ID, PART_OF, Run, Set, cluster, config_map, eventually, fresh, identities, named, namespace,
+    objects_file, service, with,
+};
+
+/// Takes the label off.
+const REMOVAL: &str = r#"[JSONPatch{op: "remove",
+    path: "/metadata/labels/" + jsonpatch.escapeKey("applyset.kubernetes.io/part-of")}]"#;
+/// Whether an object has the label.
+const LABELED: &str =
+    "has(object.metadata.labels) && 'applyset.kubernetes.io/part-of' in object.metadata.labels";
+/// Puts a label back that a request takes off.
+const RETURN: &str = r#"[JSONPatch{op: "add",
+    path: "/metadata/labels",
+    value: Object.metadata.labels{}},
+    JSONPatch{op: "add",
+    path: "/metadata/labels/" + jsonpatch.escapeKey("applyset.kubernetes.io/part-of"),
+    value: oldObject.metadata.labels["applyset.kubernetes.io/part-of"]}]"#;
+/// Whether a request takes it off.
+const UNLABELING: &str = "oldObject != null && has(oldObject.metadata.labels) \
+    && 'applyset.kubernetes.io/part-of' in oldObject.metadata.labels \
+    && !(has(object.metadata.labels) && 'applyset.kubernetes.io/part-of' in object.metadata.labels)";
+
+/// An admission policy and its binding, which change the ConfigMap `bare` of one namespace.
+struct Policy([Value; 2]);
+
+impl Policy {
+    /// Returns once the server obeys it, which `is_obeyed` finds out.
+    fn new(namespace: &str, condition: &str, mutation: &str, is_obeyed: impl Fn() -> bool) -> Self {
+        let name = fresh("policy");
+        let named = |kind| named("admissionregistration.k8s.io/v1", kind, None, &name);
+        let policy = with(
+            named("MutatingAdmissionPolicy"),
+            &json!({"spec": {
+                "failurePolicy": "Fail",
+                "reinvocationPolicy": "Never",
+                "matchConstraints": {
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                    "resourceRules": [{
+                        "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+                        "operations": ["CREATE", "UPDATE"],
+                    }],
+                },
+                "matchConditions": [
+                    {"name": "bare", "expression": "object.metadata.name.startsWith('bare')"},
+                    {"name": "label", "expression": condition},
+                ],
+                "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": mutation}}],
+            }}),
+        );
+        let binding = with(
+            named("MutatingAdmissionPolicyBinding"),
+            &json!({"spec": {"policyName": name}}),
+        );
+        let policy = Self([policy, binding]);
+        for object in &policy.0 {
+            cluster().create(object);
+        }
+        eventually("the server obeys the policy", || is_obeyed().then_some(()));
+        policy
+    }
+
+    fn removing(namespace: &str) -> Self {
+        Self::new(namespace, LABELED, REMOVAL, || {
+            let probe = with(
+                config_map(namespace, "bare-probe", "1"),
+                &json!({"metadata": {"labels": {PART_OF: "probe"}}}),
+            );
+            let made = cluster().apply_as("probe", &probe);
+            cluster().delete(&probe);
+            made["metadata"]["labels"].get(PART_OF).is_none()
+        })
+    }
+
+    fn end(&self) {
+        for object in &self.0 {
+            cluster().delete(object);
+        }
+    }
+}
+
+/// Asserts that the run failed for the ConfigMap `bare` alone, and says why.
+fn assert_bare_failed(run: &Run, bare: &Value) {
+    assert_eq!(run.results("failed"), identities([bare]));
+    assert!(
+        run.stderr.contains("the server removed the label"),
+        "{}",
+        run.stderr
+    );
+}
+
+fn label(object: &Value) -> Option<Value> {
+    let live = cluster().live(object).expect("the object");
+    live["metadata"]["labels"].get(PART_OF).cloned()
+}
+
+#[test]
+fn a_member_without_its_label_fails_and_its_kind_stays_recorded() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let policy = Policy::removing(&home);
+    let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    let bare = &objects[0];
+
+    for flags in [&["--dry-run=server"][..], &[]] {
+        let run = set.apply_with(&objects, flags).expect(1);
+        assert_bare_failed(&run, bare);
+        assert_eq!(run.results("created"), identities(&objects[1..]));
+    }
+
+    assert_eq!(label(bare), None);
+    set.assert_records(&objects);
+    // The same over an object that exists by now.
+    let run = set.apply_with(&objects, &[]).expect(1);
+    assert_bare_failed(&run, bare);
+    set.assert_records(&objects);
+
+    policy.end();
+    eventually("the server obeys no policy", || {
+        (set.apply_with(&objects, &[]).code == 0).then_some(())
+    });
+    set.assert_holds(&objects);
+    set.apply(&objects[1..]);
+    assert_eq!(cluster().live(bare), None);
+}
+
+#[test]
+fn a_change_that_costs_a_member_its_label_prunes_nothing() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "bare", "1"), config_map(&home, "old", "1")];
+    set.apply(&objects);
+    let policy = Policy::removing(&home);
+
+    let changed = [config_map(&home, "bare", "2"), service(&home, "web", 80)];
+    let run = set.apply_with(&changed, &[]).expect(1);
+
+    policy.end();
+    assert_bare_failed(&run, &changed[0]);
+    assert_eq!(run.results("skipped"), identities(&objects[1..]));
+    assert!(cluster().live(&objects[1]).is_some());
+    set.assert_records(&[changed[0].clone(), changed[1].clone()]);
+}
+
+#[test]
+fn an_object_that_does_not_keep_the_label_is_not_adopted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    for object in &objects {
+        cluster().apply_as("kubectl", object);
+    }
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let policy = Policy::removing(&home);
+
+    for flags in [&["--dry-run=server"][..], &[]] {
+        let run = set
+            .invoke("adopt", &[&["-f", &*directory][..], flags].concat())
+            .expect(1);
+        assert_bare_failed(&run, &objects[0]);
+        assert_eq!(run.results("adopted"), identities(&objects[1..]));
+    }
+
+    policy.end();
+    set.assert_records(&objects);
+}
+
+#[test]
+fn a_move_that_costs_a_member_its_label_keeps_the_old_set() {
+    let home = namespace("home");
+    let [old, new] = ["old", "new"].map(|name| Set::secret(&home, name));
+    let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    old.apply(&objects);
+    let policy = Policy::removing(&home);
+
+    for flags in [&["--dry-run=server"][..], &[]] {
+        let run = old
+            .invoke("move", &[&[&*new.reference], flags].concat())
+            .expect(1);
+        assert_bare_failed(&run, &objects[0]);
+        assert_eq!(run.results("adopted"), identities(&objects[1..]));
+    }
+
+    policy.end();
+    let parent = old.live_parent().expect("the old parent");
+    assert_eq!(parent["metadata"]["labels"][ID], *old.id);
+    old.assert_records(&objects);
+    new.assert_records(&objects);
+}
+
+#[test]
+fn an_object_that_keeps_its_label_is_not_released() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    set.apply(&objects);
+    let policy = Policy::new(&home, UNLABELING, RETURN, || {
+        let probe = with(
+            config_map(&home, "bare-probe", "1"),
+            &json!({"metadata": {"labels": {PART_OF: "probe"}}}),
+        );
+        cluster().apply_as("probe", &probe);
+        let patched = cluster().patch(&probe, &json!({"metadata": {"labels": {PART_OF: null}}}));
+        cluster().delete(&probe);
+        patched["metadata"]["labels"].get(PART_OF).is_some()
+    });
+
+    let run = set.invoke("disband", &["--yes"]).expect(1);
+
+    policy.end();
+    assert_eq!(run.results("failed"), identities(&objects[..1]));
+    assert_eq!(run.results("released"), identities(&objects[1..]));
+    assert!(run.stderr.contains("the server kept the label"), "{}", run.stderr);
+    assert_eq!(label(&objects[0]), Some(json!(set.id)));
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
