@@ -162,7 +162,7 @@ fn a_run_fails_if_an_object_may_have_been_another_sets() {
 }
 
 /// Has something done right before the first write of the object `shared`.
-fn before_shared(act: impl Fn() + Send + Sync + 'static) -> Proxy {
+pub(super) fn before_shared(act: impl Fn() + Send + Sync + 'static) -> Proxy {
     Proxy::before_request(
         |sent| sent.is_write() && sent.path.contains("/configmaps/shared"),
         act,

@@ -79,6 +79,7 @@ mod starting_webhooks;
 mod statuses;
 mod string_data;
 mod taken_in;
+mod taken_members;
 mod tls;
 mod unanswered;
 mod undo;

@@ -110,13 +110,10 @@ impl Execution<'_> {
         let handover = handover.done.cloned();
         let locked = locked.as_ref().unwrap_or(live_membership);
         match self.apply_if_allowed(object, locked, kinds).await {
-            Ok(AppliedAs { reply, membership }) => {
-                let membership = membership.as_ref().unwrap_or(live_membership);
-                MemberReply {
-                    handover,
-                    ..self.applied(object, subject, membership, &reply, kinds)
-                }
-            }
+            Ok(applied) => MemberReply {
+                handover,
+                ..self.applied(object, subject, live_membership, &applied, kinds)
+            },
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
@@ -132,12 +129,18 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         subject: Subject,
-        live_membership: &LiveMembership,
-        reply: &Reply,
+        planned_membership: &LiveMembership,
+        applied: &AppliedAs,
         kinds: &Kinds,
     ) -> MemberReply {
-        let precondition = self.plan.preconditions.of(&object.key);
-        let is_surprise = precondition == Precondition::Absent && !self.has_made(reply, live_membership);
+        let AppliedAs {
+            reply,
+            membership,
+            precondition,
+        } = applied;
+        let live_membership = membership.as_ref().unwrap_or(planned_membership);
+        let planned = self.plan.preconditions.of(&object.key);
+        let is_surprise = planned == Precondition::Absent && !self.has_made(reply, live_membership);
         let mut reply_of = self.judge_reply(reply, subject, live_membership);
         if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
             && redefined.was_served_by_former(object, reply, &self.writing.field_manager)
@@ -148,8 +151,9 @@ impl Execution<'_> {
         }
         // The metadata do not show which run of a field manager created an object within the last
         // second.
-        if *live_membership == LiveMembership::NotAMember
+        if self.may_have_joined_another_set(live_membership, *precondition)
             && reply.status != StatusCode::CREATED
+            && reply_of.outcome.action != Action::Unchanged
             && reply_of.outcome.error.is_none()
         {
             reply_of.found = written(reply).ok().map(|written| FoundLive {

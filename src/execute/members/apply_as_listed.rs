@@ -23,6 +23,8 @@ pub(crate) struct AppliedAs {
     pub(crate) reply: Reply,
     /// The membership of the object, if it is no longer that of the plan.
     pub(crate) membership: Option<LiveMembership>,
+    /// The precondition of the request that was answered.
+    pub(crate) precondition: Expected,
 }
 
 /// Returns the version of a member that was listed; `None` if the object was not a member.
@@ -68,8 +70,8 @@ impl Execution<'_> {
     /// Applies a member over its listed version. If it has changed since, it is judged again and applied
     /// accordingly.
     ///
-    /// Others may write its status all the time, so the last attempt needs no version. It follows a read that
-    /// found the object in this set.
+    /// Others may write its status all the time, so the last attempt needs no version. What the object was right
+    /// before it is determined after it.
     pub(crate) async fn apply_as_listed(
         &self,
         object: &DesiredObject,
@@ -97,6 +99,7 @@ impl Execution<'_> {
                     return Ok(AppliedAs {
                         reply: reply.after(earlier_attempts),
                         membership: None,
+                        precondition: expected,
                     });
                 }
             };
@@ -121,10 +124,11 @@ impl Execution<'_> {
                 continue;
             }
             let answer = self.apply_if_allowed(object, &membership, kinds);
-            let reply = Box::pin(answer).await?.reply;
+            let applied = Box::pin(answer).await?;
             return Ok(AppliedAs {
-                reply: reply.after(earlier_attempts),
+                reply: applied.reply.after(earlier_attempts),
                 membership: Some(membership),
+                ..applied
             });
         }
     }

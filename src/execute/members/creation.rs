@@ -17,7 +17,7 @@ use crate::execute::members::taken_by_concurrent_run;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{self, LiveMembership, Unowned};
+use crate::plan::{self, LiveMembership, TakeOwnership, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -81,7 +81,26 @@ impl Execution<'_> {
         Ok(AppliedAs {
             reply: answer.await?,
             membership: None,
+            precondition,
         })
+    }
+
+    /// Returns whether another set may have had the object when it was applied: nothing of the request said which
+    /// version it was for. A saved plan has versions of its own.
+    pub(super) fn may_have_joined_another_set(
+        &self,
+        live_membership: &LiveMembership,
+        precondition: Expected,
+    ) -> bool {
+        match live_membership {
+            LiveMembership::NotAMember => true,
+            LiveMembership::Member { .. } => {
+                precondition == Expected::Any
+                    && !self.plan.preconditions.require_unchanged()
+                    && self.policy.take_ownership == TakeOwnership::Refused
+            }
+            LiveMembership::OfAnotherSet | LiveMembership::Terminating => false,
+        }
     }
 
     /// Applies a member under this precondition.

@@ -23,6 +23,7 @@ use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS,
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
+use crate::execute::members::apply_as_listed::AppliedAs;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::Expected;
 use crate::execute::members::message_of_invalid_object::recreatable_kind;
@@ -312,7 +313,14 @@ impl Execution<'_> {
             .apply_with_precondition(object, &status, expected, kinds)
             .await
         {
-            Ok(reply) => self.applied(object, subject, &status, &reply, kinds),
+            Ok(reply) => {
+                let applied = AppliedAs {
+                    reply,
+                    membership: None,
+                    precondition: expected,
+                };
+                self.applied(object, subject, &status, &applied, kinds)
+            }
             Err(unapplied) => self.not_applied(object, subject, unapplied).await,
         };
         match (reply.outcome.action, reply.outcome.error.take()) {
