@@ -185,7 +185,7 @@ impl DependencyGate for DependencyWait<'_> {
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
         let targets = objects.into_iter();
         let targets = targets
-            .map(|live| wait_targets::gone(live, Path::Label))
+            .map(|live| wait_targets::gone(live, Path::LabelThenName))
             .collect();
         Box::pin(self.missed(targets, sink))
     }

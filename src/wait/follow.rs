@@ -45,7 +45,7 @@ pub(super) enum Observation {
 #[derive(Debug)]
 pub(super) struct Group {
     resource: Arc<Resource>,
-    path: Path,
+    pub(super) path: Path,
     targets: Vec<(usize, Target)>,
     /// True once another object of the kind was found that reports its status.
     reports: AtomicBool,
@@ -55,9 +55,9 @@ pub(super) struct Group {
 
 /// Groups the targets by kind and by the way they are found.
 pub(super) fn groups(targets: &[Target]) -> Vec<Group> {
-    let mut groups: BTreeMap<(GroupKind, bool), Group> = BTreeMap::new();
+    let mut groups: BTreeMap<(GroupKind, Path), Group> = BTreeMap::new();
     for (index, target) in targets.iter().enumerate() {
-        let name = (target.key.group_kind.clone(), target.path == Path::Name);
+        let name = (target.key.group_kind.clone(), target.path);
         let group = groups.entry(name).or_insert_with(|| Group {
             resource: Arc::clone(&target.resource),
             path: target.path,
@@ -217,11 +217,18 @@ impl Follow<'_> {
             let among = among.filter(|_| group.others() == Others::Report);
             (position, among.unwrap_or(alone))
         }));
+        let has_label: BTreeSet<usize> = seen.keys().copied().collect();
+        let mut has_unlabeled = false;
         for (position, followed) in followed.iter_mut().enumerate() {
-            let status = seen.remove(&position).unwrap_or(ObservedStatus::Absent);
+            let status = match seen.remove(&position) {
+                Some(status) => status,
+                None => self.without_label(group, followed.target).await,
+            };
+            has_unlabeled |= !has_label.contains(&position) && status != ObservedStatus::Absent;
             self.report(followed, status);
         }
-        if followed.iter().all(|followed| followed.has_arrived) {
+        // A watch by the label does not show what has lost it.
+        if has_unlabeled || followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
         let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
@@ -286,11 +293,12 @@ impl Follow<'_> {
                     group.note(&event.object);
                     self.observe(&event.object, followed_object.target, group.others())
                 }
-                Change::Gone => ObservedStatus::Absent,
+                Change::Gone => self.without_label(group, followed_object.target).await,
                 Change::Bookmark => continue,
             };
+            let is_unlabeled = event.change == Change::Gone && status != ObservedStatus::Absent;
             self.report(followed_object, status);
-            if followed.iter().all(|followed| followed.has_arrived) {
+            if is_unlabeled || followed.iter().all(|followed| followed.has_arrived) {
                 return Ok(());
             }
         }
@@ -313,23 +321,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Reads one object.
-    pub(super) async fn look(&self, target: &Target, others: Others) -> ObservedStatus {
-        let key = &target.key;
-        let path = target.resource.path_of(key);
-        match self.server.get(&path, WHOLE_OBJECTS).await {
-            Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
-                Ok(object) => self.observe(&object, target, others),
-                Err(error) => ObservedStatus::Unread(error.to_string()),
-            },
-            Err(error) => match read::is_absent(self.server, &target.resource, &error).await {
-                Ok(true) => ObservedStatus::Absent,
-                Ok(false) | Err(_) => ObservedStatus::Unread(error.kind.to_string()),
-            },
-        }
-    }
-
-    fn observe(&self, object: &Value, target: &Target, others: Others) -> ObservedStatus {
+    pub(super) fn observe(&self, object: &Value, target: &Target, others: Others) -> ObservedStatus {
         let around = Surroundings {
             others,
             subresource: target.resource.status,
@@ -379,7 +371,7 @@ impl Group {
         let _ = timeout(ALL_LISTED, all).await;
     }
 
-    fn others(&self) -> Others {
+    pub(super) fn others(&self) -> Others {
         if self.reports.load(Ordering::Relaxed) {
             Others::Report
         } else {

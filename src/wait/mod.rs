@@ -6,6 +6,7 @@
 
 mod explain;
 mod follow;
+mod look;
 #[cfg(test)]
 mod tests;
 mod tracker;
@@ -68,10 +69,12 @@ impl Target {
 }
 
 /// The way in which an object is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Path {
     /// By the set's label, with all others of its kind.
     Label,
+    /// The same, and by its name once the label does not show it: it may have lost the label alone.
+    LabelThenName,
     /// By its name: it does not have the label.
     Name,
 }

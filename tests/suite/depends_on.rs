@@ -182,6 +182,34 @@ fn a_dependent_is_pruned_and_gone_before_what_it_depends_on() {
 }
 
 #[test]
+fn a_dependent_that_loses_its_label_while_it_terminates_is_not_gone() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let base = secret(&home, "base");
+    let top = after(held(config_map(&home, "top", "1")), &[&base]);
+    let kept = secret(&home, "kept");
+    set.apply(&[base.clone(), top.clone(), kept.clone()]);
+    let wanted = std::slice::from_ref(&kept);
+
+    let manifests = files(wanted);
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(["-v", "--wait=6s"])
+        .start();
+    running.wait_for_message("finalizer example.com/held");
+    let unlabeled = json!({"metadata": {"labels": {"applyset.kubernetes.io/part-of": null}}});
+    cluster().patch(&top, &unlabeled);
+    running.finish().expect(1);
+
+    assert!(cluster().live(&base).is_some());
+    assert!(cluster().live(&top).is_some());
+    let_go(&top);
+    set.apply(wanted);
+    assert_eq!(cluster().live(&base), None);
+    set.assert_holds(wanted);
+}
+
+#[test]
 fn a_set_is_deleted_dependents_first() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
