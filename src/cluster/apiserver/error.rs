@@ -146,8 +146,9 @@ impl ApiErrorKind {
     /// Returns whether the request came to nothing: the server itself has refused it, or never got it.
     pub(super) fn is_refusal(&self) -> bool {
         match self {
-            // A proxy answers with these codes if it has no answer of the server.
-            Self::Status(status) => !matches!(status.code, 502..=504),
+            // A proxy answers with these codes if it has no answer of the server, and the server with 500 if
+            // it has none of etcd.
+            Self::Status(status) => status.code < 500,
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => true,
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
                 false
