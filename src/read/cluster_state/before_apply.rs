@@ -12,7 +12,7 @@ use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::plan::{self, Policy, TakeOwnership, Unowned};
-use crate::read::orphans::{self, Sighting};
+use crate::read::orphans;
 use crate::read::{Cluster, NamedSet, ReadError, existing};
 
 /// Reads the state before these objects are applied.
@@ -29,7 +29,7 @@ pub(super) async fn read(
     let mut warnings = warnings_before_lists(named, &scoped);
     let members = match &scoped.judged.parent {
         Some(_) => Members::PerhapsInScope,
-        None => first_look(server, named, &scoped, desired, rules, &mut warnings).await?,
+        None => first_look(server, named, &scoped, desired, rules).await?,
     };
     let run = (desired, rules, former);
     let compared = match &members {
@@ -126,20 +126,19 @@ async fn first_look(
     scoped: &Scoped,
     desired: &Desired,
     rules: Rules<'_>,
-    warnings: &mut Vec<String>,
 ) -> Result<Members, ReadError> {
     let places = &scoped.member_scope.places;
     let in_scope = other_sets::unless_members(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
         match scoped.orphans {
-            Some(_) => Sighting::default(),
+            Some(_) => Ok(false),
             None => orphans::sight(server, named, desired, rules.concurrency).await,
         }
     };
     let (in_scope, in_cluster) = join(in_scope, in_cluster).await;
-    warnings.extend(in_cluster.warnings);
+    let is_in_cluster = in_cluster?;
     Ok(match in_scope? {
-        _ if in_cluster.has_members => Members::InCluster,
+        _ if is_in_cluster => Members::InCluster,
         Some(others) => Members::Missing { others },
         None => Members::PerhapsInScope,
     })

@@ -12,7 +12,6 @@ use super::cluster::Cluster;
 use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{Look, Looking, list_all};
-use super::members_to_show::{unread_reasons, unread_warnings};
 use super::named_set::NamedSet;
 use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
@@ -111,17 +110,8 @@ pub(super) async fn find(
     })
 }
 
-/// A look at all namespaces for objects with the label of a set.
-#[derive(Debug, Default)]
-pub(super) struct Sighting {
-    /// True if there are any.
-    pub(super) has_members: bool,
-    /// Warnings of kinds that the server did not list.
-    pub(super) warnings: Vec<String>,
-}
-
-/// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, if the user may. The
-/// members that they show are not read yet.
+/// Lists the namespaced kinds of the manifests in all namespaces, each with one LIST, if the user may, and
+/// returns whether there are members. A list that fails is an error, as in the search itself.
 ///
 /// A run that creates a parent needs it: the set may have had one before, whose record is gone. No later run
 /// would find its members in namespaces that are not recorded again.
@@ -130,7 +120,7 @@ pub(super) async fn sight(
     named: &NamedSet,
     desired: &Desired,
     concurrency: usize,
-) -> Sighting {
+) -> Result<bool, ReadError> {
     let kinds = plan::scope_of_newcomers(desired, &[]).resources;
     let is_namespaced = |resource: &Arc<Resource>| resource.scope == Scope::Namespaced;
     // The scope of the set has the others as a whole.
@@ -145,10 +135,9 @@ pub(super) async fn sight(
         seen: &|| {},
     };
     let Look { found, unread } = list_all(server, &kinds, &BTreeSet::new(), looking, |_, _| Some(())).await;
-    let failed = unread.into_iter().filter(|(_, error)| !error.is_forbidden());
-    Sighting {
-        has_members: !found.is_empty(),
-        warnings: unread_warnings(&unread_reasons(failed.collect())),
+    match unread.into_iter().find(|(_, error)| !error.is_forbidden()) {
+        Some(failed) => Err(failed.into()),
+        None => Ok(!found.is_empty()),
     }
 }
 
