@@ -237,7 +237,7 @@ impl Execution<'_> {
             self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
         let label = predicted.as_ref().map(label_of);
-        if let Some(error) = label.and_then(|label| label_error(Some(self.set.id.as_str()), label)) {
+        if let Some(error) = label.and_then(|label| label_error(object.part_of().as_deref(), label)) {
             outcome.action = Action::Failed;
             outcome.error = Some(error.into());
         }

@@ -8,6 +8,7 @@ use crate::execute::Execution;
 use crate::execute::label_in_answer::label_error;
 use crate::execute::members::apply::TERMINATING;
 use crate::execute::members::webhooks::Unreachable;
+use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
@@ -58,9 +59,10 @@ pub(crate) struct WrittenMetadata {
 }
 
 impl Execution<'_> {
-    /// Interprets the answer to an apply that succeeded.
+    /// Interprets the answer to an apply of this object that succeeded.
     pub(super) fn judge_reply(
         &self,
+        object: &DesiredObject,
         reply: &Reply,
         mut subject: Subject,
         live_membership: &LiveMembership,
@@ -96,7 +98,7 @@ impl Execution<'_> {
             handover: None,
         };
         let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
-        let error = match label_error(Some(self.set.id.as_str()), label) {
+        let error = match label_error(object.part_of().as_deref(), label) {
             _ if written.deletion_timestamp.is_some() => Some(TERMINATING.into()),
             error => error,
         };

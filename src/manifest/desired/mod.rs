@@ -52,6 +52,13 @@ pub struct DesiredObject {
 }
 
 impl DesiredObject {
+    /// Returns the part-of label that it is sent with: none if an undo takes it out of the set.
+    pub fn part_of(&self) -> Option<String> {
+        let metadata = self.object.metadata();
+        let label = metadata.get("labels")?.get(PART_OF_LABEL)?.as_str()?;
+        Some(label.to_owned())
+    }
+
     /// Whether it is a Secret of the API itself.
     pub fn is_secret(&self) -> bool {
         self.key.group_kind == GroupKind::new("", "Secret")
