@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::rights::{grant_what_is_printed, user};
 use crate::support::{
-    Files, OwnControlPlane, Program, Proxy, Set, cluster, config_map, custom_resource, definition,
+    Fault, Files, OwnControlPlane, Program, Proxy, Set, cluster, config_map, custom_resource, definition,
     eventually, fresh, identities, namespace, objects_file, secret, with,
 };
 
@@ -64,6 +64,28 @@ fn a_first_apply_finds_members_of_a_lost_parent_in_other_namespaces() {
         run.stderr
     );
     assert_eq!(cluster().live(&two), None);
+    set.assert_holds(&[one]);
+}
+
+#[test]
+fn a_list_of_all_namespaces_that_fails_ends_a_first_apply_before_it_writes() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let [one, two] = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
+    set.apply(&[one.clone(), two.clone()]);
+    cluster().delete(&set.parent);
+    cluster().delete(&one);
+    let before = cluster().state(&[&home, &away]);
+    let proxy = Proxy::breaking(Fault::InternalError, |sent| {
+        sent.method == "GET" && sent.path.starts_with("/api/v1/configmaps?")
+    });
+
+    set.apply_through(&proxy, std::slice::from_ref(&one), &[])
+        .expect(4);
+
+    assert_eq!(cluster().state(&[&home, &away]), before);
+    let run = set.apply(std::slice::from_ref(&one));
+    assert_eq!(run.results("pruned"), identities([&two]));
     set.assert_holds(&[one]);
 }
 
