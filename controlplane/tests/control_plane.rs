@@ -60,13 +60,6 @@ fn objects(control_plane: &ControlPlane, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn go_finds_no_mistake_in_the_module() {
-    if let Err(error) = controlplane::vet_module() {
-        panic!("{error}");
-    }
-}
-
-#[test]
 fn server_and_kubectl_are_of_the_same_version() {
     let version: Value = serde_json::from_str(&kubectl(&["version", "-o", "json"])).expect("JSON");
     let server = &version["serverVersion"]["gitVersion"];
