@@ -6,6 +6,8 @@ mod members_outside_known_namespaces;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use members_outside_known_namespaces::{Credible, LeftOut};
 
 use super::cluster::Cluster;
@@ -17,6 +19,7 @@ use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
 use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
 use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::{Resource, Scope};
 use crate::model::text::{counted, members_missed};
@@ -64,30 +67,18 @@ pub(super) async fn find(
     let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
     let resources = cluster.discovery.listable().filter(can_be_member);
     let resources: Vec<Arc<Resource>> = resources.cloned().map(Arc::new).collect();
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", named.set.id),
-        accept: METADATA_LIST,
-    };
-    let looking = Looking {
-        selector: &selector,
-        concurrency: search.concurrency,
-        seen: &|| {},
-    };
     let mut namespaces = member_scope.places.namespaces.clone();
     namespaces.insert(cluster.namespace.clone());
-    let Look { mut found, unread } = list_all(
-        &cluster.server,
+    let server = &cluster.server;
+    let listed = list_labeled(
+        server,
+        named,
         &resources,
         &namespaces,
-        looking,
+        search.concurrency,
         Live::from_object,
-    )
-    .await;
-    let (forbidden, failed): (Vec<_>, Vec<_>) =
-        unread.into_iter().partition(|(_, error)| error.is_forbidden());
-    if let Some(failed) = failed.into_iter().next() {
-        return Err(failed.into());
-    }
+    );
+    let (mut found, forbidden) = listed.await?;
     found.retain(|live| !named.set.is_parent(live));
     let recorded = &member_scope.recorded;
     unique_by_uid(
@@ -98,10 +89,7 @@ pub(super) async fn find(
     let Credible { found, left_out } =
         members_outside_known_namespaces::credible(&cluster.server, found, &namespaces, search).await;
     add_places(member_scope, named, &found);
-    let plurals: BTreeSet<&String> = forbidden
-        .iter()
-        .map(|(place, _)| &place.resource.plural)
-        .collect();
+    let plurals: BTreeSet<&String> = forbidden.iter().map(|place| &place.resource.plural).collect();
     Ok(OrphanSearchResult {
         members: found.len(),
         hidden: plurals.into_iter().cloned().chain(unlistable.names()).collect(),
@@ -125,6 +113,23 @@ pub(super) async fn sight(
     let is_namespaced = |resource: &Arc<Resource>| resource.scope == Scope::Namespaced;
     // The scope of the set has the others as a whole.
     let kinds: Vec<Arc<Resource>> = kinds.into_iter().filter(is_namespaced).collect();
+    let nowhere_else = BTreeSet::new();
+    let listed = list_labeled(server, named, &kinds, &nowhere_else, concurrency, |_, _| Some(()));
+    let (found, _) = listed.await?;
+    Ok(!found.is_empty())
+}
+
+/// Lists the objects of these kinds that carry the label of the set, in these namespaces if the user may not list
+/// them all. Returns also the places that the user may not list. Any other list that fails is an error: a later run,
+/// which has a record, would not look there.
+async fn list_labeled<T>(
+    server: &ApiServer,
+    named: &NamedSet,
+    kinds: &[Arc<Resource>],
+    namespaces: &BTreeSet<String>,
+    concurrency: usize,
+    reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
+) -> Result<(Vec<T>, Vec<ListTarget>), ReadError> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: METADATA_LIST,
@@ -134,10 +139,12 @@ pub(super) async fn sight(
         concurrency,
         seen: &|| {},
     };
-    let Look { found, unread } = list_all(server, &kinds, &BTreeSet::new(), looking, |_, _| Some(())).await;
-    match unread.into_iter().find(|(_, error)| !error.is_forbidden()) {
+    let Look { found, unread } = list_all(server, kinds, namespaces, looking, reduce).await;
+    let (forbidden, failed): (Vec<_>, Vec<_>) =
+        unread.into_iter().partition(|(_, error)| error.is_forbidden());
+    match failed.into_iter().next() {
         Some(failed) => Err(failed.into()),
-        None => Ok(!found.is_empty()),
+        None => Ok((found, forbidden.into_iter().map(|(place, _)| place).collect())),
     }
 }
 
