@@ -107,7 +107,7 @@ async fn found(
     };
     match serde_json::from_slice(&reply.body) {
         Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
-            Ok(_) if resource.supports("delete") && !has_version(&object) => {
+            Ok(_) if lacks_version(&object, resource) => {
                 let reason = "it has no UID or no resourceVersion".to_owned();
                 Err(unreadable(resource, key, reason))
             }
@@ -133,14 +133,11 @@ fn is_named(object: &Value, key: &ObjectKey) -> bool {
     metadata["name"].as_str() == Some(&key.name) && metadata["namespace"].as_str() == key.namespace.as_deref()
 }
 
-/// Returns whether the object can be deleted as it was read.
-fn has_version(object: &Value) -> bool {
-    let has = |field: &str| {
-        object["metadata"][field]
-            .as_str()
-            .is_some_and(|text| !text.is_empty())
-    };
-    has("uid") && has("resourceVersion")
+/// Returns whether an object could be deleted, but not as it was read. What cannot be deleted, such as the metrics
+/// of Pods, may have no UID; no decision is about it.
+pub(super) fn lacks_version(object: &Value, resource: &Resource) -> bool {
+    let lacks = |field: &str| object["metadata"][field].as_str().is_none_or(str::is_empty);
+    resource.supports("delete") && (lacks("uid") || lacks("resourceVersion"))
 }
 
 #[cfg(test)]

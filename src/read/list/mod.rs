@@ -6,6 +6,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use super::live::owners;
+use super::objects::lacks_version;
 use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::model::list_targets::ListTarget;
@@ -151,24 +152,26 @@ pub(super) async fn list_at_version<T>(
         };
         // The record forgets objects that are missing from a list.
         return match fault {
-            Some(fault) => Err(ListError::Senseless {
-                path,
-                fault: fault.to_owned(),
-            }),
+            Some(fault) => Err(senseless(path, fault)),
             None => Ok(found),
         };
     }
     Err(ListError::KeepsExpiring { path })
 }
 
-/// Returns why an item cannot be one of the requested objects. What cannot be deleted, such as the metrics
-/// of Pods, may have no UID; no decision is about it.
+fn senseless(path: String, fault: &str) -> ListError {
+    ListError::Senseless {
+        path,
+        fault: fault.to_owned(),
+    }
+}
+
+/// Returns why an item cannot be one of the requested objects.
 fn fault_of(item: &Value, resource: &Resource, namespace: Option<&str>) -> Option<&'static str> {
     let text = |pointer| item.pointer(pointer).and_then(Value::as_str);
-    let lacks = |pointer| text(pointer).is_none_or(str::is_empty);
-    if lacks("/metadata/name") {
+    if text("/metadata/name").is_none_or(str::is_empty) {
         Some("has an item without a name")
-    } else if resource.supports("delete") && (lacks("/metadata/uid") || lacks("/metadata/resourceVersion")) {
+    } else if lacks_version(item, resource) {
         Some("has an item without a UID or a resourceVersion")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
@@ -220,10 +223,7 @@ async fn list_once<T>(
         }
         token = next;
     }
-    Err(ListError::Senseless {
-        path: path.to_owned(),
-        fault: "never ends".to_owned(),
-    })
+    Err(senseless(path.to_owned(), "never ends"))
 }
 
 /// Returns how many objects the next page is asked for, after one of so many bytes and items that was
@@ -269,8 +269,7 @@ pub(super) async fn first_page<T>(
     };
     let page = read_page(&reply.body, &mut reduce, &mut found).map_err(|error| unreadable(&path, &error))?;
     if let Some(fault) = fault {
-        let fault = fault.to_owned();
-        return Err(ListError::Senseless { path, fault });
+        return Err(senseless(path, fault));
     }
     let is_last = page.continue_token.is_none_or(|token| token.is_empty());
     Ok(is_last.then_some(found))
