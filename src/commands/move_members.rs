@@ -20,7 +20,7 @@ use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
+use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan};
 use crate::read::{Cluster, KindWaits, NamedSet, ParentError, Wanted, named_set};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -154,9 +154,7 @@ async fn prepare(
         record,
     } = loop {
         let planned = read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
-        let refusals = planned.into.state.take_over.iter();
-        let refusals = refusals.chain(&planned.plan.refusals).cloned();
-        let proposal = Proposal::new(refusals.collect(), &planned.plan.changes);
+        let proposal = planned.into.proposal(&planned.plan);
         let outline = || prompt::outline_of_labels(&planned.plan);
         if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break planned;

@@ -15,7 +15,7 @@ use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission};
 use crate::model::write_settings::{DryRun, SetReference};
-use crate::plan::{self, Refusal};
+use crate::plan::{self, MembershipPlan, Proposal, Refusal};
 use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, cluster_state, named_set};
 use crate::settings::MembershipOptions;
 
@@ -74,6 +74,12 @@ impl SetRead {
     /// The parent, if it exists.
     pub fn parent(&self) -> Option<&ParentObject> {
         self.state.parent_object()
+    }
+
+    /// Returns what the user has to agree to before the labels of this plan are written.
+    pub fn proposal(&self, plan: &MembershipPlan) -> Proposal {
+        let refusals = self.state.take_over.iter().chain(&plan.refusals).cloned();
+        Proposal::new(refusals.collect(), &plan.changes)
     }
 
     /// Lists the objects that carry the set's label and match these labels, by their keys among `asked`

@@ -20,7 +20,7 @@ use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
+use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Refusal, SkipReason};
 use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_other_sets};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
@@ -127,10 +127,8 @@ async fn prepare(
         if plan.objects() == 0 && plan.refusals.is_empty() {
             return Err(nothing_found(&options.choice));
         }
-        let refusals = read.state.take_over.iter().chain(&plan.refusals).cloned();
-        let proposal = Proposal::new(refusals.collect(), &plan.changes);
         let outline = || prompt::outline_of_labels(&plan);
-        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+        if run.agree(&mut consent, read.proposal(&plan), outline).await? == Agreed::Before {
             break (read, found, plan, record);
         }
         cluster.discover_again().await?;
