@@ -16,6 +16,18 @@ fn kept(object: Value) -> Value {
     )
 }
 
+/// A set whose own namespace was deleted and made again, with the object that was there, and the member that is left
+/// in another namespace.
+fn in_a_namespace_made_again() -> (Set, [Value; 2]) {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let members = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
+    set.apply(&members);
+    cluster().delete(&set.parent);
+    cluster().delete(&members[0]);
+    (set, members)
+}
+
 /// A proxy that deletes the parent before the first write that comes after so many.
 fn without_parent_after(writes: usize, set: &Set) -> Proxy {
     let parent = set.parent.clone();
@@ -41,13 +53,7 @@ fn add_unlisted(set: &Set, objects: &[Value]) -> String {
 
 #[test]
 fn a_first_apply_finds_members_of_a_lost_parent_in_other_namespaces() {
-    let [home, away] = [namespace("home"), namespace("away")];
-    let set = Set::secret(&home, "web");
-    let [one, two] = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
-    set.apply(&[one.clone(), two.clone()]);
-    // As if the namespace was deleted and made again.
-    cluster().delete(&set.parent);
-    cluster().delete(&one);
+    let (set, [one, two]) = in_a_namespace_made_again();
     let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));
     let diff = set
         .invocation(Program::new(), "diff", &[])
@@ -69,13 +75,10 @@ fn a_first_apply_finds_members_of_a_lost_parent_in_other_namespaces() {
 
 #[test]
 fn a_list_of_all_namespaces_that_fails_ends_a_first_apply_before_it_writes() {
-    let [home, away] = [namespace("home"), namespace("away")];
-    let set = Set::secret(&home, "web");
-    let [one, two] = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
-    set.apply(&[one.clone(), two.clone()]);
-    cluster().delete(&set.parent);
-    cluster().delete(&one);
-    let before = cluster().state(&[&home, &away]);
+    let (set, [one, two]) = in_a_namespace_made_again();
+    let away = two["metadata"]["namespace"].as_str().expect("a namespace");
+    let state = || cluster().state(&[&set.namespace, away]);
+    let before = state();
     let proxy = Proxy::breaking(Fault::InternalError, |sent| {
         sent.method == "GET" && sent.path.starts_with("/api/v1/configmaps?")
     });
@@ -83,7 +86,7 @@ fn a_list_of_all_namespaces_that_fails_ends_a_first_apply_before_it_writes() {
     set.apply_through(&proxy, std::slice::from_ref(&one), &[])
         .expect(4);
 
-    assert_eq!(cluster().state(&[&home, &away]), before);
+    assert_eq!(state(), before);
     let run = set.apply(std::slice::from_ref(&one));
     assert_eq!(run.results("pruned"), identities([&two]));
     set.assert_holds(&[one]);
@@ -91,12 +94,7 @@ fn a_list_of_all_namespaces_that_fails_ends_a_first_apply_before_it_writes() {
 
 #[test]
 fn who_may_not_list_other_namespaces_applies_a_first_time_without_a_word_about_them() {
-    let [home, away] = [namespace("home"), namespace("away")];
-    let set = Set::secret(&home, "web");
-    let [one, two] = [config_map(&home, "one", "1"), config_map(&away, "two", "1")];
-    set.apply(&[one.clone(), two.clone()]);
-    cluster().delete(&set.parent);
-    cluster().delete(&one);
+    let (set, [one, two]) = in_a_namespace_made_again();
     let user = user(&[]);
     grant_what_is_printed(&user, &set, std::slice::from_ref(&one));
     let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&one)));

@@ -23,6 +23,8 @@ mod tunnel;
 mod web;
 mod witness;
 
+use std::collections::BTreeSet;
+use std::env::current_exe;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -70,6 +72,15 @@ pub(crate) fn fresh(prefix: &str) -> String {
     let name = ControlPlane::shared().fresh_namespace_name(prefix);
     own_names::add(&name);
     name
+}
+
+/// The names of all tests of this program.
+pub(crate) fn names_of_tests() -> BTreeSet<String> {
+    let this = current_exe().expect("the tests");
+    let listed = succeed(Command::new(this).arg("--list")).stdout;
+    let listed = String::from_utf8(listed).expect("names");
+    let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
+    names.map(str::to_owned).collect()
 }
 
 /// Runs a command to its end; fails where the command cannot be started or fails.
