@@ -99,12 +99,12 @@ impl ObjectsWithoutResult {
     }
 }
 
-/// The planned objects to which a run has not come, or whose answer it has not seen.
+/// What a run leaves that ended early.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Objects to which nothing was sent.
+    /// Objects to which no request was sent.
     pub(super) not_sent: Vec<ObjectKey>,
-    /// Objects to which a write was sent, without an answer.
+    /// Objects to which a write was sent, without an answer that says what became of it.
     pub(super) unanswered: Vec<ObjectKey>,
     /// The number of objects that failed with an answer.
     pub(super) failed: usize,
@@ -115,22 +115,19 @@ impl fmt::Display for Unfinished {
         let parts = [
             part(
                 &self.unanswered,
-                "sent without an answer, which may have taken effect",
+                "sent without a conclusive answer, which may have taken effect",
             ),
             part(&self.not_sent, "not sent"),
             (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        match parts.as_slice() {
-            [] => f.write_str("every object is done"),
-            parts => f.write_str(&parts.join("; ")),
-        }
+        f.write_str(&parts.join("; "))
     }
 }
 
-/// Says what became of these objects; `None` without any.
+/// Says what became of the requests to these objects; `None` without any.
 fn part(keys: &[ObjectKey], what: &str) -> Option<String> {
-    let count = counted(keys.len(), "object");
+    let count = counted(keys.len(), "request");
     (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
 }
 
@@ -169,14 +166,13 @@ mod tests {
             outcomes.map(|outcome| outcome.subject.key()).collect()
         };
         let table = [
-            (&[][..], &[][..], 0, "every object is done"),
-            (&["a", "b"], &[], 0, "2 objects not sent: a/a, a/b"),
+            (&["a", "b"][..], &[][..], 0, "2 requests not sent: a/a, a/b"),
             (
                 &["a"],
                 &["b"],
                 2,
-                "1 object sent without an answer, which may have taken effect: a/b; 1 object not sent: a/a; \
-                 2 objects failed",
+                "1 request sent without a conclusive answer, which may have taken effect: a/b; \
+                 1 request not sent: a/a; 2 objects failed",
             ),
         ];
         for (not_sent, unanswered, failed, expected) in table {

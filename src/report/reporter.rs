@@ -1,6 +1,7 @@
 //! Prints the events of a run that writes, and its summary and document at the end.
 
 use std::cell::Cell;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use super::conflicts::FieldConflicts;
@@ -23,6 +24,7 @@ use crate::error::{Error, Exit};
 use crate::event::{
     Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Summary, WaitStatus,
 };
+use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 
@@ -35,6 +37,8 @@ pub struct Reporter {
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     without_result: ObjectsWithoutResult,
+    /// Objects that are not done, because the run or a part of it ended before their turn.
+    not_sent: Vec<ObjectKey>,
     /// Hints and messages that were printed: many objects may fail for one reason.
     hints: Hints,
     /// Fields that other managers own, of all objects.
@@ -69,6 +73,7 @@ impl Reporter {
                 failures: Vec::new(),
             },
             without_result: ObjectsWithoutResult::default(),
+            not_sent: Vec::new(),
             hints: Hints::default(),
             conflicts: FieldConflicts::default(),
             taken_in: TakenIn::default(),
@@ -123,7 +128,7 @@ impl Reporter {
             Event::Planned(outcomes) => self.without_result.plan(outcomes),
             Event::NotDone(not_done) => {
                 for outcome in self.without_result.take(&not_done) {
-                    self.not_processed(outcome);
+                    self.not_sent(outcome, &not_done);
                 }
             }
             Event::Parent(parent, action) => {
@@ -143,7 +148,7 @@ impl Reporter {
     }
 
     /// Reports each planned object without a result at the end of a run. It is skipped for this reason, unless
-    /// it was sent to `server`, and so may have changed. Returns what is left; `None` without a plan.
+    /// it was sent to `server`, and so may have changed. Returns what is left; `None` if that is nothing.
     pub fn end(&mut self, reason: &str, server: Option<&ApiServer>) -> Option<Unfinished> {
         let server = server.filter(|_| self.collected.dry_run == DryRun::None);
         let mut unfinished = Unfinished {
@@ -163,17 +168,15 @@ impl Reporter {
                     source: outcome.source,
                     ..ObjectOutcome::failed(
                         outcome.subject,
-                        "sent without an answer: it may have taken effect".to_owned(),
+                        "sent without a conclusive answer: it may have taken effect".to_owned(),
                     )
                 });
             } else {
-                if outcome.reason == not_done.reason {
-                    unfinished.not_sent.push(key);
-                }
-                self.not_processed(outcome);
+                self.not_sent(outcome, &not_done);
             }
         }
-        (self.summary != Summary::default()).then_some(unfinished)
+        unfinished.not_sent = mem::take(&mut self.not_sent);
+        (unfinished != Unfinished::default()).then_some(unfinished)
     }
 
     /// Prints a note that says what became of the set's parent.
@@ -229,7 +232,11 @@ impl Reporter {
 
     /// Reports an object that the run did not process. The reason is printed once, for all of them. `-o name`
     /// prints only processed objects.
-    fn not_processed(&mut self, outcome: ObjectOutcome) {
+    /// Keeps the outcome of an object that is not done for this reason, or for one of its own.
+    fn not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
+        if outcome.reason == not_done.reason {
+            self.not_sent.push(outcome.subject.key());
+        }
         if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
             self.line(&outcome);
         }

@@ -160,7 +160,13 @@ fn a_parent_that_cannot_be_deleted_is_listed() {
         .delete_with(Program::with_kubeconfig(&proxy.kubeconfig()), &[])
         .expect(1);
 
-    assert_eq!(run.results("skipped"), identities([&set.parent]));
+    assert_eq!(
+        run.results("failed"),
+        identities([&set.parent]),
+        "{:#}{}",
+        run.document(),
+        run.stderr
+    );
     assert_lists(&run, &[&objects[..], std::slice::from_ref(&set.parent)].concat());
     assert_one_error(&run);
 }

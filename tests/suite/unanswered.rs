@@ -64,8 +64,8 @@ fn assert_sent_without_an_answer(run: &Run, sent: &Value, not_sent: &[Value]) {
         assert_eq!(is_reasoned, result["action"] == "skipped", "{result}");
     }
     let says_what_is_left = |warning: &String| {
-        warning.contains("1 object sent without an answer")
-            && warning.contains(&format!("{} objects not sent", not_sent.len()))
+        warning.contains("1 request sent without a conclusive answer")
+            && warning.contains(&format!("{} requests not sent", not_sent.len()))
     };
     assert!(
         run.warnings().iter().any(says_what_is_left),
@@ -141,7 +141,7 @@ fn a_run_that_ends_early_says_what_is_left() {
 
     let left = [config_map(&home, "two", "1"), config_map(&home, "dropped", "1")];
     assert_eq!(run.results("skipped"), identities(&left));
-    let says_what_is_left = |warning: &String| warning.starts_with("run ended early: 2 objects not sent: ");
+    let says_what_is_left = |warning: &String| warning.starts_with("run ended early: 2 requests not sent: ");
     assert!(
         run.warnings().iter().any(says_what_is_left),
         "{:?}",

@@ -193,7 +193,7 @@ fn an_interrupt_folds_what_was_not_sent_at_a_terminal_alone() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
 
     let shown = rows(&terminal, ". 5 skipped");
-    assert!(terminal.written().contains("5 objects not sent"), "{shown:#?}");
+    assert!(terminal.written().contains("5 requests not sent"), "{shown:#?}");
     let of_objects = |action: &str| {
         let text = format!(" {action} in namespace {home}");
         shown.iter().filter(|row| row.ends_with(&text)).count()
