@@ -7,8 +7,8 @@ use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, Urgency};
 use crate::report;
 
-/// Listens for SIGINT and SIGTERM: the first stops the run after the requests in flight, the second
-/// immediately, and the third ends the program in any state.
+/// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first stops the run after the requests in flight, the
+/// second immediately, and the third ends the program in any state.
 ///
 /// It runs on its own thread, so that it handles signals while the run waits for a slow reader of its
 /// output. It is listening when this returns: an earlier signal would kill the run.
@@ -65,19 +65,48 @@ fn print_soon(print: fn()) {
 
 #[cfg(unix)]
 async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
+    use std::future::poll_fn;
+    use std::task::Poll;
+
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+
+    let mut kinds = vec![
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::quit(),
+    ];
+    if !is_hangup_ignored() {
+        kinds.push(SignalKind::hangup());
+    }
+    let Ok(mut signals) = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>() else {
         return;
     };
     let _ = listening.send(());
-    while tokio::select! {
-        signal = interrupt.recv() => signal.is_some(),
-        signal = terminate.recv() => signal.is_some(),
-    } {
+    loop {
+        poll_fn(|context| {
+            let is_received = signals
+                .iter_mut()
+                .any(|signal| signal.poll_recv(context).is_ready());
+            if is_received {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
         received();
     }
+}
+
+/// Returns whether the program was started with SIGHUP ignored, as `nohup` does: it must then outlive its terminal.
+/// Only Linux tells; another system's `nohup` does not have this effect.
+#[cfg(unix)]
+fn is_hangup_ignored() -> bool {
+    const SIGHUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & SIGHUP != 0)
 }
 
 #[cfg(not(unix))]

@@ -32,6 +32,10 @@ pub(crate) enum Signal {
     Interrupt,
     /// SIGTERM
     Terminate,
+    /// SIGQUIT
+    Quit,
+    /// SIGHUP
+    HangUp,
     /// SIGKILL
     Kill,
 }
@@ -81,36 +85,36 @@ impl Program {
     /// The program with an administrator's kubeconfig, so much address space in KiB, and so
     /// many seconds of processor time; beyond that it is killed.
     pub(crate) fn within(memory: u64, processor_time: u64) -> Self {
-        let limits = format!("ulimit -v {memory} && ulimit -t {processor_time} && exec \"$0\" \"$@\"");
-        let mut limited = Self::new();
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(limits).arg(limited.command.get_program());
-        for (name, value) in limited.command.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        limited.command = command;
-        limited
+        Self::after(&format!("ulimit -v {memory} && ulimit -t {processor_time}"))
     }
 
     /// The program with an administrator's kubeconfig, whose files may have so many bytes, rounded up
     /// to the next 512; a write beyond that fails.
     pub(crate) fn with_file_size(bytes: u64) -> Self {
-        let mut limited = Self::new();
         let blocks = bytes.div_ceil(512);
-        let script = format!("trap '' XFSZ && ulimit -f {blocks} && exec \"$0\" \"$@\"");
+        Self::after(&format!("trap '' XFSZ && ulimit -f {blocks}"))
+    }
+
+    /// The program with an administrator's kubeconfig, with SIGHUP ignored as `nohup` does.
+    pub(crate) fn without_hangup() -> Self {
+        Self::after("trap '' HUP")
+    }
+
+    /// The program with an administrator's kubeconfig, started by a shell that runs this first.
+    fn after(script: &str) -> Self {
+        let mut program = Self::new();
         let mut command = Command::new("sh");
-        command.arg("-c").arg(script).arg(limited.command.get_program());
-        for (name, value) in limited.command.get_envs() {
+        command
+            .args(["-c", &format!("{script} && exec \"$0\" \"$@\"")])
+            .arg(program.command.get_program());
+        for (name, value) in program.command.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
-        limited.command = command;
-        limited
+        program.command = command;
+        program
     }
 
     /// More arguments.
@@ -263,6 +267,8 @@ impl Running {
         let name = match signal {
             Signal::Interrupt => "-INT",
             Signal::Terminate => "-TERM",
+            Signal::Quit => "-QUIT",
+            Signal::HangUp => "-HUP",
             Signal::Kill => "-KILL",
         };
         let pid = self.child.id().to_string();

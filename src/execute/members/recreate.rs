@@ -309,7 +309,7 @@ impl Execution<'_> {
             Expected::Any
         };
         let status = LiveMembership::NotAMember;
-        let mut reply = match self
+        match self
             .apply_with_precondition(object, &status, expected, kinds)
             .await
         {
@@ -319,26 +319,26 @@ impl Execution<'_> {
                     membership: None,
                     precondition: expected,
                 };
-                self.applied(object, subject, &status, &applied, kinds)
+                let mut reply = self.applied(object, subject, &status, &applied, kinds);
+                if reply.outcome.action == Action::Created {
+                    reply.outcome.action = Action::Recreated;
+                }
+                reply
             }
-            Err(unapplied) => self.not_applied(object, subject, unapplied).await,
-        };
-        match (reply.outcome.action, reply.outcome.error.take()) {
-            (Action::Created, error) => {
-                reply.outcome.action = Action::Recreated;
-                reply.outcome.error = error;
-            }
-            (_, Some(error)) => {
+            Err(unapplied) => {
+                let mut reply = self.not_applied(object, subject, unapplied).await;
+                let error = reply.outcome.error.take();
                 let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
-                reply.outcome.error = Some(error.with_details([deleted]).into());
+                reply.outcome.error = error.map(|error| error.with_details([deleted]).into());
+                reply
             }
-            (_, None) => {}
         }
-        reply
     }
 
-    /// Waits until the object is gone; the error names what it waits for.
+    /// Waits until the object is gone; the error names what it waits for. A stop of the run ends the wait unless
+    /// this run has deleted the object with this UID: then it would leave a recreation half done.
     async fn until_gone(&self, object: &DesiredObject, uid: Option<&str>) -> Result<(), Message> {
+        let is_half_done = uid.is_some();
         let mut uid = uid.map(str::to_owned);
         let begun = Instant::now();
         let mut pause = FIRST_PAUSE;
@@ -352,7 +352,8 @@ impl Execution<'_> {
             let going = live.filter(|live| live.presence == Presence::Terminating);
             let going = going.filter(|live| *uid.get_or_insert_with(|| live.uid.clone()) == live.uid);
             let limit = self.writing.deletion_patience;
-            let end = if self.interrupt.is_requested() {
+            let is_stopped = !is_half_done && self.interrupt.is_requested();
+            let end = if is_stopped {
                 Some(self.interrupt.cause().reason().to_owned())
             } else {
                 let limit = limit.filter(|limit| begun.elapsed() >= *limit);
@@ -360,7 +361,7 @@ impl Execution<'_> {
             };
             match (going, end) {
                 (None, None) => return Ok(()),
-                (None, Some(_)) if !self.interrupt.is_requested() => return Ok(()),
+                (None, Some(_)) if !is_stopped => return Ok(()),
                 (Some(live), None) if !is_noted && begun.elapsed() >= SLOW => {
                     is_noted = true;
                     let reason = waits_for(&live).unwrap_or_else(|| "it is still being deleted".to_owned());
@@ -370,7 +371,7 @@ impl Execution<'_> {
                 (going, Some(end)) => return Err(not_created(going.as_ref(), &end)),
             }
             tokio::select! {
-                () = self.interrupt.requested() => {}
+                () = self.interrupt.requested(), if !is_half_done => {}
                 () = sleep(pause) => {}
             }
             pause = LONGEST_PAUSE.min(pause * 2);

@@ -1,15 +1,15 @@
 //! A recreation that is interrupted, or that a finalizer holds: the record covers the object, and the next
 //! run creates it.
 
-use std::slice::from_ref;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{frozen, job, marked, uid};
 use crate::support::{
-    Files, Program, ProgramEnd, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, eventually,
-    identities, namespace, objects_file, with,
+    Files, Program, ProgramEnd, Proxy, Running, Sent, Set, Signal, Verdict, Watch, cluster, config_map,
+    eventually, identities, namespace, objects_file, with,
 };
 
 /// Holds the request with this number, and all later ones.
@@ -101,29 +101,107 @@ fn a_finalizer_is_named_and_the_next_run_continues() {
     set.assert_holds(&objects);
 }
 
+/// A run that recreates an object which a finalizer holds, and would prune another one after it.
+struct HeldRecreation {
+    set: Set,
+    held: Value,
+    dropped: Value,
+    objects: [Value; 1],
+    running: Running,
+}
+
+impl HeldRecreation {
+    /// Starts the run, and returns once the object is being deleted.
+    fn start(program: Program, flags: &[&str]) -> Self {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let held = with(
+            frozen(&home, "one", "1"),
+            &json!({"metadata": {"finalizers": ["example.com/hold"]}}),
+        );
+        let dropped = config_map(&home, "dropped", "1");
+        set.apply(&[held.clone(), dropped.clone()]);
+        let objects = [marked(frozen(&home, "one", "2"))];
+        let files = Files::new().with("objects.yaml", &objects_file(&objects));
+        let program = set.command(program, &files).args(["-o", "json"]).args(flags);
+        let running = program.start();
+        eventually("it is being deleted", || {
+            let live = cluster().live(&held)?;
+            live["metadata"]["deletionTimestamp"].is_string().then_some(())
+        });
+        Self {
+            set,
+            held,
+            dropped,
+            objects,
+            running,
+        }
+    }
+
+    fn release(held: &Value) {
+        cluster().patch(held, &json!({"metadata": {"finalizers": null}}));
+    }
+}
+
 #[test]
-fn an_interrupt_while_the_object_goes_creates_nothing() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let held = with(
-        frozen(&home, "one", "1"),
-        &json!({"metadata": {"finalizers": ["example.com/hold"]}}),
-    );
-    set.apply(from_ref(&held));
-    let objects = [marked(frozen(&home, "one", "2"))];
-    let files = Files::new().with("objects.yaml", &objects_file(&objects));
-    let running = set.command(Program::new(), &files).start();
-    eventually("it is being deleted", || {
-        let live = cluster().live(&held)?;
-        live["metadata"]["deletionTimestamp"].is_string().then_some(())
+fn a_signal_while_the_object_goes_finishes_the_recreation_and_begins_nothing() {
+    for signal in [Signal::Interrupt, Signal::Terminate, Signal::Quit, Signal::HangUp] {
+        let mut recreation = HeldRecreation::start(Program::new(), &[]);
+        recreation.running.signal(signal);
+        recreation.running.wait_for_message("stopping");
+        HeldRecreation::release(&recreation.held);
+        let run = recreation.running.finish().expect(130);
+        assert_eq!(
+            run.results("recreated"),
+            identities(&recreation.objects),
+            "{signal:?}"
+        );
+        assert_eq!(
+            run.results("skipped"),
+            identities([&recreation.dropped]),
+            "{signal:?}"
+        );
+        let both = [&recreation.objects[..], &[recreation.dropped]].concat();
+        recreation.set.assert_holds(&both);
+    }
+}
+
+#[test]
+fn the_end_of_its_time_while_the_object_goes_finishes_the_recreation() {
+    let started = Instant::now();
+    let recreation = HeldRecreation::start(Program::new(), &["--timeout=5s"]);
+    // Requests in flight have five more seconds then.
+    std::thread::sleep(Duration::from_secs(6).saturating_sub(started.elapsed()));
+    HeldRecreation::release(&recreation.held);
+    let run = recreation.running.finish().expect(1);
+    assert_eq!(run.results("recreated"), identities(&recreation.objects));
+    assert_eq!(run.results("skipped"), identities([&recreation.dropped]));
+}
+
+#[test]
+fn a_second_interrupt_while_the_object_goes_creates_nothing() {
+    let mut recreation = HeldRecreation::start(Program::new(), &[]);
+    recreation.running.interrupt();
+    recreation.running.wait_for_message("stopping");
+    recreation.running.interrupt();
+    let run = recreation.running.finish().expect(130);
+    assert_eq!(run.results("failed"), identities(&recreation.objects));
+    HeldRecreation::release(&recreation.held);
+    eventually("it goes", || {
+        cluster().live(&recreation.held).is_none().then_some(())
     });
-    running.interrupt();
-    let run = running.finish().expect(130);
-    assert!(run.stderr.contains("not created again"), "{}", run.stderr);
-    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
-    eventually("it goes", || cluster().live(&held).is_none().then_some(()));
-    assert_eq!(set.unrecorded(), Vec::<String>::new());
-    let run = set.apply(&objects);
-    assert_eq!(run.results("created"), identities(&objects));
-    set.assert_holds(&objects);
+    assert_eq!(recreation.set.unrecorded(), Vec::<String>::new());
+    let run = recreation.set.apply(&recreation.objects);
+    assert_eq!(run.results("created"), identities(&recreation.objects));
+    recreation.set.assert_holds(&recreation.objects);
+}
+
+#[test]
+fn a_hangup_that_is_ignored_from_the_start_stops_nothing() {
+    let recreation = HeldRecreation::start(Program::without_hangup(), &[]);
+    recreation.running.signal(Signal::HangUp);
+    std::thread::sleep(Duration::from_millis(300));
+    HeldRecreation::release(&recreation.held);
+    recreation.running.finish().expect(0);
+    recreation.set.assert_holds(&recreation.objects);
 }
