@@ -17,7 +17,18 @@ pub struct Proposal {
     /// The UIDs of the objects that are deleted, or that join or leave a set.
     pub objects: BTreeSet<String>,
     /// With `--confirm`, the objects that are applied; `None` if nothing changes, or without the flag.
-    pub applies: Option<BTreeSet<ObjectKey>>,
+    pub applies: Option<BTreeSet<ProposedApply>>,
+}
+
+/// An object as it was before an apply that a question shows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProposedApply {
+    /// Kind, namespace and name.
+    pub key: ObjectKey,
+    /// `metadata.uid` of a member of this set or another one.
+    pub uid: Option<String>,
+    /// The id of the set that it is taken from.
+    pub former_set: Option<String>,
 }
 
 impl Proposal {
@@ -38,13 +49,11 @@ impl Proposal {
     /// Returns whether `shown` covers this: it is the same, or less.
     fn is_within(&self, shown: &Self) -> bool {
         let is_shown = |refusal: &Refusal| shown.refusals.iter().any(|other| refusal.is_within(other));
-        let applies = self.applies.iter().flatten();
+        let mut applies = self.applies.iter().flatten();
         let shown_applies = shown.applies.as_ref();
         self.refusals.iter().all(is_shown)
             && self.objects.is_subset(&shown.objects)
-            && applies
-                .into_iter()
-                .all(|key| shown_applies.is_some_and(|keys| keys.contains(key)))
+            && applies.all(|apply| shown_applies.is_some_and(|shown| shown.contains(apply)))
     }
 }
 
@@ -104,6 +113,14 @@ mod tests {
         }
     }
 
+    fn apply(name: &str) -> ProposedApply {
+        ProposedApply {
+            key: key(name),
+            uid: Some(name.to_owned()),
+            former_set: None,
+        }
+    }
+
     fn proposal(refusals: &[Refusal], objects: &[&str], applies: Option<&[&str]>) -> Proposal {
         let objects = objects.iter().map(|&uid| Live {
             uid: uid.to_owned(),
@@ -111,7 +128,7 @@ mod tests {
         });
         let objects: Vec<Live> = objects.collect();
         Proposal {
-            applies: applies.map(|names| names.iter().map(|name| key(name)).collect()),
+            applies: applies.map(|names| names.iter().map(|name| apply(name)).collect()),
             ..Proposal::new(refusals.to_vec(), &objects)
         }
     }
@@ -140,6 +157,22 @@ mod tests {
             (proposal(&[], &[], Some(&["late"])), false),
         ] {
             assert_eq!(consent.covers(&now), is_covered, "{now:?}");
+        }
+        let replaced = ProposedApply {
+            uid: Some("new".to_owned()),
+            ..apply("c")
+        };
+        let taken = ProposedApply {
+            former_set: Some("other".to_owned()),
+            ..apply("c")
+        };
+        for changed in [replaced, taken] {
+            let applies = Some(BTreeSet::from([changed]));
+            let now = Proposal {
+                applies,
+                ..Proposal::default()
+            };
+            assert!(!consent.covers(&now), "{now:?}");
         }
         // An object that is asked about without `--confirm` shows no applies.
         let consent = Consent::To(proposal(&[plain()], &["a"], None));

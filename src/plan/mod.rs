@@ -50,7 +50,7 @@ pub use adopt_move_disband::{
 };
 pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
-pub use consent::{Consent, Proposal};
+pub use consent::{Consent, Proposal, ProposedApply};
 pub use container_kinds::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};

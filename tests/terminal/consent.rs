@@ -143,6 +143,30 @@ fn a_member_that_joins_while_an_apply_asks_is_not_pruned_unseen() {
 }
 
 #[test]
+fn an_apply_confirms_objects_as_they_were_shown() {
+    for is_taken in [false, true] {
+        let home = namespace("home");
+        let [set, other] = ["web", "other"].map(|name| Set::secret(&home, name));
+        let object = |value| config_map(&home, "one", value);
+        set.apply(&[object("1"), config_map(&home, "two", "1")]);
+        let wanted = [object("2"), config_map(&home, "two", "1")];
+        let mut asking = apply(&set, &wanted, &["--confirm", "--take-ownership"]);
+        if is_taken {
+            other.apply_with(&[object("1")], &["--take-ownership"]).expect(0);
+        } else {
+            cluster().delete(&object("1"));
+            set.apply(&[object("1"), config_map(&home, "two", "1")]);
+        }
+        let before = cluster().live(&object("1"));
+        asking.answer("yes\n");
+        asking.asks_again("configmap/one");
+        asking.answer("no\n");
+        asking.ends(3);
+        assert_eq!(cluster().live(&object("1")), before, "{is_taken}");
+    }
+}
+
+#[test]
 fn a_member_that_is_made_again_while_an_apply_asks_is_another_one() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

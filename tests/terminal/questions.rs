@@ -80,11 +80,9 @@ fn a_recreation_is_confirmed_as_one() {
 
     let (code, terminal) = answered(&set, std::slice::from_ref(&new), flags, "yes\n");
     assert_eq!(code, Some(0), "{}", terminal.screen());
-    assert!(
-        terminal.screen().contains("± 1 recreated"),
-        "{}",
-        terminal.screen()
-    );
+    eventually("the summary", || {
+        terminal.screen().contains("± 1 recreated").then_some(())
+    });
     let live = cluster().live(&new).expect("it");
     assert_ne!(live["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(live["data"]["key"], "2");

@@ -6,7 +6,7 @@ pub mod state_for_saved_plan;
 pub mod undo;
 pub mod undo_out;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use futures_util::future::join;
 
@@ -22,10 +22,11 @@ use crate::execute::{Execution, Interrupt, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
-use crate::plan::{self, Plan, Policy, Proposal, Recreate, TakeOver, UnchangedMembers};
+use crate::plan::{self, Plan, Policy, Proposal, ProposedApply, Recreate, TakeOver, UnchangedMembers};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
     named_set,
@@ -154,7 +155,7 @@ fn proposal(desired: &Desired, state: &ClusterState, plan: &Plan, confirm: Confi
 }
 
 /// Returns the objects that are applied; `None` if the set is as the manifests have it.
-fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ObjectKey>> {
+fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
     let is_record_kept = state.parent_object().is_some()
         && plan.record_during == state.observed.recorded
         && plan.record_after == state.observed.recorded;
@@ -163,12 +164,25 @@ fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTree
         && desired.parent.is_none()
         && plan.applies() == 0
         && plan.deletions() == 0;
-    let applies = plan.all_applies();
-    (!is_unchanged).then(|| {
-        applies
-            .map(|apply| desired.members[apply.index].key.clone())
-            .collect()
-    })
+    let taken: HashMap<&ObjectKey, &Live> = state
+        .observed
+        .others
+        .iter()
+        .map(|live| (&live.key, live))
+        .collect();
+    let applies = plan.all_applies().map(|apply| {
+        let key = &desired.members[apply.index].key;
+        let taken = taken.get(key);
+        ProposedApply {
+            key: key.clone(),
+            uid: match taken {
+                Some(live) => Some(live.uid.clone()),
+                None => apply.live_membership.uid().map(str::to_owned),
+            },
+            former_set: taken.and_then(|live| live.part_of.clone()),
+        }
+    });
+    (!is_unchanged).then(|| applies.collect())
 }
 
 async fn resolve(
