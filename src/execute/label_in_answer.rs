@@ -14,8 +14,13 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
     if written == answered {
         return None;
     }
-    let verb = if written.is_some() { "removed" } else { "kept" };
-    let text = format!("the server {verb} the label {PART_OF_LABEL}: an admission policy or webhook");
+    let verb = match (written, answered) {
+        (Some(_), None) => "removed",
+        (Some(_), Some(_)) => "changed",
+        (None, _) => "did not remove",
+    };
+    let text =
+        format!("the server {verb} the label {PART_OF_LABEL}; an admission policy or webhook may cause this");
     Some(Message::new(text).with_hint(HINT))
 }
 
@@ -36,8 +41,8 @@ mod tests {
             (Some("id"), Some("id"), None),
             (None, None, None),
             (Some("id"), None, Some("the server removed the label")),
-            (Some("id"), Some("other"), Some("the server removed the label")),
-            (None, Some("id"), Some("the server kept the label")),
+            (Some("id"), Some("other"), Some("the server changed the label")),
+            (None, Some("id"), Some("the server did not remove the label")),
         ] {
             let found = label_error(written, answered).map(|message| message.text);
             let is_expected = match (&found, error) {

@@ -184,6 +184,7 @@ fn a_move_that_costs_a_member_its_label_keeps_the_old_set() {
             .expect(1);
         assert_bare_failed(&run, &objects[0]);
         assert_eq!(run.results("adopted"), identities(&objects[1..]));
+        assert_eq!(label(&objects[0]), Some(json!(old.id)));
     }
 
     policy.end();
@@ -191,6 +192,27 @@ fn a_move_that_costs_a_member_its_label_keeps_the_old_set() {
     assert_eq!(parent["metadata"]["labels"][ID], *old.id);
     old.assert_records(&objects);
     new.assert_records(&objects);
+    eventually("the server obeys no policy", || {
+        (old.invoke("move", &[&*new.reference]).code == 0).then_some(())
+    });
+    assert_eq!(old.live_parent(), None);
+    new.assert_holds(&objects);
+}
+
+#[test]
+fn an_object_that_would_lose_its_label_is_not_taken_from_its_set() {
+    let home = namespace("home");
+    let [old, new] = ["old", "new"].map(|name| Set::secret(&home, name));
+    let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    old.apply(&objects);
+    let policy = Policy::removing(&home);
+
+    let run = new.apply_with(&objects, &["--take-ownership"]).expect(1);
+
+    policy.end();
+    assert_bare_failed(&run, &objects[0]);
+    assert_eq!(label(&objects[0]), Some(json!(old.id)));
+    assert_eq!(label(&objects[1]), Some(json!(new.id)));
 }
 
 #[test]
@@ -215,7 +237,11 @@ fn an_object_that_keeps_its_label_is_not_released() {
     policy.end();
     assert_eq!(run.results("failed"), identities(&objects[..1]));
     assert_eq!(run.results("released"), identities(&objects[1..]));
-    assert!(run.stderr.contains("the server kept the label"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the server did not remove the label"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(label(&objects[0]), Some(json!(set.id)));
     assert_eq!(set.unrecorded(), Vec::<String>::new());
 }

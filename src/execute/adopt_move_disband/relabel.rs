@@ -3,7 +3,8 @@
 //!
 //! One write changes an object. So it is always in exactly one set, and its fields never move without
 //! its label. The write has the resourceVersion that was judged as a precondition; an object that has
-//! changed since is judged again.
+//! changed since is judged again. An object that leaves another set is written in a dry run first: if the
+//! server takes the new label off, it would be in no set.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
@@ -100,13 +101,10 @@ impl Relabelling<'_> {
                 Ok(fields) => fields,
                 Err(error) => return failed(error.kind.of_object()),
             };
-            let request = self.request(&current, fields);
-            match webhooks.send(self.server, request).await {
-                Ok(reply) if is_of(&reply, &current) => {
-                    return self.label_error(&reply).map_or_else(done, failed);
-                }
-                // The answer is about another object.
-                Ok(_) => {}
+            match self.label(&current, &fields, webhooks).await {
+                Ok(Answer::Labelled) => return done(),
+                Ok(Answer::Other(error)) => return failed(error),
+                Ok(Answer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => return failed(error.kind.of_object()),
@@ -134,10 +132,39 @@ impl Relabelling<'_> {
         failed("too many conflicting updates; run the same command again".into())
     }
 
-    /// Returns the error of an object that does not have the label as it was written.
-    fn label_error(&self, reply: &Reply) -> Option<Message> {
-        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        label_error(self.part_of.map(ApplySetId::as_str), label_of(&answer))
+    /// Writes the label; in a dry run first if the object leaves another set.
+    async fn label(
+        &self,
+        live: &Live,
+        fields: &FieldOwnership,
+        webhooks: &StartingWebhooks<'_>,
+    ) -> Result<Answer, ApiError> {
+        let leaves_set = self.part_of.is_some() && live.part_of.is_some();
+        if leaves_set && self.writing.dry_run == DryRun::None {
+            // Any other trouble is that of the write.
+            let predicted = self.send(live, fields, webhooks, DryRun::Server).await;
+            if let Ok(Answer::Other(_)) = predicted {
+                return predicted;
+            }
+        }
+        self.send(live, fields, webhooks, self.writing.dry_run).await
+    }
+
+    async fn send(
+        &self,
+        live: &Live,
+        fields: &FieldOwnership,
+        webhooks: &StartingWebhooks<'_>,
+        dry_run: DryRun,
+    ) -> Result<Answer, ApiError> {
+        let request = self.request(live, fields, dry_run);
+        let reply = webhooks.send(self.server, request).await?;
+        if !is_of(&reply, live) {
+            return Ok(Answer::OfAnotherObject);
+        }
+        let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let error = label_error(self.part_of.map(ApplySetId::as_str), label_of(&object));
+        Ok(error.map_or(Answer::Labelled, Answer::Other))
     }
 
     /// Returns the ownership of the fields without the versions that the definition of their kind no longer has:
@@ -185,34 +212,25 @@ impl Relabelling<'_> {
         now.is_some_and(|now| (self.judge)(object, &now) == MembershipChange::Settled)
     }
 
-    fn request(&self, live: &Live, fields: FieldOwnership) -> ApiRequest {
-        match (self.part_of, live.tracking) {
-            (Some(id), Tracking::Off) => self.apply(live, id),
-            (Some(_), Tracking::On | Tracking::OnInOtherVersions) | (None, _) => self.patch(live, fields),
-        }
-    }
-
-    /// Applies the label alone, to an object without managedFields: the server would not record the manager
-    /// of a patch either, and the label would look copied.
-    fn apply(&self, live: &Live, id: &ApplySetId) -> ApiRequest {
-        let object = json!({
-            "apiVersion": live.resource.api_version(),
-            "kind": live.resource.kind,
-            "metadata": {
-                "name": live.key.name,
-                "uid": live.uid,
-                "resourceVersion": live.resource_version,
-                "labels": {PART_OF_LABEL: id.as_str()},
-            },
-        });
-        self.write_request(live, Patch::Apply, &[("force", "true")], apply_body(&object))
+    fn request(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> ApiRequest {
+        let (patch, force, body) = match (self.part_of, live.tracking) {
+            (Some(id), Tracking::Off) => (Patch::Apply, Some(("force", "true")), label_body(live, id)),
+            (Some(_), Tracking::On | Tracking::OnInOtherVersions) | (None, _) => {
+                (Patch::Merge, None, self.patch_body(live, fields))
+            }
+        };
+        let path = live.resource.path_of(&live.key);
+        let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
+        parameters.extend(force);
+        parameters.extend(dry_run.parameter());
+        ApiRequest::patch(&path, &parameters, METADATA, patch, body)
     }
 
     /// A merge patch, which makes `metadata.labels` if there are none, removes what is null and replaces
     /// lists. A label that several managers own stays when one of them stops applying it, so server-side
     /// apply could not remove it; and an apply of the label alone would drop every other field that the same
     /// manager has applied before.
-    fn patch(&self, live: &Live, fields: FieldOwnership) -> ApiRequest {
+    fn patch_body(&self, live: &Live, fields: &FieldOwnership) -> Bytes {
         let value = self.part_of.map_or(Value::Null, |id| json!(id.as_str()));
         let mut patch = json!({"metadata": {
             "uid": live.uid,
@@ -220,24 +238,35 @@ impl Relabelling<'_> {
             "labels": {PART_OF_LABEL: value},
         }});
         if let FieldOwnership::Moved(fields) = fields {
-            patch["metadata"]["managedFields"] = fields;
+            patch["metadata"]["managedFields"] = fields.clone();
         }
-        self.write_request(live, Patch::Merge, &[], Bytes::from(patch.to_string()))
+        Bytes::from(patch.to_string())
     }
+}
 
-    fn write_request(
-        &self,
-        live: &Live,
-        patch: Patch,
-        more: &[(&'static str, &'static str)],
-        body: Bytes,
-    ) -> ApiRequest {
-        let path = live.resource.path_of(&live.key);
-        let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
-        parameters.extend(more);
-        parameters.extend(self.writing.dry_run.parameter());
-        ApiRequest::patch(&path, &parameters, METADATA, patch, body)
-    }
+/// The label alone, to be applied to an object without managedFields: the server would not record the manager of
+/// a patch either, and the label would look copied.
+fn label_body(live: &Live, id: &ApplySetId) -> Bytes {
+    apply_body(&json!({
+        "apiVersion": live.resource.api_version(),
+        "kind": live.resource.kind,
+        "metadata": {
+            "name": live.key.name,
+            "uid": live.uid,
+            "resourceVersion": live.resource_version,
+            "labels": {PART_OF_LABEL: id.as_str()},
+        },
+    }))
+}
+
+/// The answer to the write of a label.
+enum Answer {
+    /// The object has the label as it was written.
+    Labelled,
+    /// It does not, for this reason.
+    Other(Message),
+    /// It is another object with the name.
+    OfAnotherObject,
 }
 
 /// An object that has changed since it was read.

@@ -10,6 +10,7 @@ use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
+use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
 use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::conflict::explained;
@@ -105,6 +106,12 @@ impl Execution<'_> {
             self.note_failed(object);
             return failed(subject, reason);
         }
+        if *live_membership == LiveMembership::OfAnotherSet
+            && let Some(error) = self.predict_label_error(object, live_membership).await
+        {
+            self.note_failed(object);
+            return failed(subject, error);
+        }
         let written = handover.written.as_ref();
         let locked = written.map(|written| self.with_own_write(live_membership, written));
         let handover = handover.done.cloned();
@@ -122,6 +129,27 @@ impl Execution<'_> {
                 self.not_applied(object, subject, unapplied).await
             }
         }
+    }
+
+    /// Returns the error of an object that would leave its set and, by a label that the server changes, join none.
+    async fn predict_label_error(
+        &self,
+        object: &DesiredObject,
+        live_membership: &LiveMembership,
+    ) -> Option<Message> {
+        let writing = WriteSettings {
+            dry_run: DryRun::Server,
+            ..self.writing.clone()
+        };
+        let execution = Execution {
+            writing: &writing,
+            ..*self
+        };
+        let request = execution.member_request(object, live_membership, None);
+        // Any other trouble is that of the apply.
+        let reply = self.server.send(request).await.ok()?;
+        let predicted: Value = serde_json::from_slice(&reply.body).ok()?;
+        label_error(object.part_of().as_deref(), label_of(&predicted))
     }
 
     /// Interprets the answer to a successful apply.
