@@ -13,7 +13,7 @@ use crate::support::cluster;
 
 /// Set to `write`, it makes the file say what the server says.
 const MODE: &str = "KUBERNETES_TABLES";
-const FILE: &str = "src/compare/changes/kubernetes.txt";
+const FILE: &str = "src/model/built_in_kinds/kubernetes.txt";
 
 /// The binaries of `KUBEBUILDER_ASSETS` may be of another patch release, so the first line does not
 /// count here.
@@ -43,7 +43,7 @@ fn tables_are_made_from_the_kubernetes_that_is_built_for_the_tests() {
         .lines()
         .find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
     let release = required.expect("a version").trim_end_matches(" // indirect");
-    let tables = include_str!("../src/compare/changes/kubernetes.txt");
+    let tables = include_str!("../src/model/built_in_kinds/kubernetes.txt");
     let first = tables.lines().next().expect("a line");
     assert!(first.ends_with(&format!(" Kubernetes {release}.")), "{first}");
 }

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod drift;
 mod field_paths;
 pub mod ignore;
+pub mod null_values;
 pub mod ownership;
 mod rule_file;
 pub mod status;

@@ -1,6 +1,7 @@
 //! The values that all stages share. No I/O.
 
 pub mod applyset;
+pub mod built_in_kinds;
 pub mod container_owners;
 pub mod contents;
 pub mod dependency_ranks;

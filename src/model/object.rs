@@ -95,6 +95,17 @@ impl Object {
         mentions(self.metadata_json(), key)
     }
 
+    /// Returns whether a value may be empty: null, false, zero, or a text, a list or a mapping without content.
+    pub fn may_have_empty_values(&self) -> bool {
+        const EMPTY: [&str; 6] = [":null", ":false", ":0", ":\"\"", ":[]", ":{}"];
+        str::from_utf8(&self.text).map_or(true, |text| EMPTY.iter().any(|value| text.contains(value)))
+    }
+
+    /// Returns whether a value may be null.
+    pub fn may_hold_null(&self) -> bool {
+        str::from_utf8(&self.text).map_or(true, |text| text.contains(":null"))
+    }
+
     /// The object as a value; null if it is nested too deeply to be parsed.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.text).unwrap_or_default()

@@ -2,9 +2,9 @@
 //! remove their record.
 
 use super::LiveMembership;
-use crate::compare::changes;
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::manifest::desired::DesiredObject;
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;
 
 /// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
@@ -32,7 +32,7 @@ fn may_be_parent(object: &DesiredObject) -> bool {
     let is_plain = ["Secret", "ConfigMap"]
         .iter()
         .any(|name| *kind == GroupKind::new("", *name));
-    is_plain || !changes::is_built_in(&object.resource.api_version(), &kind.kind)
+    is_plain || !is_built_in(&object.resource.api_version(), &kind.kind)
 }
 
 #[cfg(test)]

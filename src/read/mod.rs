@@ -22,6 +22,7 @@ mod members_to_show;
 mod named_set;
 mod namespaces;
 mod not_found;
+mod null_values;
 mod objects;
 mod orphans;
 mod owners_of_containers;
@@ -54,6 +55,7 @@ pub use members_to_show::{
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
 pub use not_found::{Missing, is_absent, list_as_served};
+pub use null_values::leave_out_forbidden_nulls;
 pub use objects::{metadata, object, object_or_missing, objects};
 pub use owners_of_containers::owners_of_containers;
 pub(crate) use parent::METADATA;

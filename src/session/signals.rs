@@ -99,7 +99,7 @@ async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
 }
 
 /// Returns whether the program was started with SIGHUP ignored, as `nohup` does: it must then outlive its terminal.
-/// Only Linux tells; another system's `nohup` does not have this effect.
+/// On other systems, `nohup` does not have this effect.
 #[cfg(unix)]
 fn is_hangup_ignored() -> bool {
     const SIGHUP: u64 = 1;

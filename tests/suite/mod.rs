@@ -21,6 +21,7 @@ mod disband;
 mod discovery_lag;
 mod dropped_versions;
 mod dry_run;
+mod empty_values;
 mod exact_text;
 mod failures;
 mod filled_during_run;

@@ -21,7 +21,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::everything::{Objects, Wanted};
+use super::everything::{Found, Objects, Wanted};
 use super::{PART_OF, PATIENCE, PAUSE, own, runtime};
 
 /// The shared control plane.
@@ -279,17 +279,17 @@ impl Cluster {
         members
     }
 
+    /// The resourceVersions of the objects that carry this part-of label, by their identities.
+    pub(crate) fn versions(&self, id: &str) -> State {
+        let found = self.find(Wanted::PartOf(id)).into_iter();
+        found.map(with_version).collect()
+    }
+
     /// Everything in these namespaces and the namespaces themselves, with
     /// resourceVersions: equal before and after where nothing was written.
     pub(crate) fn state(&self, namespaces: &[&str]) -> State {
         let found = self.find(Wanted::InNamespaces(namespaces)).into_iter();
-        found
-            .map(|object| {
-                let namespace = object.namespace.as_deref().unwrap_or("-");
-                let identity = format!("{} {namespace}/{}", object.group_kind, object.name);
-                (identity, object.version)
-            })
-            .collect()
+        found.map(with_version).collect()
     }
 
     /// The items of a list; none where the kind has gone, as other tests' kinds do.
@@ -360,4 +360,10 @@ impl Cluster {
         let value = serde_json::from_slice(&body).unwrap_or_else(|_| text());
         Ok((head.status, value))
     }
+}
+
+fn with_version(object: Found) -> (String, String) {
+    let namespace = object.namespace.as_deref().unwrap_or("-");
+    let identity = format!("{} {namespace}/{}", object.group_kind, object.name);
+    (identity, object.version)
 }

@@ -3,15 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::built_in::TypeMeta;
-
-/// The way in which a map or list is owned: as one value, or field by field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relation {
-    Atomic,
-    Granular,
-    Unknown,
-}
+pub(super) use crate::model::built_in_kinds::Relation;
+use crate::model::built_in_kinds::TypeMeta;
 
 /// The way in which a field belongs to its map: declared by the type, or a key of the map. An apply records
 /// the key itself (`.`), and not a declared field that has fields below it.
@@ -64,6 +57,11 @@ impl<'a> CrdVersion<'a> {
         let version =
             json!({"name": version, "schema": schema, "subresources": known["subresources"].take()});
         json!({"spec": {"preserveUnknownFields": preserves, "versions": [version]}})
+    }
+
+    /// Returns the schema of an object of this version.
+    pub fn schema(&self) -> &'a Map<String, Value> {
+        self.schema
     }
 
     pub(super) fn shape(&self) -> Shape<'a> {

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::atomic_or_granular::{Membership, Relation, Shape};
-use super::built_in::TypeMeta;
 use super::defaults::Field;
 use super::own_and_other_entries::OwnAndOtherEntries;
-use super::{CrdVersion, Reason, defaults};
+use super::{CrdVersion, Reason, defaults, schema_defaults};
 use crate::compare::field_paths::readable;
 use crate::compare::ownership::{KUBECTL_FIELD_MANAGER, LAST_APPLIED};
+use crate::model::built_in_kinds::TypeMeta;
 
 /// The greatest depth that is compared: deeper than any schema in use, and shallow enough for any
 /// stack.
@@ -186,11 +186,11 @@ impl<'a> FieldComparison<'a> {
         if live == Some(desired) || self.leaves_as_it_is(name, desired, live, shape) {
             return Ok(());
         }
-        let written_differently = self.built_in
-            && match live {
-                Some(live) => defaults::same(desired, live, self.field_in(self.container(), name)),
-                None => defaults::vanishes(desired, self.field_in(self.container(), name)),
-            };
+        let written_differently = live.is_some_and(|live| match shape {
+            Shape::BuiltIn => defaults::same(desired, live, self.field_in(self.container(), name)),
+            Shape::Schema(schema, _) => schema_defaults::same(desired, live, schema),
+            Shape::Deduced | Shape::Unknown => false,
+        });
         if written_differently {
             self.undisturbed(None)
         } else {
@@ -230,9 +230,6 @@ impl<'a> FieldComparison<'a> {
                 | "resourceVersion",
             ) => match live {
                 Some(live) if live == desired => Ok(()),
-                Some(_) if name == "creationTimestamp" && desired.is_null() => {
-                    self.undisturbed(Some("f:creationTimestamp"))
-                }
                 _ => Err(Reason::ValueDiffers(self.below(name))),
             },
             // An empty associative list is nothing to own.
@@ -242,15 +239,6 @@ impl<'a> FieldComparison<'a> {
             {
                 match live {
                     Some(Value::Array(_)) => Ok(()),
-                    None if self.built_in
-                        && defaults::vanishes(
-                            desired,
-                            self.field_in(self.innermost(self.path.len()), name),
-                        ) =>
-                    {
-                        let key = format!("f:{name}");
-                        self.undisturbed(Some(&key))
-                    }
                     _ => Err(Reason::ValueDiffers(self.below(name))),
                 }
             }

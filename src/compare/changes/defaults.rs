@@ -1,5 +1,4 @@
-//! Values of built-in kinds as the server returns them: defaults inside atomic values, zero
-//! values left out, quantities in canonical form.
+//! Values of built-in kinds as the server returns them: defaults inside atomic values, quantities in canonical form.
 //!
 //! The `OpenAPI` document knows none of these defaults. They are typed from the defaulting
 //! functions of every served version (`pkg/apis/*/v1/defaults.go`, Kubernetes 1.36), and applied
@@ -7,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use super::built_in::TypeMeta;
-use super::{quantity, zeros};
+use super::quantity;
+use crate::model::built_in_kinds::TypeMeta;
 
 /// A field of an object: its name, the name of the field that it is in, and the object's kind.
 #[derive(Debug, Clone, Copy)]
@@ -52,8 +51,6 @@ pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
                     .all(|(desired, live)| same(desired, live, field))
         }
         _ if desired == live => true,
-        // Where a type has no `omitempty`, an empty list is read as null.
-        (Value::Array(_), Value::Null) => vanishes(desired, field),
         // Go's `encoding/base64` ignores line breaks, and writes none.
         (Value::String(desired), Value::String(live))
             if field.type_meta.is_bytes(field.container, field.name) =>
@@ -68,9 +65,9 @@ pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
 }
 
 fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: Field<'_>) -> bool {
-    let all_desired = desired.iter().all(|(name, value)| match live.get(name) {
-        Some(live) => same(value, live, field.below(name)),
-        None => vanishes(value, field.below(name)),
+    let all_desired = desired.iter().all(|(name, value)| {
+        live.get(name)
+            .is_some_and(|live| same(value, live, field.below(name)))
     });
     all_desired
         && live
@@ -79,9 +76,13 @@ fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: F
             .all(|(name, value)| is_default(value, field.below(name), desired, field.container))
 }
 
-/// Returns whether the server fills in this value of a field that `desired` leaves out.
+/// Returns whether the server fills in this value of a field that `desired` leaves out. Where a type has no
+/// `omitempty`, what is absent is read as null.
 /// `around` is the name of the field two levels up.
 fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, around: &str) -> bool {
+    if value.is_null() {
+        return true;
+    }
     let text = match (field.container, field.name) {
         ("fieldRef" | "volumeClaimTemplates", "apiVersion") => "v1",
         ("resourceFieldRef", "divisor") => "0",
@@ -97,13 +98,15 @@ fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, aro
             "rbac.authorization.k8s.io"
         }
         ("rules", "scope") if field.kind().ends_with("WebhookConfiguration") => "*",
+        ("resourceRules" | "excludeResourceRules", "scope") => "*",
+        ("matchConstraints" | "matchResources", "matchPolicy") => "Equivalent",
+        ("matchConstraints" | "matchResources", "namespaceSelector" | "objectSelector") => {
+            return value.as_object().is_some_and(Map::is_empty);
+        }
         ("serviceAccountToken", "expirationSeconds") => return *value == 3600,
         ("volumeClaimTemplates", "kind") => "PersistentVolumeClaim",
         ("volumeClaimTemplates", "status") => {
             return *value == serde_json::json!({"phase": "Pending"});
-        }
-        ("metadata", "creationTimestamp") if around == "volumeClaimTemplates" => {
-            return value.is_null();
         }
         ("spec", "volumeMode") if around == "volumeClaimTemplates" => "Filesystem",
         ("status", "phase") if around == "volumeClaimTemplates" => "Pending",
@@ -112,37 +115,6 @@ fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, aro
     };
     value.as_str() == Some(text)
 }
-
-/// Returns whether the server leaves this value out.
-pub(super) fn vanishes(desired: &Value, field: Field<'_>) -> bool {
-    // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
-    if field.kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
-        return desired.is_null();
-    }
-    // A key that people chose stays, whatever it is called and whatever its value.
-    if field.type_meta.has_chosen_keys(field.container) {
-        return false;
-    }
-    // Some strategies count a new generation when nothing becomes empty
-    // (`reflect.DeepEqual` in `pkg/registry/*/strategy.go`).
-    let distinguishes_empty = DISTINGUISH_EMPTY.contains(&field.kind()) && field.container != "metadata";
-    match desired {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty() && !distinguishes_empty,
-        Value::Object(_) => !distinguishes_empty && zeros::is_left_out(desired, field),
-        Value::Bool(_) | Value::String(_) | Value::Number(_) => zeros::is_left_out(desired, field),
-    }
-}
-
-/// Kinds that distinguish an absent list from an empty one.
-const DISTINGUISH_EMPTY: &[&str] = &[
-    "MutatingWebhookConfiguration",
-    "NetworkPolicy",
-    "ValidatingWebhookConfiguration",
-];
-
-/// The root of an object, and the fields of its metadata that hold others.
-const IN_METADATA: &[&str] = &["", "metadata", "annotations", "labels", "ownerReferences"];
 
 /// An item of a `LimitRange` with the limits that follow from its other ones
 /// (`SetDefaults_LimitRangeItem`).

@@ -75,14 +75,13 @@
 //! excepts that one path in our entry, and no other difference.
 
 mod atomic_or_granular;
-mod built_in;
 mod compare_fields;
 mod defaults;
 mod lists;
 mod own_and_other_entries;
 mod quantity;
+mod schema_defaults;
 mod schema_field_set;
-mod zeros;
 
 #[cfg(test)]
 mod tests;
@@ -92,7 +91,6 @@ use std::fmt;
 use serde_json::Value;
 
 pub use atomic_or_granular::CrdVersion;
-pub use built_in::is_built_in;
 pub use schema_field_set::SchemaFieldSet;
 
 /// The decision for an object of the manifests that is live already.

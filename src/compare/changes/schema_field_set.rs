@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::CrdVersion;
 use super::atomic_or_granular::{Membership, Relation, Shape};
-use super::built_in::TypeMeta;
+use crate::model::built_in_kinds::TypeMeta;
 
 /// The fields that an apply of a manifest owns under a schema, except `metadata`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -102,7 +102,7 @@ impl Relabelling<'_> {
                 Err(error) => return failed(error.kind.of_object()),
             };
             match self.label(&current, &fields, webhooks).await {
-                Ok(Answer::Labelled) => return done(),
+                Ok(Answer::Labeled) => return done(),
                 Ok(Answer::Other(error)) => return failed(error),
                 Ok(Answer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return gone(),
@@ -164,7 +164,7 @@ impl Relabelling<'_> {
         }
         let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
         let error = label_error(self.part_of.map(ApplySetId::as_str), label_of(&object));
-        Ok(error.map_or(Answer::Labelled, Answer::Other))
+        Ok(error.map_or(Answer::Labeled, Answer::Other))
     }
 
     /// Returns the ownership of the fields without the versions that the definition of their kind no longer has:
@@ -262,7 +262,7 @@ fn label_body(live: &Live, id: &ApplySetId) -> Bytes {
 /// The answer to the write of a label.
 enum Answer {
     /// The object has the label as it was written.
-    Labelled,
+    Labeled,
     /// It does not, for this reason.
     Other(Message),
     /// It is another object with the name.

@@ -6,6 +6,7 @@
 
 mod dependencies;
 mod digest;
+mod empty_values;
 mod error;
 mod ignored_order_annotations;
 mod string_data;
@@ -41,7 +42,7 @@ pub struct DesiredObject {
     /// The resource that it is applied through.
     pub resource: Arc<Resource>,
     /// The object as it is sent: namespace filled in, a member with its part-of label, the
-    /// `stringData` of a Secret as `data`.
+    /// `stringData` of a Secret as `data`, without values that say nothing.
     pub object: Object,
     /// Where it was written.
     pub position: Position,
@@ -364,7 +365,9 @@ fn place(
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
     let object = string_data::folded(&manifest.gvk, manifest.object);
+    let object = empty_values::without_empty_values(&manifest.gvk, object);
     let mut metadata = object.metadata();
+    empty_values::leave_out_of_metadata(&mut metadata);
     match &namespace {
         Some(namespace) => {
             metadata.insert("namespace".to_owned(), Value::String(namespace.clone()));
@@ -392,9 +395,6 @@ fn stamp(metadata: &mut Map<String, Value>, id: &ApplySetId) {
     let labels = metadata
         .entry("labels")
         .or_insert_with(|| Value::Object(Map::new()));
-    if labels.is_null() {
-        *labels = Value::Object(Map::new());
-    }
     if let Some(labels) = labels.as_object_mut() {
         labels.insert(PART_OF_LABEL.to_owned(), Value::String(id.to_string()));
     }

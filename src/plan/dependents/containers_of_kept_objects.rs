@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::{Plan, Skip};
-use crate::compare::changes;
 use crate::manifest::desired::Desired;
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::container_owners::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -62,5 +62,5 @@ pub(in super::super) fn containers_of_kept_objects<'p>(
 }
 
 fn may_be_defined(resource: &Resource) -> bool {
-    !resource.group.is_empty() && !changes::is_built_in(&resource.api_version(), &resource.kind)
+    !resource.group.is_empty() && !is_built_in(&resource.api_version(), &resource.kind)
 }

@@ -8,8 +8,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use crate::cluster::apiserver::ApiServer;
-use crate::compare::changes::{self, CrdVersion};
+use crate::compare::changes::CrdVersion;
 use crate::manifest::desired::Desired;
+use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
@@ -38,8 +39,7 @@ impl<'a> NeededDefinitions<'a> {
         let in_manifests = keys.filter(|key| key.group_kind == kind);
         let in_manifests: BTreeSet<&str> = in_manifests.map(|key| &*key.name).collect();
         let is_custom = |resource: &&Arc<Resource>| {
-            compared.contains(&resource.group_kind())
-                && !changes::is_built_in(&resource.api_version(), &resource.kind)
+            compared.contains(&resource.group_kind()) && !is_built_in(&resource.api_version(), &resource.kind)
         };
         let custom = places.resources.iter().filter(is_custom);
         let (of_manifests, others) =

@@ -29,7 +29,7 @@ use crate::plan::undo::UndoScope;
 use crate::plan::{self, Plan, Policy, Proposal, ProposedApply, Recreate, TakeOver, UnchangedMembers};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
-    named_set,
+    leave_out_forbidden_nulls, named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::settings::{ApplyOptions, Confirm};
@@ -246,6 +246,7 @@ async fn resolve(
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
+    leave_out_forbidden_nulls(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
         run.report_warnings(&ignore.rules.mark(&mut desired, &ignore.file));
     }

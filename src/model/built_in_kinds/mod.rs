@@ -1,4 +1,4 @@
-//! The built-in kinds that change detection knows, and facts about their fields from the
+//! The built-in kinds whose fields are known, and facts about these fields from the
 //! `OpenAPI` document of Kubernetes: atomic and granular maps and lists, maps whose keys people
 //! choose, bytes and quantities.
 //!
@@ -9,23 +9,34 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::atomic_or_granular::Relation;
+/// The way in which a map or list is owned: as one value, or field by field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// As one value.
+    Atomic,
+    /// Field by field, or item by item.
+    Granular,
+    /// Not known.
+    Unknown,
+}
 
 /// The kind that a field belongs to, with its version.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TypeMeta<'a> {
-    pub(super) api_version: &'a str,
-    pub(super) kind: &'a str,
+pub struct TypeMeta<'a> {
+    /// The version of the API with its group.
+    pub api_version: &'a str,
+    /// The kind.
+    pub kind: &'a str,
 }
 
 impl TypeMeta<'_> {
     /// Returns whether the table was made for this kind.
-    pub(super) fn is_built_in(self) -> bool {
+    pub fn is_built_in(self) -> bool {
         self.status().is_some()
     }
 
     /// Returns whether a write of the object itself ignores the status of this built-in kind.
-    pub(super) fn ignores_status(self) -> bool {
+    pub fn ignores_status(self) -> bool {
         self.status() == Some(Status::Subresource)
     }
 
@@ -34,12 +45,12 @@ impl TypeMeta<'_> {
     }
 
     /// Returns how maps of this name are owned.
-    pub(super) fn map(self, name: &str) -> Relation {
+    pub fn map(self, name: &str) -> Relation {
         self.relation("map", name)
     }
 
     /// Returns how lists of this name are owned.
-    pub(super) fn list(self, name: &str) -> Relation {
+    pub fn list(self, name: &str) -> Relation {
         self.relation("list", name)
     }
 
@@ -52,17 +63,17 @@ impl TypeMeta<'_> {
     }
 
     /// Returns whether people choose the keys of maps of this name.
-    pub(super) fn has_chosen_keys(self, name: &str) -> bool {
+    pub fn has_chosen_keys(self, name: &str) -> bool {
         self.value("keys", name) == Some("yes")
     }
 
     /// Returns whether the values of this field are bytes in base64.
-    pub(super) fn is_bytes(self, container: &str, name: &str) -> bool {
+    pub fn is_bytes(self, container: &str, name: &str) -> bool {
         self.is_field("bytes", container, name)
     }
 
     /// Returns whether the values of this field are quantities.
-    pub(super) fn is_quantity(self, container: &str, name: &str) -> bool {
+    pub fn is_quantity(self, container: &str, name: &str) -> bool {
         self.is_field("quantity", container, name)
     }
 

@@ -1,0 +1,62 @@
+//! Reads the CRDs of custom resources whose manifests hold nulls: only a schema shows which of them may be null.
+//!
+//! Most manifests hold none, and cost no request here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{ReadError, definition};
+use crate::cluster::apiserver::ApiServer;
+use crate::compare::changes::CrdVersion;
+use crate::compare::null_values::without_forbidden_nulls;
+use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::built_in_kinds::is_built_in;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::resource::{Origin, Resource};
+
+/// Leaves out of custom resources what is null and must not be. The schema of a CRD in the manifests is that of this
+/// run.
+///
+/// # Errors
+///
+/// A CRD cannot be read. One that does not exist, or that this user may not read, does not count: then nothing is left out.
+pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired) -> Result<(), ReadError> {
+    let custom: BTreeMap<ObjectKey, Arc<Resource>> = desired
+        .members
+        .iter()
+        .filter(|member| is_custom(&member.resource) && member.object.may_hold_null())
+        .map(|member| (definition_key(&member.resource), Arc::clone(&member.resource)))
+        .collect();
+    for (key, resource) in custom {
+        let of_manifests = desired.members.iter().find(|member| member.key == key);
+        let definition = match of_manifests {
+            Some(manifest) => Some(manifest.object.value()),
+            None if resource.origin == Origin::Served => definition(server, &resource)
+                .await
+                .map_err(|error| ReadError::definition(&resource, error))?,
+            None => None,
+        };
+        let Some(definition) = definition else { continue };
+        let of_kind = |member: &&mut DesiredObject| definition_key(&member.resource) == key;
+        for member in desired.members.iter_mut().filter(of_kind) {
+            if let Some(version) = CrdVersion::of(&definition, &member.resource.version)
+                && let Some(object) = without_forbidden_nulls(&member.object, &version)
+            {
+                member.object = object;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_custom(resource: &Resource) -> bool {
+    resource.group.contains('.') && !is_built_in(&resource.api_version(), &resource.kind)
+}
+
+fn definition_key(resource: &Resource) -> ObjectKey {
+    ObjectKey {
+        group_kind: GroupKind::custom_resource_definition(),
+        namespace: None,
+        name: resource.definition_name(),
+    }
+}
