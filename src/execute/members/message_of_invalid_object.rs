@@ -10,8 +10,8 @@ use crate::model::message::Message;
 use crate::model::recreatable_kind::{Loss, RecreatableKind};
 use crate::plan::loses_data;
 
-/// The longest text about one field that is shown whole, in characters.
-const LONGEST: usize = 200;
+/// The longest value that a message repeats, in characters.
+const LONGEST_VALUE: usize = 200;
 
 /// Phrases of the API server about fields that cannot change after creation (`validation` of the
 /// built-in kinds, and of CEL rules as custom resources have them).
@@ -35,7 +35,9 @@ const PRECIOUS: [&str; 4] = [
 pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
     let causes = &status.details.causes;
     let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
-    let is_long = causes.iter().any(|cause| cause.message.chars().count() > LONGEST);
+    let is_long = causes
+        .iter()
+        .any(|cause| cause.message.chars().count() > LONGEST_VALUE);
     if status.reason != "Invalid" || !(is_unchangeable || is_long) {
         return None;
     }
@@ -64,26 +66,44 @@ fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
     in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))
 }
 
-/// Removes the value as Go prints it, and of a comparison keeps only the differences.
+/// Removes a long value as Go prints it, and of a comparison keeps only the differences. What is said of the value is
+/// never cut.
 fn in_short(message: &str) -> Message {
     let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
-    let first = match first
-        .strip_prefix("Invalid value: ")
-        .and_then(|invalid_message| invalid_message.rsplit_once(": "))
-    {
-        Some((_, reason)) if first.chars().count() > LONGEST => reason,
+    let invalid = first.strip_prefix("Invalid value: ").and_then(split_after_value);
+    let first = match invalid {
+        Some((value, reason)) if value.chars().count() > LONGEST_VALUE => reason,
         _ => first,
     };
-    let first = match first.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &first[..end]),
-        None => first.to_owned(),
-    };
-    let differing = rest
-        .lines()
-        .map(str::trim_end)
-        .filter(|line| line.starts_with(['-', '+']))
-        .map(|line| line.replace('\t', "  "));
-    Message::new(first).with_details(differing)
+    let lines = rest.lines().map(str::trim_end);
+    let is_differing = |line: &&str| line.starts_with(['-', '+']);
+    let is_comparison = lines.clone().any(|line| is_differing(&line));
+    let shown = lines.filter(|line| !is_comparison || is_differing(line));
+    Message::new(first).with_details(shown.map(|line| line.replace('\t', "  ")))
+}
+
+/// Splits a value as Go or JSON writes it from the reason after it: colons in quotes and brackets are the value's.
+fn split_after_value(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let mut is_quoted = false;
+    let mut characters = text.char_indices();
+    while let Some((index, character)) = characters.next() {
+        match character {
+            '\\' if is_quoted => drop(characters.next()),
+            '"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            '{' | '[' | '(' => depth += 1,
+            '}' | ']' | ')' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => {
+                if let Some(reason) = text[index..].strip_prefix(": ") {
+                    return Some((&text[..index], reason));
+                }
+            }
+            _ => {}
+        }
+    }
+    // Brackets that do not match.
+    text.rsplit_once(": ")
 }
 
 /// Adds the ways out for a field that cannot change.
@@ -125,10 +145,20 @@ mod tests {
                 "Forbidden: spec is immutable\n  core.Spec{\n- \ta: 1,\n+ \ta: 2,\n  }\n".to_owned(),
                 "Forbidden: spec is immutable\n  -   a: 1,\n  +   a: 2,".to_owned(),
             ),
+            (format!("Forbidden: {long}"), format!("Forbidden: {long}")),
             (
-                format!("Forbidden: {long}"),
-                format!("Forbidden: {}…", "x".repeat(189)),
+                format!("Invalid value: \"object\": ask first: {long}"),
+                format!("Invalid value: \"object\": ask first: {long}"),
             ),
+            (
+                format!("Invalid value: \"a: \\\" {long}\": ask: them"),
+                "ask: them".to_owned(),
+            ),
+            (
+                format!("Invalid value: {{\"a\": [\"{long}\"]}}: ask: them"),
+                "ask: them".to_owned(),
+            ),
+            ("denied:\nask them".to_owned(), "denied:\n  ask them".to_owned()),
         ] {
             assert_eq!(in_short(&message).to_string(), expected);
         }
