@@ -98,6 +98,14 @@ pub enum Problem {
     /// A pipe, a socket or a device among the files of a directory.
     #[error("{0:?} is a pipe, a socket or a device")]
     SpecialFile(PathBuf),
+    /// A symbolic link to nothing.
+    #[error("{path:?} is a link to {target:?}, which does not exist")]
+    DanglingLink {
+        /// The link.
+        path: PathBuf,
+        /// What it names.
+        target: PathBuf,
+    },
     /// A source with more bytes than are read of one.
     #[error("larger than {} MiB", super::source::STREAM_LIMIT >> 20)]
     TooLarge,
@@ -173,6 +181,7 @@ impl Problem {
     fn hint(&self) -> String {
         match self {
             Self::NotFound => "check the path given to -f".to_owned(),
+            Self::DanglingLink { .. } => "remove the link, or make what it names".to_owned(),
             Self::NoName => "check that the variable given to -f is set".to_owned(),
             Self::Unreadable(_) => "check that the file exists and that you can read it".to_owned(),
             Self::NoManifestFiles => "name a file, or add -R to process subdirectories".to_owned(),

@@ -48,7 +48,7 @@ fn matches(path: &Path) -> Result<Vec<PathBuf>, Problem> {
     }
     match fs::metadata(path) {
         Ok(_) => return Ok(vec![path.to_owned()]),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => refuse_dangling_link(path)?,
         // On Windows, no file may be named like a pattern.
         Err(error) if error.kind() == io::ErrorKind::InvalidFilename && cfg!(windows) => {}
         Err(error) => return Err(error.into()),
@@ -104,12 +104,16 @@ fn as_in_kubectl(pattern: &str) -> Result<String, Problem> {
 /// Finds the manifest files in a directory, in the order of Go's `filepath.Walk`: by file name,
 /// directories in their place among the files.
 ///
-/// A pipe in a directory is refused: kubectl waits for it without end.
+/// A pipe in a directory is refused: kubectl waits for it without end. Names that begin with two dots are left out:
+/// a volume of a ConfigMap or Secret keeps there what its files link to.
 fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut entries = fs::read_dir(directory)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(b"..") {
+            continue;
+        }
         if kustomize::is_kustomization(&path) {
             return Err(Problem::Kustomization(path));
         }
@@ -118,6 +122,7 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
                 walk(&path, recursion, files)?;
             }
         } else if is_manifest_file(&path) {
+            refuse_dangling_link(&path)?;
             if is_special(&path) {
                 return Err(Problem::SpecialFile(path));
             }
@@ -125,6 +130,19 @@ fn walk(directory: &Path, recursion: Recursion, files: &mut Vec<PathBuf>) -> Res
         }
     }
     Ok(())
+}
+
+/// Refuses a symbolic link to nothing.
+fn refuse_dangling_link(path: &Path) -> Result<(), Problem> {
+    match fs::read_link(path) {
+        Ok(target) if fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) => {
+            Err(Problem::DanglingLink {
+                path: path.to_owned(),
+                target,
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_special(path: &Path) -> bool {
@@ -208,6 +226,28 @@ mod tests {
         assert_eq!(read("c.txt", Recursion::Flat), ["c.txt"]);
         assert_eq!(read("[ab].y*ml", Recursion::Flat), ["a.yml", "b.yaml"]);
         assert_eq!(read("[^abd]*.[jt]*", Recursion::Flat), ["c.json", "c.txt"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_mounted_config_map_is_read_once_and_a_dangling_link_is_named() {
+        use std::os::unix::fs::symlink;
+        let directory = Directory::new("mounted", &["..2026_11_26/a.yaml"]);
+        symlink("..2026_11_26", directory.0.join("..data")).expect("linked");
+        symlink("..data/a.yaml", directory.0.join("a.yaml")).expect("linked");
+        for recursion in [Recursion::Flat, Recursion::Recursive] {
+            let read = read_with(&[directory.source("")], recursion, io::empty());
+            assert_eq!(names(read), ["a.yaml"]);
+        }
+        symlink("..data/b.yaml", directory.0.join("b.yaml")).expect("linked");
+        for path in ["", "b.yaml"] {
+            let read = read_with(&[directory.source(path)], Recursion::Flat, io::empty());
+            let [problem] = &problems(read)[..] else {
+                panic!("one problem");
+            };
+            let link = "b.yaml\" is a link to \"..data/b.yaml\", which does not exist";
+            assert!(problem.ends_with(link), "{problem}");
+        }
     }
 
     #[test]

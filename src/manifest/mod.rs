@@ -49,6 +49,20 @@ pub struct Position {
     pub line: usize,
 }
 
+impl Position {
+    /// Returns whether this is the same line of the same file: a file may be read by two paths.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.line == other.line
+            && match (&*self.source, &*other.source) {
+                (Source::Path(one), Source::Path(two)) => match (one.canonicalize(), two.canonicalize()) {
+                    (Ok(one), Ok(two)) => one == two,
+                    _ => one == two,
+                },
+                (one, two) => one == two,
+            }
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.source {
