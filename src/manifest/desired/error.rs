@@ -74,12 +74,6 @@ pub enum InvalidObjectProblem {
         /// The label or annotation.
         metadata_key: String,
     },
-    /// The server would refuse the name.
-    #[error("{key}: invalid name {:?}: must be a DNS subdomain", .key.name)]
-    InvalidName {
-        /// The object.
-        key: ObjectKey,
-    },
     /// A hook that is to be applied has no name of its own.
     #[error("metadata.generateName: cannot use generate name with apply")]
     GeneratedName,
@@ -156,14 +150,10 @@ impl InvalidObject {
                 "remove it from the manifests, and create it with kubectl".to_owned()
             }
             InvalidObjectProblem::ApplySetMetadata { .. } => "remove it from the manifest".to_owned(),
-            InvalidObjectProblem::InvalidName { .. } => {
-                "use at most 253 lower-case letters, digits, \"-\" and \".\"; begin and end with a letter or digit"
-                    .to_owned()
-            }
             InvalidObjectProblem::GeneratedName => {
                 "give the hook a name, or leave hooks out with --hooks=skip".to_owned()
             }
-            InvalidObjectProblem::DefinedTwice { first, .. } if *first == self.position => {
+            InvalidObjectProblem::DefinedTwice { first, .. } if first.is_same_place(&self.position) => {
                 "this file is read twice; name it once with -f".to_owned()
             }
             InvalidObjectProblem::DefinedTwice { .. } => "remove one of the two".to_owned(),

@@ -23,7 +23,6 @@ use serde_json::{Map, Value};
 use crate::cluster::discovery::{Discovery, KeptReason, Lookup, MissingKind};
 use crate::manifest::{Hook, HookManifest, Manifest, Manifests, Naming, Position};
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, PART_OF_LABEL, ParentIdentity, Record};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
@@ -256,9 +255,6 @@ fn fault(
     metadata: &Map<String, Value>,
     context: ResolutionContext,
 ) -> Option<InvalidObjectProblem> {
-    if has_strict_name(&key.group_kind) && !is_dns_subdomain(&key.name) {
-        return Some(InvalidObjectProblem::InvalidName { key: key.clone() });
-    }
     if key == context.parent {
         return None;
     }
@@ -274,13 +270,6 @@ fn fault(
             key: key.clone(),
             metadata_key: metadata_key.clone(),
         })
-}
-
-/// Whether objects of this kind are named by DNS subdomains. RBAC and certificate kinds
-/// are not, and aggregated APIs are unknown.
-fn has_strict_name(kind: &GroupKind) -> bool {
-    let is_built_in = !kind.group.contains('.') || kind.group.ends_with(".k8s.io");
-    is_built_in && !["rbac.authorization.k8s.io", "certificates.k8s.io"].contains(&kind.group.as_str())
 }
 
 /// Whether the server lists this kind in a way in which it could be applied.
