@@ -188,7 +188,12 @@ async fn compare(
     let live_parent = compare_parent(&prepared, parent, found);
     let unanswered = unanswered(&predictions);
     for object in &predictions {
-        run.report_warnings(&object.warnings);
+        for text in &object.warnings {
+            run.reporter.event(Event::WarningOfObject {
+                object: object.outcome.subject.key().to_string(),
+                text: text.clone(),
+            });
+        }
     }
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {

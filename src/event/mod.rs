@@ -42,6 +42,13 @@ pub enum Event {
     },
     /// A warning; the run continues.
     Warning(String),
+    /// A warning about one object. Those with the same text are printed as one.
+    WarningOfObject {
+        /// The object, and where it was written.
+        object: String,
+        /// What the server says of it.
+        text: String,
+    },
     /// A failure that is not about an object of the set.
     Failure(Message),
     /// A step of the run that takes a while.

@@ -1,5 +1,5 @@
 //! Tracks what was printed: a hint is printed once, below the first message that has it. Equal messages
-//! and warnings are counted.
+//! and warnings are counted, and equal warnings of objects are one line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,8 @@ pub(super) struct Hints {
     alike: BTreeMap<String, Vec<String>>,
     /// The number of times that each warning was given.
     warnings: BTreeMap<String, usize>,
+    /// The objects of each warning that is printed in the end.
+    of_objects: BTreeMap<String, Vec<String>>,
 }
 
 impl Hints {
@@ -49,6 +51,25 @@ impl Hints {
         let count = self.warnings.entry(warning.to_owned()).or_default();
         *count += 1;
         *count == 1
+    }
+
+    /// Keeps a warning about an object.
+    pub(super) fn add_warning(&mut self, object: String, text: String) {
+        self.of_objects.entry(text).or_default().push(object);
+    }
+
+    /// Prints the warnings about objects, equal ones as one line.
+    pub(super) fn print_warnings_of_objects(&self, colors: Colors) {
+        for line in self.warnings_of_objects() {
+            print_message(text_lines::Label::Warning, &line.into(), colors);
+        }
+    }
+
+    fn warnings_of_objects(&self) -> impl Iterator<Item = String> {
+        self.of_objects.iter().map(|(text, objects)| match &objects[..] {
+            [object] => format!("{object}: {text}"),
+            objects => format!("{text} ({})", counted(objects.len(), "object")),
+        })
     }
 
     /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
@@ -111,6 +132,20 @@ mod tests {
             assert_eq!(hints.shown(&message), Some(shown));
         }
         assert_eq!(hints.rest(), []);
+    }
+
+    #[test]
+    fn equal_warnings_of_objects_are_one_line() {
+        let mut hints = Hints::default();
+        for (object, text) in [
+            ("a.yaml:1: a", "old"),
+            ("a.yaml:9: b", "odd"),
+            ("b.yaml:1: c", "old"),
+        ] {
+            hints.add_warning(object.to_owned(), text.to_owned());
+        }
+        let lines: Vec<String> = hints.warnings_of_objects().collect();
+        assert_eq!(lines, ["a.yaml:9: b: odd", "old (2 objects)"]);
     }
 
     #[test]

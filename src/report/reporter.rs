@@ -113,6 +113,10 @@ impl Reporter {
             }
             Event::Slowest(slowest) => self.bars.dwell(slowest),
             Event::Warning(text) => self.warn(text),
+            Event::WarningOfObject { object, text } => {
+                self.collected.warnings.push(format!("{object}: {text}"));
+                self.hints.add_warning(object, text);
+            }
             Event::Failure(text) => {
                 self.message(text_lines::Label::Error, &text);
                 self.collected.failures.push(text);
@@ -321,6 +325,7 @@ impl Reporter {
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);
         if self.style.loudness > Loudness::Quiet {
+            self.hints.print_warnings_of_objects(self.style.colors);
             self.hints.print_repeated(self.style.colors);
         }
         for line in self.taken_in.lines() {

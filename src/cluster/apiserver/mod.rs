@@ -19,13 +19,14 @@ mod retry;
 mod sent_writes;
 mod server_clock;
 mod status;
+mod warning_header;
 mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
@@ -344,7 +345,7 @@ impl ApiServer {
             if request.accept != TEXT && !is_whole(&request.method, &body) {
                 return Err(FailedAttempt::unreadable(&body));
             }
-            let mut warnings = warnings(&head.headers);
+            let mut warnings = warning_header::warnings(&head.headers);
             if !warnings.is_empty() {
                 let values = SecretValues::of(&request.body);
                 for text in &mut warnings {
@@ -430,16 +431,4 @@ fn is_whole(method: &Method, body: &[u8]) -> bool {
     let body = body.trim_ascii();
     let is_object = body.starts_with(b"{") && body.ends_with(b"}");
     is_object && (*method == Method::GET || serde_json::from_slice::<IgnoredAny>(body).is_ok())
-}
-
-/// The texts of RFC 7234 warning headers: `299 - "text"`, as the API server writes them.
-fn warnings(headers: &HeaderMap) -> Vec<String> {
-    headers
-        .get_all(header::WARNING)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .filter_map(|value| value.strip_prefix("299 "))
-        .filter_map(|value| value.split_once(" \"").map(|(_, text)| text))
-        .map(|text| text.trim_end_matches('"').replace("\\\"", "\""))
-        .collect()
 }

@@ -242,11 +242,7 @@ impl Execution<'_> {
             outcome.error = Some(error.into());
         }
         Prediction {
-            warnings: reply
-                .warnings
-                .iter()
-                .map(|text| format!("{}: {text}", object.key))
-                .collect(),
+            warnings: reply.warnings.clone(),
             live,
             predicted,
             ..of_outcome(outcome)
@@ -322,7 +318,7 @@ impl Execution<'_> {
             self.mark_if_taken_in(object, live_membership, live, &predicted, &mut outcome);
         }
         Prediction {
-            warnings: vec![format!("{} not validated by the server: {reason}", object.key)],
+            warnings: vec![format!("not validated by the server: {reason}")],
             live,
             predicted: Some(predicted),
             ..of_outcome(outcome)

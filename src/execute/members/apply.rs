@@ -44,9 +44,6 @@ impl Execution<'_> {
         reply.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
         reply.warnings.retain(|warning| seen.insert(warning.clone()));
-        for warning in &mut reply.warnings {
-            *warning = format!("{}: {warning}", object.position);
-        }
         if let LiveMembership::Member {
             reason: Some(reason), ..
         } = &apply.live_membership
@@ -190,10 +187,9 @@ impl Execution<'_> {
             });
         }
         if is_surprise {
-            reply_of.warnings.push(format!(
-                "{} already exists: it was created during the run",
-                object.key
-            ));
+            reply_of
+                .warnings
+                .push("it already exists: it was created during the run".to_owned());
         }
         reply_of
     }

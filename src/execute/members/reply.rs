@@ -14,7 +14,7 @@ use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 use crate::plan::{LiveMembership, ReplicasHandover};
 
-/// Outcome of one member, with the warnings of the server.
+/// Outcome of one member, with the warnings about it.
 pub(crate) struct MemberReply {
     pub(crate) outcome: ObjectOutcome,
     pub(crate) warnings: Vec<String>,
@@ -87,11 +87,7 @@ impl Execution<'_> {
         };
         subject.uid = Some(written.uid);
         let mut reply = MemberReply {
-            warnings: reply
-                .warnings
-                .iter()
-                .map(|text| format!("{}: {text}", subject.key()))
-                .collect(),
+            warnings: reply.warnings.clone(),
             outcome: ObjectOutcome::new(subject, action),
             found: None,
             webhook: None,

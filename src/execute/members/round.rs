@@ -74,8 +74,10 @@ impl Execution<'_> {
 
     /// Notes and reports the answer for an object.
     fn take_reply(&self, index: usize, reply: MemberReply, applied: &mut Applied, sink: &mut Sink<'_>) {
-        for warning in reply.warnings {
-            sink(Event::Warning(warning));
+        let object = &self.desired.members[index];
+        for text in reply.warnings {
+            let object = format!("{}: {}", object.position, object.key);
+            sink(Event::WarningOfObject { object, text });
         }
         match reply.outcome.action {
             Action::Failed => applied.failed += 1,

@@ -32,8 +32,11 @@ impl ParentWriting<'_> {
         let reply = self
             .send_manifest(object, &known.uid, preconditions, sink)
             .await?;
-        for warning in &reply.warnings {
-            sink(Event::Warning(format!("{}: {warning}", object.key)));
+        for text in &reply.warnings {
+            sink(Event::WarningOfObject {
+                object: object.key.to_string(),
+                text: text.clone(),
+            });
         }
         // This write is not bound to what the record was, so it may come after another run's.
         let live = written(&reply)?.metadata;
