@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::applyset::Record;
 use super::identity::GroupKind;
 use super::resource::{Resource, Scope};
 
@@ -72,6 +73,27 @@ impl ListTargets {
         other.resources.iter().all(has) && self.namespaces.is_superset(&other.namespaces)
     }
 
+    /// Returns what a record does not cover of these: whole kinds, and namespaces of the kinds that it names. `own`
+    /// is the namespace of the parent, which no record names.
+    pub fn outside(&self, record: &Record, own: Option<&str>) -> [Self; 2] {
+        let is_recorded = |resource: &&Arc<Resource>| record.group_kinds.contains(&resource.group_kind());
+        let is_outside = |namespace: &&String| {
+            !record.additional_namespaces.contains(*namespace) && Some(namespace.as_str()) != own
+        };
+        let (recorded, unrecorded): (Vec<_>, Vec<_>) = self.resources.iter().partition(is_recorded);
+        let namespaced = |resource: &&Arc<Resource>| resource.scope == Scope::Namespaced;
+        [
+            Self {
+                resources: unrecorded.into_iter().cloned().collect(),
+                namespaces: self.namespaces.clone(),
+            },
+            Self {
+                resources: recorded.into_iter().filter(namespaced).cloned().collect(),
+                namespaces: self.namespaces.iter().filter(is_outside).cloned().collect(),
+            },
+        ]
+    }
+
     /// The collections to read.
     pub fn lists(&self, reach: Reach) -> Vec<ListTarget> {
         self.resources
@@ -99,5 +121,52 @@ impl ListTargets {
                 self.namespaces.iter().cloned().map(Some).map(place).collect()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_covers_kinds_in_its_namespaces_and_in_that_of_the_parent() {
+        let kind = |name: &str, scope| Arc::new(Resource::regular("", "v1", name, scope));
+        let set =
+            |names: &[&str]| -> BTreeSet<String> { names.iter().map(|&name| name.to_owned()).collect() };
+        let targets = ListTargets {
+            resources: vec![
+                kind("ConfigMap", Scope::Namespaced),
+                kind("Secret", Scope::Namespaced),
+                kind("Node", Scope::Cluster),
+            ],
+            namespaces: set(&["own", "kept", "left"]),
+        };
+        let lists = |record: &Record| -> Vec<String> {
+            let outside = targets.outside(record, Some("own"));
+            let lists = outside.iter().flat_map(|targets| targets.lists(Reach::Namespace));
+            lists
+                .map(|list| {
+                    let namespace = list.namespace.unwrap_or_default();
+                    format!("{}/{namespace}", list.resource.kind)
+                })
+                .collect()
+        };
+        let record = |kinds: &[&str], namespaces: &[&str]| Record {
+            group_kinds: kinds.iter().map(|kind| GroupKind::new("", *kind)).collect(),
+            additional_namespaces: set(namespaces),
+        };
+        let all = ["ConfigMap", "Secret", "Node"];
+        assert_eq!(lists(&record(&all, &["kept", "left"])), [""; 0]);
+        assert_eq!(lists(&record(&all, &["kept"])), ["ConfigMap/left", "Secret/left"]);
+        assert_eq!(
+            lists(&record(&["ConfigMap"], &["kept"])),
+            [
+                "Secret/kept",
+                "Secret/left",
+                "Secret/own",
+                "Node/",
+                "ConfigMap/left"
+            ]
+        );
     }
 }

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::connect::{self, connect, discover};
-use super::prompt::{Questions, answer};
+pub use super::prompt::Agreed;
+use super::prompt::{self, Questions, answer};
 use super::signals::listen;
 use super::time_limit::TimeLimit;
 use crate::cli::GlobalFlags;
@@ -20,16 +21,6 @@ use crate::report::{
     self, ContextAndServer, PlanOutline, Question, Reporter, RequestsAndSeconds, RunEnd, SetDocument, Style,
     WrittenBefore,
 };
-
-/// The time at which the user agreed to a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreed {
-    /// Before it was made. It may be carried out.
-    Before,
-    /// After a question. The cluster may have changed while it was open, so everything is read and planned
-    /// again, by a new discovery.
-    Now,
-}
 
 /// The wait for capacity of the server after which a note is printed.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -187,32 +178,22 @@ impl CommandRun {
         proposal: Proposal,
         outline: impl FnOnce() -> PlanOutline,
     ) -> Result<Agreed, Error> {
-        if consent.covers(&proposal) {
-            return Ok(Agreed::Before);
-        }
-        if self.questions == Questions::Impossible || !proposal.can_be_confirmed() {
-            return Err(Error::Refused(consent.not_lifted(&proposal)));
-        }
-        if matches!(consent, Consent::To(_)) {
-            report::note("the plan has changed since the question", self.style);
-        }
-        let question = Question {
-            set: Some(self.set.clone()),
-            place: self.place.clone(),
-            refusals: proposal.refusals.clone(),
-            outline: Some(outline()),
-            written: WrittenBefore::Nothing,
-            device: self.style.messages,
-            colors: self.style.colors,
+        let ask = async |refusals| {
+            let question = Question {
+                set: Some(self.set.clone()),
+                place: self.place.clone(),
+                refusals,
+                outline: Some(outline()),
+                written: WrittenBefore::Nothing,
+                device: self.style.messages,
+                colors: self.style.colors,
+            };
+            let asked = Instant::now();
+            let is_confirmed = self.limit.stopped_during(answer(question)).await;
+            self.reporter.pause(asked.elapsed());
+            is_confirmed
         };
-        let asked = Instant::now();
-        let is_confirmed = self.limit.stopped_during(answer(question)).await;
-        self.reporter.pause(asked.elapsed());
-        if !is_confirmed {
-            return Err(Error::NotConfirmed(proposal.refusals));
-        }
-        *consent = Consent::To(proposal);
-        Ok(Agreed::Now)
+        prompt::agree(self.questions, consent, proposal, self.style, ask).await
     }
 
     /// Reports notes, each once.

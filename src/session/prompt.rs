@@ -2,11 +2,22 @@
 
 use tokio::sync::oneshot;
 
+use crate::error::Error;
 use crate::manifest::Source;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, LiveMembership, MembershipPlan, Plan, Policy};
-use crate::report::{self, PlanOutline, Question};
+use crate::plan::{Apply, Consent, LiveMembership, MembershipPlan, Plan, Policy, Proposal, Refusal};
+use crate::report::{self, PlanOutline, Question, Style};
+
+/// The time at which the user agreed to a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreed {
+    /// Before it was made. It may be carried out.
+    Before,
+    /// After a question. The cluster may have changed while it was open, so everything is read and planned
+    /// again, by a new discovery.
+    Now,
+}
 
 /// Presence of a user who can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +37,35 @@ impl Questions {
             Self::Impossible
         }
     }
+}
+
+/// Returns whether the user agrees to a plan. If the consent so far does not cover it, `ask` shows what needs
+/// consent at a terminal, and its answer is the new consent.
+///
+/// # Errors
+///
+/// An answer could not lift all refusals, there is no terminal, or the user does not agree.
+pub async fn agree(
+    questions: Questions,
+    consent: &mut Consent,
+    proposal: Proposal,
+    style: Style,
+    ask: impl AsyncFnOnce(Vec<Refusal>) -> bool,
+) -> Result<Agreed, Error> {
+    if consent.covers(&proposal) {
+        return Ok(Agreed::Before);
+    }
+    if questions == Questions::Impossible || !proposal.can_be_confirmed() {
+        return Err(Error::Refused(consent.not_lifted(&proposal)));
+    }
+    if matches!(consent, Consent::To(_)) {
+        report::note("the plan has changed since the question", style);
+    }
+    if !ask(proposal.refusals.clone()).await {
+        return Err(Error::NotConfirmed(proposal.refusals));
+    }
+    *consent = Consent::To(proposal);
+    Ok(Agreed::Now)
 }
 
 /// Shows the prompt, and waits for the answer.

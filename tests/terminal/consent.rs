@@ -1,16 +1,21 @@
 //! What an answer covers: the plan that was shown, and nothing that has joined it since.
 
+use std::path::Path;
 use std::process::Child;
-use std::thread::sleep;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use controlplane::{ControlPlane, Grant};
+use http::Method;
 use serde_json::{Value, json};
 
 use super::asks;
 use crate::support::{
-    Files, GROUP_KINDS, ID, PART_OF, Program, Set, TOOLING, Terminal, cluster, config_map, custom_resource,
-    definition, eventually, fresh, identities, named, namespace, namespace_object, objects_file, with,
+    Cluster, Files, GROUP_KINDS, ID, PART_OF, Program, Proxy, Sent, Set, TOOLING, Terminal, Verdict, Watch,
+    cluster, config_map, custom_resource, definition, eventually, fresh, identities, named, namespace,
+    namespace_object, objects_file, secret, with,
 };
 
 /// A command at a terminal that has asked its first question.
@@ -60,8 +65,12 @@ fn claim(home: &str) -> Value {
 
 /// An object that another run of kubectl has put into the set.
 fn join(set: &Set, object: &Value) {
+    join_in(cluster(), set, object);
+}
+
+fn join_in(cluster: &Cluster, set: &Set, object: &Value) {
     let label = json!({"metadata": {"labels": {(PART_OF): set.id}}});
-    cluster().apply_as("kubectl", &with(object.clone(), &label));
+    cluster.apply_as("kubectl", &with(object.clone(), &label));
 }
 
 fn apply(set: &Set, objects: &[Value], flags: &[&str]) -> Asking {
@@ -294,4 +303,100 @@ fn a_kind_that_appears_while_an_apply_asks_is_listed() {
     let live = cluster().live(&holder).expect("the namespace");
     assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
     cluster().delete(&definition);
+}
+
+/// A set that records two kinds too many, in a cluster of its own: a record is narrowed only if all kinds of the
+/// cluster can be listed.
+struct TooWide {
+    control_plane: ControlPlane,
+    cluster: Arc<Cluster>,
+}
+
+/// Has an object of a recorded kind join the set before the record is written.
+struct Joining {
+    cluster: Arc<Cluster>,
+    has_joined: AtomicBool,
+}
+
+impl Watch for Joining {
+    fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
+        if sent.method == Method::PATCH && !self.has_joined.swap(true, Ordering::SeqCst) {
+            scope(|scope| {
+                scope.spawn(|| join_in(&self.cluster, &TooWide::set(), &TooWide::late()));
+            });
+        }
+        Verdict::Forward
+    }
+}
+
+impl TooWide {
+    fn start() -> Self {
+        let control_plane = ControlPlane::start().expect("a control plane");
+        let cluster = Arc::new(Cluster::of(&control_plane));
+        cluster.create(&namespace_object("home"));
+        let files = Files::new().with("a.yaml", &objects_file(&[config_map("home", "one", "1")]));
+        let program = Program::with_kubeconfig(control_plane.admin_kubeconfig());
+        Self::set().command(program, &files).run().expect(0);
+        let kinds = json!({"metadata": {"annotations": {(GROUP_KINDS): "ConfigMap,Secret,Service"}}});
+        cluster.patch(&Self::set().parent, &kinds);
+        Self {
+            control_plane,
+            cluster,
+        }
+    }
+
+    fn set() -> Set {
+        Set::secret("home", "web")
+    }
+
+    fn late() -> Value {
+        secret("home", "late")
+    }
+
+    fn repair(kubeconfig: &Path) -> Asking {
+        let program = Program::with_kubeconfig(kubeconfig);
+        Asking::start(Self::set().invocation(program, "verify", &["--fix"]))
+    }
+
+    #[track_caller]
+    fn assert_recorded(&self, kinds: &str) {
+        let parent = self.cluster.live(&Self::set().parent).expect("the parent");
+        assert_eq!(parent["metadata"]["annotations"][GROUP_KINDS], kinds);
+    }
+}
+
+#[test]
+fn a_kind_that_a_member_joins_while_verify_asks_stays_recorded() {
+    let too_wide = TooWide::start();
+    let kubeconfig = too_wide.control_plane.admin_kubeconfig();
+    for (answer, code, kinds) in [
+        ("no\n", 3, "ConfigMap,Secret,Service"),
+        ("yes\n", 0, "ConfigMap,Secret"),
+    ] {
+        let mut asking = TooWide::repair(kubeconfig);
+        join_in(&too_wide.cluster, &TooWide::set(), &TooWide::late());
+        asking.answer("yes\n");
+        asking.asks_again("the plan has changed since the question");
+        too_wide.assert_recorded("ConfigMap,Secret,Service");
+        asking.answer(answer);
+        asking.ends(code);
+        too_wide.assert_recorded(kinds);
+        too_wide.cluster.delete(&TooWide::late());
+    }
+}
+
+#[test]
+fn a_kind_that_a_member_joins_while_verify_writes_is_recorded_again() {
+    let too_wide = TooWide::start();
+    let joining = Joining {
+        cluster: Arc::clone(&too_wide.cluster),
+        has_joined: AtomicBool::new(false),
+    };
+    let proxy = Proxy::before(&too_wide.control_plane, Arc::new(joining));
+    let mut asking = TooWide::repair(&proxy.kubeconfig());
+    asking.answer("yes\n");
+    asking.asks_again("remove Service");
+    asking.answer("no\n");
+    asking.ends(1);
+    too_wide.assert_recorded("ConfigMap,Secret,Service");
 }

@@ -20,7 +20,7 @@ use crate::report::{
     self, ContextAndServer, Question, RequestsAndSeconds, Style, VerifyDocument, WrittenBefore,
 };
 use crate::session::connect;
-use crate::session::prompt::{Questions, answer};
+use crate::session::prompt::{self, Agreed, Questions, answer};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, Fix, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
@@ -101,26 +101,20 @@ impl Verifying<'_> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
         self.asking.place = connect::place(&connection);
-        let mut cluster = unless_stopped(
+        let cluster = unless_stopped(
             &interrupt,
             connect::discover(connection, connect::unlimited_waits(self.style), Wanted::Nothing),
         )
         .await?;
-        let look = examine::look(&mut cluster, self.options, self.shared, self.style);
-        let looked = unless_stopped(&interrupt, look).await;
         self.cluster = Some(cluster);
-        self.looked = looked?;
-        if self.options.fix == Fix::No || self.looked.repairs.is_empty() {
+        unless_stopped(&interrupt, self.look()).await?;
+        if self.options.fix == Fix::No {
             return Ok(());
         }
-        if self.asking.is_needed() {
-            self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
+        unless_stopped(&interrupt, self.agree(WrittenBefore::Nothing)).await?;
+        if self.looked.repairs.is_empty() {
+            return Ok(());
         }
-        self.asking
-            .agree(&self.looked.repairs, WrittenBefore::Nothing, &interrupt)
-            .await?;
-        // They are printed again, each with its result.
-        self.are_printed = false;
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if matches!(fixed, Err(Error::Interrupted)) {
@@ -130,42 +124,57 @@ impl Verifying<'_> {
         fixed
     }
 
+    /// Inspects the cluster.
+    async fn look(&mut self) -> Result<(), Error> {
+        if let Some(cluster) = &mut self.cluster {
+            self.looked = examine::look(cluster, self.options, self.shared, self.style).await?;
+        }
+        Ok(())
+    }
+
+    /// Inspects it by a new discovery: another run may have recorded a kind that is newer than the last one.
+    async fn look_again(&mut self) -> Result<(), Error> {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.discover_again().await?;
+        }
+        self.look().await
+    }
+
+    /// Returns once the user agrees to the repairs of an inspection that began after the last answer, or it
+    /// found none.
+    async fn agree(&mut self, written: WrittenBefore) -> Result<(), Error> {
+        while !self.looked.repairs.is_empty() {
+            let proposal = proposal(&self.looked.repairs);
+            if written == WrittenBefore::Nothing && self.asking.asks_about(&proposal) {
+                self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
+            }
+            if self.asking.agree(proposal, written).await? == Agreed::Before {
+                break;
+            }
+            // They are printed again, each with its result.
+            self.are_printed = false;
+            self.look_again().await?;
+        }
+        Ok(())
+    }
+
     /// Repairs what the user has confirmed, and inspects the cluster again.
     async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
-        let Some(cluster) = &mut self.cluster else {
-            return Ok(());
-        };
         let mut offered = std::mem::take(&mut self.looked.findings);
         let mut repaired = Attempts::default();
         for round in 1..=ROUNDS {
-            repaired.overtaken.clear();
-            for repair in std::mem::take(&mut self.looked.repairs) {
-                // A user who was asked has seen it.
-                let is_shown = matches!(self.asking.consent, Consent::To(_));
-                for change in repair.changes.iter().filter(|_| !is_shown) {
-                    report::note(&format!("{}: {change}", repair.set.parent), self.style);
-                }
-                if interrupt.is_requested() {
-                    return Err(Error::Interrupted);
-                }
-                tokio::select! {
-                    () = repaired.write(cluster, &repair, self.shared) => {}
-                    () = interrupt.insisted() => return Err(Error::Interrupted),
-                }
-            }
-            // Another run may have recorded a kind that is newer than discovery.
-            unless_stopped(interrupt, async { Ok(cluster.discover_again().await?) }).await?;
-            let look = examine::look(cluster, self.options, self.shared, self.style);
-            self.looked = unless_stopped(interrupt, look).await?;
-            if self.looked.repairs.is_empty() || !repaired.failures.is_empty() || round == ROUNDS {
+            self.write(&mut repaired, interrupt).await?;
+            unless_stopped(interrupt, self.look_again()).await?;
+            if !repaired.failures.is_empty() || round == ROUNDS {
                 break;
             }
-            let repairs = &self.looked.repairs;
-            let agreed = self.asking.agree(repairs, WrittenBefore::Confirmed, interrupt);
-            match agreed.await {
+            match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
                 Ok(()) => {}
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(_) => break,
+                Err(Error::Refused(_) | Error::NotConfirmed(_)) => break,
+                Err(error) => return Err(error),
+            }
+            if self.looked.repairs.is_empty() {
+                break;
             }
             let is_known = |finding: &Finding| offered.iter().any(|other| other.is_same(finding));
             let found = self.looked.findings.iter();
@@ -194,6 +203,29 @@ impl Verifying<'_> {
             .collect();
         left.extend(repaired);
         crate::verify::sort(left);
+        Ok(())
+    }
+
+    /// Writes the repairs of the last inspection.
+    async fn write(&mut self, repaired: &mut Attempts, interrupt: &Interrupt) -> Result<(), Error> {
+        let Some(cluster) = &self.cluster else {
+            return Ok(());
+        };
+        repaired.overtaken.clear();
+        for repair in std::mem::take(&mut self.looked.repairs) {
+            // A user who was asked has seen it.
+            let is_shown = matches!(self.asking.consent, Consent::To(_));
+            for change in repair.changes.iter().filter(|_| !is_shown) {
+                report::note(&format!("{}: {change}", repair.set.parent), self.style);
+            }
+            if interrupt.is_requested() {
+                return Err(Error::Interrupted);
+            }
+            tokio::select! {
+                () = repaired.write(cluster, &repair, self.shared) => {}
+                () = interrupt.insisted() => return Err(Error::Interrupted),
+            }
+        }
         Ok(())
     }
 
@@ -231,47 +263,43 @@ struct Asking {
 }
 
 impl Asking {
-    /// Returns whether the first question is still to be asked.
-    fn is_needed(&self) -> bool {
-        self.questions == Questions::Asked && self.consent == Consent::Missing
+    /// Returns whether the user is asked about these repairs.
+    fn asks_about(&self, proposal: &Proposal) -> bool {
+        self.questions == Questions::Asked && !self.consent.covers(proposal)
     }
 
-    /// Returns once the user agrees to the repairs. If the consent so far does not cover them, they are shown.
-    async fn agree(
-        &mut self,
-        repairs: &[Repair],
-        written: WrittenBefore,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        let repairs = repairs.iter().map(|repair| Refusal::RepairsParent {
-            parent: repair.set.parent.clone(),
-            changes: repair.changes.clone(),
-        });
-        let proposal = Proposal::new(repairs.collect(), []);
-        if self.consent.covers(&proposal) {
-            return Ok(());
-        }
-        if self.questions == Questions::Impossible {
-            return Err(Error::Refused(proposal.refusals));
-        }
-        let question = Question {
-            set: None,
-            place: self.place.clone(),
-            refusals: proposal.refusals.clone(),
-            outline: None,
-            written,
-            device: self.style.messages,
-            colors: self.style.colors,
+    /// Returns whether the user agrees to the repairs.
+    async fn agree(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
+        let (place, style) = (&self.place, self.style);
+        let mut paused = Duration::ZERO;
+        let ask = async |refusals| {
+            let asked = Instant::now();
+            let is_confirmed = answer(Question {
+                set: None,
+                place: place.clone(),
+                refusals,
+                outline: None,
+                written,
+                device: style.messages,
+                colors: style.colors,
+            })
+            .await;
+            paused = asked.elapsed();
+            is_confirmed
         };
-        let asked = Instant::now();
-        let answered = unless_stopped(interrupt, async { Ok(answer(question).await) }).await;
-        self.paused += asked.elapsed();
-        if !answered? {
-            return Err(Error::NotConfirmed(proposal.refusals));
-        }
-        self.consent = Consent::To(proposal);
-        Ok(())
+        let agreed = prompt::agree(self.questions, &mut self.consent, proposal, style, ask).await;
+        self.paused += paused;
+        agreed
     }
+}
+
+/// Returns what the user has to agree to.
+fn proposal(repairs: &[Repair]) -> Proposal {
+    let repairs = repairs.iter().map(|repair| Refusal::RepairsParent {
+        parent: repair.set.parent.clone(),
+        changes: repair.changes.clone(),
+    });
+    Proposal::new(repairs.collect(), [])
 }
 
 /// The results of writing parents.

@@ -26,7 +26,7 @@
 //!
 //! `interleavings` checks both promises for all interleavings of short runs.
 //!
-//! `repair` writes what `verify --fix` has found out; the look after it is that of `verify`.
+//! `repair` writes what `verify --fix` has found out, and narrows a record by the same rules.
 
 #[cfg(test)]
 mod interleavings;

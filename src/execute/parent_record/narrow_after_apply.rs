@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::iter;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::OVERTAKEN;
@@ -18,7 +17,6 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::annotations;
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
-use crate::model::resource::{Resource, Scope};
 use crate::read::{ListError, ListTargets, METADATA_LIST};
 
 /// Pauses between lists of objects that are being deleted: the server's own controllers finish within
@@ -137,12 +135,6 @@ impl Execution<'_> {
 
     /// Returns the scope that the record loses: whole kinds, and namespaces of the remaining kinds.
     fn places_to_leave(&self) -> [ListTargets; 2] {
-        let after = &self.plan.record_after;
-        let own = self.set.parent.namespace.as_ref();
-        let is_dropped = |namespace: &&String| {
-            !after.additional_namespaces.contains(*namespace) && Some(*namespace) != own
-        };
-        let is_recorded = |resource: &&Arc<Resource>| after.group_kinds.contains(&resource.group_kind());
         // The objects of a pruned definition are gone as soon as it is, and the definition is listed
         // itself.
         let undefined: BTreeSet<&GroupKind> = self
@@ -150,27 +142,11 @@ impl Execution<'_> {
             .all_prunes()
             .filter_map(|live| live.defines.as_ref())
             .collect();
-        let resources = self
-            .places
+        let mut places = self.places.clone();
+        places
             .resources
-            .iter()
-            .filter(|resource| !undefined.contains(&resource.group_kind()));
-        let (kept, dropped): (Vec<_>, Vec<_>) = resources.partition(is_recorded);
-        let namespaces = &self.places.namespaces;
-        [
-            ListTargets {
-                resources: dropped.into_iter().cloned().collect(),
-                namespaces: namespaces.clone(),
-            },
-            ListTargets {
-                resources: kept
-                    .into_iter()
-                    .filter(|kept| kept.scope == Scope::Namespaced)
-                    .cloned()
-                    .collect(),
-                namespaces: namespaces.iter().filter(is_dropped).cloned().collect(),
-            },
-        ]
+            .retain(|resource| !undefined.contains(&resource.group_kind()));
+        places.outside(&self.plan.record_after, self.set.parent.namespace.as_deref())
     }
 }
 

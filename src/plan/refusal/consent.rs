@@ -51,6 +51,13 @@ impl Refusal {
                 },
             ) => parent == shown && members <= shown_members,
             (
+                Self::RepairsParent { parent, changes },
+                Self::RepairsParent {
+                    parent: shown,
+                    changes: shown_changes,
+                },
+            ) => parent == shown && is_among(changes, shown_changes),
+            (
                 Self::ReachesOutside {
                     inventory,
                     home,
@@ -111,6 +118,12 @@ mod tests {
             members,
         };
         assert!(forgets(1).is_within(&forgets(2)) && !forgets(2).is_within(&forgets(1)));
+        let repairs = |changes: &[&str]| Refusal::RepairsParent {
+            parent: key("Secret", "web"),
+            changes: changes.iter().map(|&change| change.to_owned()).collect(),
+        };
+        assert!(repairs(&["x"]).is_within(&repairs(&["x", "y"])));
+        assert!(!repairs(&["x", "z"]).is_within(&repairs(&["x", "y"])));
         let shown = holds("b", &["x", "y"], &["pods"]);
         for (refusal, is_within) in [
             (holds("b", &["x", "y"], &["pods"]), true),

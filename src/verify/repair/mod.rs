@@ -8,6 +8,7 @@ mod describe_annotation_change;
 mod repairable;
 mod target_record;
 
+use std::slice;
 use std::sync::Arc;
 
 use describe_annotation_change::describe;
@@ -16,14 +17,18 @@ use target_record::target_record;
 
 use super::lenient_record::tooling;
 use super::parent_findings::annotations_size;
+use super::recorded_scope::served;
 use super::{Examined, Surroundings};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, read};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
 };
+use crate::model::list_targets::ListTargets;
+use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
+use crate::read::found_set;
 
 /// The repair of one parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,10 +37,14 @@ pub struct Repair {
     pub set: Set,
     /// The resource of the parent.
     pub resource: Arc<Resource>,
-    /// Precondition: the parent's resourceVersion when it was judged.
-    pub resource_version: String,
+    /// Precondition: the parent as it was judged.
+    pub parent: ParentObject,
+    /// The record so far, as far as it makes sense and its kinds are served.
+    pub recorded: Record,
     /// The record to write.
     pub record: Record,
+    /// The collections that it no longer covers: whole kinds, and namespaces of the others.
+    pub leaves: [ListTargets; 2],
     /// Labels and annotations to remove.
     pub removals: Vec<Removal>,
     /// The changes in words, a line for each key.
@@ -89,6 +98,9 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     if changes.is_empty() {
         return Ok(None);
     }
+    let discovery = surroundings.discovery;
+    let places = found_set::places(slice::from_ref(&set.found), discovery);
+    let bookkeeping = set.found.bookkeeping();
     let repair = Repair {
         set: Set {
             id: set.found.id.clone(),
@@ -97,7 +109,9 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
             tooling: keeper,
         },
         resource: Arc::clone(&parent.resource),
-        resource_version: parent.object.resource_version.clone(),
+        parent: parent.object.clone(),
+        recorded: bookkeeping.map_or_else(Record::default, |found| served(found, discovery)),
+        leaves: places.outside(&record, parent.identity.namespace.as_deref()),
         record,
         removals,
         changes,
