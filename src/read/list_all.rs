@@ -17,8 +17,8 @@ use super::not_found::list_as_served;
 use super::objects::{self, unreadable};
 use super::parent::{METADATA, ObjectMetadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key};
-use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
@@ -221,53 +221,13 @@ pub async fn parent_candidate(
         .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))
 }
 
-/// Returns whether a field manager has applied fields of the object, which is neither a member of a
-/// set nor a parent.
-pub fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
-    let metadata = &object["metadata"];
-    let has_key = |field: &str, is_wanted: &dyn Fn(&str) -> bool| {
-        let pairs = metadata[field].as_object();
-        pairs.is_some_and(|pairs| pairs.keys().any(|key| is_wanted(key)))
-    };
-    if has_key("labels", &|key| key == PART_OF_LABEL || key == ID_LABEL)
-        || has_key("annotations", &is_applyset_key)
-    {
-        return false;
-    }
-    let mut entries = metadata["managedFields"].as_array().into_iter().flatten();
-    entries.any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::applyset::{GROUP_KINDS_ANNOTATION, TOOLING_ANNOTATION};
+    use crate::model::applyset::{GROUP_KINDS_ANNOTATION, PART_OF_LABEL};
     use crate::plan::fixtures::resource;
-
-    #[test]
-    fn what_was_applied_and_is_in_no_set_is_reported_from_the_rest() {
-        let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation});
-        let object = |labels: Value, annotations: Value, entry: Value| json!({"metadata": {"labels": labels, "annotations": annotations, "managedFields": [entry]}});
-        let ours = || entry("ours", "Apply");
-        let table = [
-            (object(json!({"app": "x"}), json!({}), ours()), true),
-            (object(json!(null), json!(null), ours()), true),
-            (object(json!({PART_OF_LABEL: "any"}), json!({}), ours()), false),
-            (object(json!({ID_LABEL: "any"}), json!({}), ours()), false),
-            (
-                object(json!({}), json!({TOOLING_ANNOTATION: "any"}), ours()),
-                false,
-            ),
-            (object(json!({}), json!({}), entry("ours", "Update")), false),
-            (object(json!({}), json!({}), entry("theirs", "Apply")), false),
-            (json!({}), false),
-        ];
-        for (object, expected) in table {
-            assert_eq!(is_applied_without_a_set(&object, "ours"), expected, "{object}");
-        }
-    }
 
     #[test]
     fn who_keeps_the_books_is_read_from_field_ownership() {

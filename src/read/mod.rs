@@ -16,6 +16,7 @@ mod kinds_missing_from_discovery;
 mod list;
 mod list_all;
 mod live;
+mod lost_members;
 mod member_state;
 mod members;
 mod members_to_show;
@@ -44,9 +45,8 @@ pub use existing::existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use list::{FailedList, ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
-pub use list_all::{
-    Look, Looking, ParentCandidate, is_applied_without_a_set, list_all, list_visible, parent_candidate,
-};
+pub use list_all::{Look, Looking, ParentCandidate, list_all, list_visible, parent_candidate};
+pub use lost_members::{lost_members, visible_lost_members};
 pub use member_state::MemberState;
 pub use members::{members, throughout};
 pub use members_to_show::{

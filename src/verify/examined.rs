@@ -42,6 +42,8 @@ pub struct Surroundings<'a> {
     pub extent: Extent,
     /// Treatment of namespaces with members that are not recorded.
     pub new_namespaces: NewNamespaces,
+    /// Objects that were applied as members of this program's sets, and are in no set.
+    pub lost: &'a [Live],
 }
 
 /// Treatment of a namespace that is not recorded and holds objects with the set's label.
@@ -97,6 +99,11 @@ impl Examined {
             bookkeeping.tooling.is_same_program(&Tooling::of_this_program())
                 && is_within(live, &recorded, &self.found)
         })
+    }
+
+    /// Returns whether the object is in the namespace of the parent.
+    pub(super) fn is_home_of(&self, live: &Live) -> bool {
+        live.key.namespace.is_some() && live.key.namespace == self.found.identity.namespace
     }
 }
 

@@ -121,6 +121,7 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
         appliers: &appliers,
         extent,
         new_namespaces,
+        lost: &[],
     };
     check(std::slice::from_ref(set), surroundings)
 }

@@ -29,7 +29,6 @@ pub use repair::{Removal, Repair};
 
 pub use crate::read::ParentKind;
 
-use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
@@ -89,28 +88,23 @@ pub fn check_orphans(
     findings
 }
 
-/// Finds objects that were applied as members and are no longer in a set, as far as the record of one
-/// of this program's `sets` covers them. What the record of one of the `others` covers as well may be theirs,
-/// so it is not counted.
-pub fn check_lost(
-    objects: &[Live],
-    sets: &[Examined],
-    others: &[Examined],
-    discovery: &Discovery,
-) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = objects
-        .iter()
-        .filter(|live| !others.iter().any(|set| set.may_hold(live, discovery)))
-        .filter_map(|live| {
-            let mut holders = sets.iter().filter(|set| set.may_hold(live, discovery));
-            let first = holders.next()?;
-            let finding = member_findings::lost(live);
-            Some(match holders.next() {
-                None => finding.of_set(first.found.id.as_str()),
-                Some(_) => finding,
-            })
-        })
-        .collect();
+/// Reports the lost members that the record of one of this program's `sets` covers. What the record of one of the
+/// `others` covers as well may be theirs, so it counts only against the sets whose parents are in its namespace.
+pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surroundings<'_>) -> Vec<Finding> {
+    let Surroundings { discovery, lost, .. } = surroundings;
+    let mut findings = Vec::new();
+    for live in lost {
+        let is_shared = others.iter().any(|set| set.may_hold(live, discovery));
+        let is_counted = |set: &&Examined| !is_shared || set.is_home_of(live);
+        let holders = sets.iter().filter(|set| set.may_hold(live, discovery));
+        let holders: Vec<&Examined> = holders.filter(is_counted).collect();
+        let finding = member_findings::lost(live);
+        findings.extend(match holders[..] {
+            [] => None,
+            [one] => Some(finding.of_set(one.found.id.as_str())),
+            [..] => Some(finding),
+        });
+    }
     sort(&mut findings);
     findings
 }

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use super::super::lenient_record::{namespaces, understood};
 use super::super::recorded_scope::{accounted, needed, served};
-use super::super::{Examined, Extent, NewNamespaces, Surroundings};
+use super::super::{Examined, Extent, NewNamespaces, Surroundings, is_within};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
+use crate::model::live::Live;
 use crate::plan::recorded_kinds::{self, Entry};
 use crate::read::found_set::FoundSet;
 
-/// Returns the record to write. After a look at the whole cluster, it names exactly what is there.
+/// Returns the record to write. After a look at the whole cluster, it names exactly what is there, and what
+/// leads to lost members.
 /// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.
 pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, String> {
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
@@ -31,7 +33,8 @@ pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> R
         let recorded = served(&understood.bookkeeping, surroundings.discovery);
         let unlisted = unlisted(&understood.bookkeeping, surroundings.discovery)?;
         let accounted = intersection(&recorded, &accounted(&found));
-        return Ok(needed.union(&accounted).union(&unlisted));
+        let lost = lost(&found, &recorded, surroundings.lost);
+        return Ok(needed.union(&accounted).union(&unlisted).union(&lost));
     }
     if understood.extent == Extent::Part {
         return Err(incomplete("part of the record is invalid"));
@@ -99,6 +102,12 @@ fn unlisted(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Result<Recor
             .clone_from(&bookkeeping.additional_namespaces);
     }
     Ok(record)
+}
+
+/// Returns the record of the lost members that the record of the set covers: nothing else leads to them.
+fn lost(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
+    let covered = lost.iter().filter(|live| is_within(live, recorded, set));
+    Record::of(covered.map(|live| &live.key), &set.identity)
 }
 
 fn intersection(one: &Record, other: &Record) -> Record {

@@ -182,3 +182,33 @@ fn sets_of_a_namespace_are_verified_together() {
         "{ids:?}"
     );
 }
+
+#[test]
+fn two_sets_of_a_namespace_hide_no_lost_member_and_no_repair_forgets_it() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let [one, two] = ["one", "two"].map(|name| Set::secret(&home, name));
+    let lost = [config_map(&home, "lost", "1"), config_map(&away, "lost", "1")];
+    one.apply(&lost);
+    two.apply(&[config_map(&home, "theirs", "1")]);
+    for object in &lost {
+        cluster().patch(object, &json!({"metadata": {"labels": {PART_OF: null}}}));
+    }
+
+    let lost_of = |namespace: &str| format!("lost-member ConfigMap {namespace}/lost");
+    for flags in [&[][..], &["--fix", "--yes"]] {
+        let run = verify(&one, flags).expect(1);
+        let reported = reported(&run);
+        for namespace in [&home, &away] {
+            assert!(reported.contains(&lost_of(namespace)), "{reported:?}");
+        }
+        one.assert_records(&lost);
+    }
+    let run = verify(&two, &[]).expect(1);
+    assert_eq!(reported(&run), [lost_of(&home)]);
+
+    for object in &lost {
+        cluster().delete(object);
+    }
+    verify(&one, &["--fix", "--yes"]).expect(0);
+    one.assert_records(&[]);
+}

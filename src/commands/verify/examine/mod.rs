@@ -187,11 +187,12 @@ impl Inspection<'_> {
                 Extent::Part
             },
             new_namespaces: self.options.new_namespaces,
+            lost: &lost,
         };
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;
         findings.extend(strays);
-        findings.extend(verify::check_lost(&lost, sets, &others, discovery));
+        findings.extend(verify::check_lost(sets, &others, surroundings));
         findings.extend(verify::check_extent(&self.unread, object));
         verify::sort(&mut findings);
         let is_set = |set: &&Examined| set.kind != ParentKind::Forbidden;
@@ -283,22 +284,14 @@ impl Inspection<'_> {
     async fn lost(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let places = found_set::places(&founds, &self.cluster.discovery);
-        let selector = selector(&format!("!{PART_OF_LABEL}"));
-        let looking = Looking {
-            selector: &selector,
-            concurrency: self.concurrency,
-            seen: &|| {},
-        };
-        let manager = self.options.field_manager.as_str();
-        let look = read::list_visible(&self.cluster.server, &places, looking, |item, resource| {
-            read::is_applied_without_a_set(item, manager)
-                .then(|| Live::from_object(item, resource))
-                .flatten()
-        });
-        // Errors of these collections were reported when members were listed.
-        let mut lost = look.await.found;
-        read::unique_by_uid(&mut lost, |live| live, |_| false);
-        lost
+        let manager = &self.options.field_manager;
+        let look = read::visible_lost_members(&self.cluster.server, &places, manager, self.concurrency);
+        let look = look.await;
+        // Where the members were listed, and this was not, absence proves nothing.
+        let unread = look.unread.iter();
+        self.unread
+            .extend(unread.map(|(place, _)| place.resource.group_resource()));
+        look.found
     }
 }
 

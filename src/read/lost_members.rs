@@ -1,0 +1,116 @@
+//! Lost members: objects that were applied as members of a set, and are in none.
+//!
+//! Only the field manager distinguishes a lost member from an object that never was one. What another tool or a user
+//! has applied, updated or made is not lost, and neither is a member of another set. An object that `disband` released
+//! looks like a lost one.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::list::{ListError, METADATA_LIST, Selector};
+use super::list_all::{Look, Looking, list_visible};
+use super::members::members;
+use super::unique_by_uid::unique_by_uid;
+use crate::cluster::apiserver::ApiServer;
+use crate::model::applyset::parent::is_applyset_key;
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::list_targets::{ListTarget, ListTargets};
+use crate::model::live::{Live, Presence};
+use crate::model::resource::Resource;
+
+/// Finds what the field manager has applied in this scope and is in no set.
+///
+/// # Errors
+///
+/// Something could not be listed.
+pub async fn lost_members(
+    server: &ApiServer,
+    places: &ListTargets,
+    manager: &str,
+    concurrency: usize,
+) -> Result<Vec<Live>, (ListTarget, ListError)> {
+    let lost = |item: &Value, resource: &Arc<Resource>| lost(item, resource, manager);
+    let mut found = members(server, places, &unlabeled(), concurrency, lost).await?;
+    unique_by_uid(&mut found, |live| live, |_| false);
+    Ok(found)
+}
+
+/// Finds the same as far as it can be listed.
+pub async fn visible_lost_members(
+    server: &ApiServer,
+    places: &ListTargets,
+    manager: &str,
+    concurrency: usize,
+) -> Look<Live> {
+    let selector = unlabeled();
+    let looking = Looking {
+        selector: &selector,
+        concurrency,
+        seen: &|| {},
+    };
+    let lost = |item: &Value, resource: &Arc<Resource>| lost(item, resource, manager);
+    let mut look = list_visible(server, places, looking, lost).await;
+    unique_by_uid(&mut look.found, |live| live, |_| false);
+    look
+}
+
+fn unlabeled() -> Selector {
+    Selector {
+        labels: format!("!{PART_OF_LABEL}"),
+        accept: METADATA_LIST,
+    }
+}
+
+fn lost(item: &Value, resource: &Arc<Resource>, manager: &str) -> Option<Live> {
+    let live = is_applied_without_a_set(item, manager).then(|| Live::from_object(item, resource));
+    live.flatten().filter(|live| live.presence == Presence::Present)
+}
+
+/// Returns whether a field manager has applied fields of the object, which is neither a member of a
+/// set nor a parent.
+fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
+    let metadata = &object["metadata"];
+    let has_key = |field: &str, is_wanted: &dyn Fn(&str) -> bool| {
+        let pairs = metadata[field].as_object();
+        pairs.is_some_and(|pairs| pairs.keys().any(|key| is_wanted(key)))
+    };
+    if has_key("labels", &|key| key == PART_OF_LABEL || key == ID_LABEL)
+        || has_key("annotations", &is_applyset_key)
+    {
+        return false;
+    }
+    let mut entries = metadata["managedFields"].as_array().into_iter().flatten();
+    entries.any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::applyset::TOOLING_ANNOTATION;
+
+    #[test]
+    fn what_was_applied_and_is_in_no_set_is_reported_from_the_rest() {
+        let entry = |manager: &str, operation: &str| json!({"manager": manager, "operation": operation});
+        let object = |labels: Value, annotations: Value, entry: Value| json!({"metadata": {"labels": labels, "annotations": annotations, "managedFields": [entry]}});
+        let ours = || entry("ours", "Apply");
+        let table = [
+            (object(json!({"app": "x"}), json!({}), ours()), true),
+            (object(json!(null), json!(null), ours()), true),
+            (object(json!({PART_OF_LABEL: "any"}), json!({}), ours()), false),
+            (object(json!({ID_LABEL: "any"}), json!({}), ours()), false),
+            (
+                object(json!({}), json!({TOOLING_ANNOTATION: "any"}), ours()),
+                false,
+            ),
+            (object(json!({}), json!({}), entry("ours", "Update")), false),
+            (object(json!({}), json!({}), entry("theirs", "Apply")), false),
+            (json!({}), false),
+        ];
+        for (object, expected) in table {
+            assert_eq!(is_applied_without_a_set(&object, "ours"), expected, "{object}");
+        }
+    }
+}
