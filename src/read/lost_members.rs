@@ -1,8 +1,6 @@
 //! Lost members: objects that were applied as members of a set, and are in none.
 //!
-//! Only the field manager distinguishes a lost member from an object that never was one. What another tool or a user
-//! has applied, updated or made is not lost, and neither is a member of another set. An object that `disband` released
-//! looks like a lost one.
+//! The decision `lost-members-stay-recorded` says what distinguishes them from others, and what follows.
 
 use std::sync::Arc;
 
@@ -14,30 +12,37 @@ use super::members::members;
 use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, ParentIdentity};
 use crate::model::list_targets::{ListTarget, ListTargets};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
+use crate::model::text::listed;
 
-/// Finds what the field manager has applied in this scope and is in no set.
+/// Finds the objects in this scope whose label the server has removed: the field manager has applied it, and the object
+/// lacks it.
 ///
 /// # Errors
 ///
 /// Something could not be listed.
-pub async fn lost_members(
+pub async fn members_without_label(
     server: &ApiServer,
     places: &ListTargets,
     manager: &str,
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let lost = |item: &Value, resource: &Arc<Resource>| lost(item, resource, manager);
-    let mut found = members(server, places, &unlabeled(), concurrency, lost).await?;
+    let without_label = |item: &Value, resource: &Arc<Resource>| {
+        has_lost_label(item, manager)
+            .then(|| present(item, resource))
+            .flatten()
+    };
+    let mut found = members(server, places, &unlabeled(), concurrency, without_label).await?;
     unique_by_uid(&mut found, |live| live, |_| false);
     Ok(found)
 }
 
-/// Finds the same as far as it can be listed.
-pub async fn visible_lost_members(
+/// Finds everything in this scope, as far as it can be listed, that the field manager has applied and that is in no
+/// set: what people have unlabeled, and what `disband` has released, too.
+pub async fn lost_members(
     server: &ApiServer,
     places: &ListTargets,
     manager: &str,
@@ -49,10 +54,24 @@ pub async fn visible_lost_members(
         concurrency,
         seen: &|| {},
     };
-    let lost = |item: &Value, resource: &Arc<Resource>| lost(item, resource, manager);
+    let lost = |item: &Value, resource: &Arc<Resource>| {
+        is_applied_without_a_set(item, manager)
+            .then(|| present(item, resource))
+            .flatten()
+    };
     let mut look = list_visible(server, places, looking, lost).await;
     unique_by_uid(&mut look.found, |live| live, |_| false);
     look
+}
+
+/// Returns the warning of members without a label, which a command leaves as they are.
+pub fn warning_of_unlabeled(parent: &ParentIdentity, unlabeled: &[Live], consequence: &str) -> String {
+    format!(
+        "the server removed the label {PART_OF_LABEL} from {}: {consequence}; apply or delete what \
+         `kubectl applyset verify {}` lists",
+        listed(unlabeled.iter().map(|live| &live.key)),
+        parent.argument()
+    )
 }
 
 fn unlabeled() -> Selector {
@@ -62,9 +81,18 @@ fn unlabeled() -> Selector {
     }
 }
 
-fn lost(item: &Value, resource: &Arc<Resource>, manager: &str) -> Option<Live> {
-    let live = is_applied_without_a_set(item, manager).then(|| Live::from_object(item, resource));
-    live.flatten().filter(|live| live.presence == Presence::Present)
+fn present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {
+    Live::from_object(item, resource).filter(|live| live.presence == Presence::Present)
+}
+
+/// Returns whether a field manager has applied the part-of label, which the object lacks. An admission policy changes
+/// what is stored, and not who owns it; every other client that removes a label takes it from its owners, too.
+fn has_lost_label(object: &Value, manager: &str) -> bool {
+    let metadata = &object["metadata"];
+    let label = format!("f:{PART_OF_LABEL}");
+    let mut applied = applied_by(metadata, manager);
+    metadata["labels"].get(PART_OF_LABEL).is_none()
+        && applied.any(|entry| entry["fieldsV1"]["f:metadata"]["f:labels"].get(&label).is_some())
 }
 
 /// Returns whether a field manager has applied fields of the object, which is neither a member of a
@@ -80,8 +108,13 @@ fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
     {
         return false;
     }
-    let mut entries = metadata["managedFields"].as_array().into_iter().flatten();
-    entries.any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
+    applied_by(metadata, manager).next().is_some()
+}
+
+/// Returns the entries of `metadata.managedFields` of what a field manager has applied.
+fn applied_by<'o>(metadata: &'o Value, manager: &str) -> impl Iterator<Item = &'o Value> {
+    let entries = metadata["managedFields"].as_array().into_iter().flatten();
+    entries.filter(move |entry| entry["manager"] == manager && entry["operation"] == "Apply")
 }
 
 #[cfg(test)]
@@ -111,6 +144,27 @@ mod tests {
         ];
         for (object, expected) in table {
             assert_eq!(is_applied_without_a_set(&object, "ours"), expected, "{object}");
+        }
+    }
+    #[test]
+    fn a_label_that_its_applier_owns_and_the_object_lacks_was_removed_on_the_way() {
+        let owner = |manager: &str, operation: &str, label: &str| {
+            json!([{"manager": manager, "operation": operation,
+                "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{label}")): {}}}}}])
+        };
+        let ours = || owner("ours", "Apply", PART_OF_LABEL);
+        for (labels, managed_fields, expected) in [
+            (json!({"app": "x"}), ours(), true),
+            (json!(null), ours(), true),
+            (json!({PART_OF_LABEL: "any"}), ours(), false),
+            // Taken off, or released: no one owns it.
+            (json!(null), owner("ours", "Apply", "app"), false),
+            (json!(null), owner("ours", "Update", PART_OF_LABEL), false),
+            (json!(null), owner("theirs", "Apply", PART_OF_LABEL), false),
+            (json!(null), json!(null), false),
+        ] {
+            let object = json!({"metadata": {"labels": labels, "managedFields": managed_fields}});
+            assert_eq!(has_lost_label(&object, "ours"), expected, "{object}");
         }
     }
 }

@@ -46,7 +46,7 @@ pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_
 pub use list::{FailedList, ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
 pub use list_all::{Look, Looking, ParentCandidate, list_all, list_visible, parent_candidate};
-pub use lost_members::{lost_members, visible_lost_members};
+pub use lost_members::{lost_members, members_without_label, warning_of_unlabeled};
 pub use member_state::MemberState;
 pub use members::{members, throughout};
 pub use members_to_show::{

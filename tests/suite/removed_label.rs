@@ -245,3 +245,59 @@ fn an_object_that_keeps_its_label_is_not_released() {
     assert_eq!(label(&objects[0]), Some(json!(set.id)));
     assert_eq!(set.unrecorded(), Vec::<String>::new());
 }
+
+/// Asserts that the run warns of the ConfigMap `bare`, and says what to do.
+fn assert_warned_of_bare(run: &Run, home: &str) {
+    let command = format!("kubectl applyset verify secret/web -n {home}");
+    let is_about_it = |warning: &String| warning.contains("configmap/bare") && warning.contains(&command);
+    assert!(run.warnings().iter().any(is_about_it), "{}", run.stderr);
+}
+
+#[test]
+fn a_kind_stays_recorded_until_no_object_of_it_lacks_its_label() {
+    let [home, away] = [namespace("home"), namespace("away")];
+    let set = Set::secret(&home, "web");
+    let policy = Policy::removing(&away);
+    let objects = [config_map(&away, "bare", "1"), service(&home, "web", 80)];
+    set.apply_with(&objects, &[]).expect(1);
+    policy.end();
+
+    for _ in 0..2 {
+        let run = set.apply(&objects[1..]);
+        assert_warned_of_bare(&run, &home);
+        set.assert_records(&objects);
+    }
+    cluster().delete(&objects[0]);
+    // What others made or applied is not the set's. Neither is what another set holds or has released.
+    cluster().create(&config_map(&away, "made", "1"));
+    cluster().apply_as("kubectl", &config_map(&away, "applied", "1"));
+    let [other, former] = ["other", "former"].map(|name| Set::secret(&away, name));
+    other.apply(&[config_map(&away, "theirs", "1")]);
+    former.apply(&[config_map(&away, "released", "1")]);
+    former.invoke("disband", &["--yes"]).expect(0);
+    let run = set.apply(&objects[1..]);
+    assert_eq!(run.warnings(), Vec::<String>::new());
+    set.assert_records(&objects[1..]);
+}
+
+#[test]
+fn a_move_keeps_a_kind_recorded_if_an_object_of_it_lacks_its_label() {
+    let home = namespace("home");
+    let [old, new] = ["web", "new"].map(|name| Set::secret(&home, name));
+    let policy = Policy::removing(&home);
+    let objects = [
+        config_map(&home, "bare", "1"),
+        config_map(&home, "moved", "1"),
+        service(&home, "web", 80),
+    ];
+    old.apply_with(&objects, &[]).expect(1);
+    policy.end();
+    let moved = Files::new().with("objects.yaml", &objects_file(&objects[1..2]));
+
+    let directory = moved.directory().to_string_lossy().into_owned();
+    let run = old.invoke("move", &["new", "-f", &directory]).expect(0);
+
+    assert_warned_of_bare(&run, &home);
+    old.assert_records(&objects);
+    new.assert_holds(&objects[1..2]);
+}

@@ -13,7 +13,7 @@ use crate::execute::deletion::report::{
 };
 use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
-use crate::execute::parent_record::narrow::Narrowed;
+use crate::execute::parent_record::narrow::{Narrowed, Wide};
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
 use crate::model::applyset::Record;
@@ -279,9 +279,11 @@ impl Moving<'_> {
             }
             let mut known = Known::of(&current);
             let second_look = async || Ok(self.record(&self.left().await?));
-            let narrowed = self
-                .from
-                .narrow(&mut known, &record, self.recorded, second_look, sink);
+            let wide = Wide {
+                record: self.recorded,
+                places: self.targets,
+            };
+            let narrowed = self.from.narrow(&mut known, &record, wide, second_look, sink);
             match narrowed.await.map_err(|error: ParentWriteError| error)? {
                 Narrowed::Done | Narrowed::Widened => return Ok(Ending::Done),
                 Narrowed::Interrupted => return Ok(Ending::Interrupted),

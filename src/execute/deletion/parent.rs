@@ -15,7 +15,7 @@ use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,
 };
-use crate::execute::parent_record::narrow::Narrowed;
+use crate::execute::parent_record::narrow::{Narrowed, Wide};
 use crate::execute::parent_record::remove::{Left, Removal, Removed};
 use crate::execute::parent_record::requests::Known;
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
@@ -389,7 +389,11 @@ impl Releasing<'_> {
                 &self.writing.set.parent,
             ))
         };
-        let narrowed = writing.narrow(&mut known, &record, self.recorded, second_look, sink);
+        let wide = Wide {
+            record: self.recorded,
+            places: &self.remaining.places,
+        };
+        let narrowed = writing.narrow(&mut known, &record, wide, second_look, sink);
         let narrowed = narrowed.await?;
         if narrowed == Narrowed::Overtaken {
             sink(Event::Warning(OVERTAKEN.to_owned()));

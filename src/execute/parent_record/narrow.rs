@@ -1,5 +1,7 @@
-//! Narrows the record: a write with the version that was read before the list as its precondition, and
-//! a second list after it.
+//! Narrows the record: a look for members without their label, a write with the version that was read before the list of
+//! members as its precondition, and a second list after it.
+
+use futures_util::future::try_join;
 
 use super::requests::{Known, ParentWriteError, ParentWriting, Written};
 use super::{ATTEMPTS, OVERTAKEN, is_up_to_date};
@@ -7,11 +9,21 @@ use crate::event::Event;
 use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::annotations;
+use crate::read::{self, ListTargets};
+
+/// The record before it is narrowed.
+#[derive(Clone, Copy)]
+pub(crate) struct Wide<'a> {
+    /// The record.
+    pub(crate) record: &'a Record,
+    /// The collections that it covers.
+    pub(crate) places: &'a ListTargets,
+}
 
 /// Outcome of narrowing the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Narrowed {
-    /// It is exactly the target.
+    /// It is the target, and what leads to members without their label.
     Done,
     /// It was for a moment, and is wide again: another run has added a member outside of it.
     Widened,
@@ -23,16 +35,22 @@ pub(crate) enum Narrowed {
 
 impl ParentWriting<'_> {
     /// Narrows the record to `target`, which comes from a list that began after `known` was read or
-    /// written. `second_look` returns the record of members that the first list did not show. If
-    /// `target` does not cover them, or they cannot be read, the record becomes `wide` again.
+    /// written. What leads to members without their label stays recorded. `second_look` returns the record of members that the
+    /// first list did not show. If `target` does not cover them, or they cannot be read, the record becomes `wide`
+    /// again.
     pub(crate) async fn narrow<E: From<ParentWriteError>>(
         &self,
         known: &mut Known,
         target: &Record,
-        wide: &Record,
+        Wide { record: wide, places }: Wide<'_>,
         second_look: impl AsyncFnOnce() -> Result<Record, E>,
         sink: &mut Sink<'_>,
     ) -> Result<Narrowed, E> {
+        let target = &target.union(&self.unlabeled(places, target, sink).await?);
+        if known.records(&annotations(&self.set.tooling, target)) {
+            self.ensure_covers(known, wide, sink).await?;
+            return Ok(Narrowed::Done);
+        }
         let written = self.write_narrow(known, target, sink).await?;
         if written != Narrowed::Done {
             return Ok(written);
@@ -50,6 +68,34 @@ impl ParentWriting<'_> {
                 Err(error)
             }
         }
+    }
+
+    /// Finds members without their label in the collections that the record is about to lose, warns of them, and
+    /// returns their record: nothing else leads to them.
+    async fn unlabeled(
+        &self,
+        places: &ListTargets,
+        target: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Record, ParentWriteError> {
+        let parent = &self.set.parent;
+        let (manager, concurrency) = (&self.writing.field_manager, self.writing.concurrency);
+        let look = async |places: &ListTargets| {
+            let found = read::members_without_label(self.server, places, manager, concurrency).await;
+            found.map_err(|(_, error)| ParentWriteError::Unwatched(error))
+        };
+        let [kinds, namespaces] = &places.outside(target, parent.namespace.as_deref());
+        let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
+        found.extend(more);
+        if !found.is_empty() {
+            let consequence = "their kinds and namespaces stay recorded";
+            sink(Event::Warning(read::warning_of_unlabeled(
+                parent,
+                &found,
+                consequence,
+            )));
+        }
+        Ok(Record::of(found.iter().map(|live| &live.key), parent))
     }
 
     /// Writes `target` over the record that is `known`. A write that failed only because another

@@ -7,14 +7,13 @@ use std::iter;
 use std::time::Duration;
 
 use super::OVERTAKEN;
-use super::narrow::Narrowed;
+use super::narrow::{Narrowed, Wide};
 use super::requests::{Known, ParentWriteError};
 use crate::event::{Ending, Event};
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::reread::reread;
 use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::annotations;
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
 use crate::read::{ListError, ListTargets, METADATA_LIST};
@@ -53,13 +52,12 @@ impl Execution<'_> {
             return Ok(Ending::Done);
         };
         let after = self.plan.record_after.union(&lingering);
-        let target = annotations(&self.set.tooling, &after);
-        if known.annotations == target {
-            parent.ensure_covers(known, needed, sink).await?;
-            return Ok(Ending::Done);
-        }
         let second_look = async || self.look(settled).await.map(|found| found.newcomers);
-        match parent.narrow(known, &after, needed, second_look, sink).await? {
+        let wide = Wide {
+            record: needed,
+            places: &self.defined_places(),
+        };
+        match parent.narrow(known, &after, wide, second_look, sink).await? {
             Narrowed::Done | Narrowed::Widened => Ok(Ending::Done),
             // Everything else is done, and the record is wide enough.
             Narrowed::Interrupted => Ok(Ending::Interrupted),
@@ -135,8 +133,13 @@ impl Execution<'_> {
 
     /// Returns the scope that the record loses: whole kinds, and namespaces of the remaining kinds.
     fn places_to_leave(&self) -> [ListTargets; 2] {
-        // The objects of a pruned definition are gone as soon as it is, and the definition is listed
-        // itself.
+        let own = self.set.parent.namespace.as_deref();
+        self.defined_places().outside(&self.plan.record_after, own)
+    }
+
+    /// Returns the scope without the kinds of pruned definitions: their objects are gone as soon as the definition
+    /// is, and that is listed itself.
+    fn defined_places(&self) -> ListTargets {
         let undefined: BTreeSet<&GroupKind> = self
             .plan
             .all_prunes()
@@ -146,7 +149,7 @@ impl Execution<'_> {
         places
             .resources
             .retain(|resource| !undefined.contains(&resource.group_kind()));
-        places.outside(&self.plan.record_after, self.set.parent.namespace.as_deref())
+        places
     }
 }
 

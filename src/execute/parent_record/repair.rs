@@ -11,7 +11,7 @@ use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::Sink;
 use crate::execute::labeled_objects::list_labeled_objects;
-use crate::execute::parent_record::narrow::Narrowed;
+use crate::execute::parent_record::narrow::{Narrowed, Wide};
 use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::annotations;
@@ -39,8 +39,15 @@ impl ParentWriting<'_> {
             }
         } else {
             let wide = repair.recorded.union(&repair.record);
-            let second_look = async || self.labeled(&repair.leaves).await;
-            let narrowed = self.narrow(&mut known, &repair.record, &wide, second_look, sink);
+            let leaves = repair
+                .places
+                .outside(&repair.record, self.set.parent.namespace.as_deref());
+            let second_look = async || self.labeled(&leaves).await;
+            let wide = Wide {
+                record: &wide,
+                places: &repair.places,
+            };
+            let narrowed = self.narrow(&mut known, &repair.record, wide, second_look, sink);
             match narrowed.await? {
                 Narrowed::Done => {}
                 // The next look judges it again.

@@ -133,6 +133,13 @@ impl Known {
         }
     }
 
+    /// Returns whether the record is as it is to be written.
+    pub(crate) fn records(&self, target: &Value) -> bool {
+        let target = target.as_object().into_iter().flatten();
+        let mut differs = target.filter(|(key, value)| self.annotations.get(key) != Some(value));
+        differs.next().is_none()
+    }
+
     /// Returns whether the parent's annotations had the record when this run last read or wrote the parent.
     pub(crate) fn has_record(&self) -> bool {
         self.annotations.as_object().is_some_and(|recorded| {

@@ -43,8 +43,8 @@ pub struct Repair {
     pub recorded: Record,
     /// The record to write.
     pub record: Record,
-    /// The collections that it no longer covers: whole kinds, and namespaces of the others.
-    pub leaves: [ListTargets; 2],
+    /// The collections that the record covers so far.
+    pub places: ListTargets,
     /// Labels and annotations to remove.
     pub removals: Vec<Removal>,
     /// The changes in words, a line for each key.
@@ -99,7 +99,6 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         return Ok(None);
     }
     let discovery = surroundings.discovery;
-    let places = found_set::places(slice::from_ref(&set.found), discovery);
     let bookkeeping = set.found.bookkeeping();
     let repair = Repair {
         set: Set {
@@ -111,7 +110,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         resource: Arc::clone(&parent.resource),
         parent: parent.object.clone(),
         recorded: bookkeeping.map_or_else(Record::default, |found| served(found, discovery)),
-        leaves: places.outside(&record, parent.identity.namespace.as_deref()),
+        places: found_set::places(slice::from_ref(&set.found), discovery),
         record,
         removals,
         changes,

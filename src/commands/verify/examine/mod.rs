@@ -285,8 +285,7 @@ impl Inspection<'_> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let places = found_set::places(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;
-        let look = read::visible_lost_members(&self.cluster.server, &places, manager, self.concurrency);
-        let look = look.await;
+        let look = read::lost_members(&self.cluster.server, &places, manager, self.concurrency).await;
         // Where the members were listed, and this was not, absence proves nothing.
         let unread = look.unread.iter();
         self.unread

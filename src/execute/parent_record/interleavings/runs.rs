@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::super::narrow::Narrowed;
+use super::super::narrow::{Narrowed, Wide};
 use super::super::remove::{Removal, Removed};
 use super::super::requests::{Known, ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
@@ -99,7 +99,13 @@ impl Run<'_> {
             let sink: &mut Sink<'_> = &mut ignore;
             let narrowed = self
                 .parent
-                .narrow(&mut known, &desired, &wide, look, sink)
+                .narrow(
+                    &mut known,
+                    &desired,
+                    with_labels(&wide, &ListTargets::default()),
+                    look,
+                    sink,
+                )
                 .await?;
             if narrowed != Narrowed::Overtaken {
                 return Ok(());
@@ -136,7 +142,16 @@ impl Run<'_> {
             if !left.is_empty() {
                 let mut known = Known::of(&whole.object);
                 let sink: &mut Sink<'_> = &mut ignore;
-                let narrowed = self.parent.narrow(&mut known, &left, &wide, look, sink).await?;
+                let narrowed = self
+                    .parent
+                    .narrow(
+                        &mut known,
+                        &left,
+                        with_labels(&wide, &ListTargets::default()),
+                        look,
+                        sink,
+                    )
+                    .await?;
                 if narrowed == Narrowed::Overtaken {
                     let current = self.parent.read().await?;
                     self.parent.widen(current, &wide, &mut ignore).await?;
@@ -237,6 +252,11 @@ impl Run<'_> {
 }
 
 fn ignore(_: Event) {}
+
+/// The server of these runs removes no label.
+fn with_labels<'a>(record: &'a Record, places: &'a ListTargets) -> Wide<'a> {
+    Wide { record, places }
+}
 
 fn record(kinds: &[&str]) -> Record {
     Record {
