@@ -46,6 +46,10 @@ impl Error {
                 error: ListError::Request(error),
                 ..
             }) => request_hint(error),
+            Self::ParentWrite(ParentWriteError::Changed(_)) => {
+                "exempt it from the policy or webhook, then repair the parent with `kubectl applyset verify SET --fix`"
+                    .to_owned()
+            }
             Self::GrantedByRbac(_) => {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`".to_owned()
             }

@@ -1,11 +1,13 @@
-//! Checks that the answer to a write shows the part-of label as it was written: the server may change it on the way,
-//! by an admission policy or webhook, or when it converts a custom resource.
+//! Checks that the answer to a write shows the part-of label and the record as they were written: the server may change
+//! them on the way, by an admission policy or webhook, or when it converts a custom resource.
 //!
-//! The label alone makes a member, so an object without it is in no set, whatever the write was.
+//! The label alone makes a member, so an object without it is in no set, whatever the write was. Without its record,
+//! nothing leads to the members of a set.
 
 use serde_json::Value;
 
 use crate::model::applyset::PART_OF_LABEL;
+use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
 
 /// Returns the error of a write after which the object has the label `answered`; `None` if that is the one that was
@@ -24,6 +26,13 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
     Some(Message::new(text).with_hint(HINT))
 }
 
+/// Returns the first of the labels or annotations that were `written` which the answer lacks, or has with another value.
+pub(super) fn changed_key<'w>(written: &'w Value, answered: &Pairs) -> Option<&'w String> {
+    let mut pairs = written.as_object().into_iter().flatten();
+    let changed = pairs.find(|(key, value)| answered.get(*key).map(String::as_str) != value.as_str());
+    changed.map(|(key, _)| key)
+}
+
 /// Returns the part-of label of an object.
 pub(super) fn label_of(object: &Value) -> Option<&str> {
     object["metadata"]["labels"][PART_OF_LABEL].as_str()
@@ -33,7 +42,23 @@ const HINT: &str = "exempt the label from the policy or webhook, then run the sa
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_record_has_to_be_as_it_was_written() {
+        let written = json!({"kinds": "A,B", "namespaces": ""});
+        for (answered, changed) in [
+            (json!({"kinds": "A,B", "namespaces": "", "note": "x"}), None),
+            (json!({"kinds": "A,B"}), Some("namespaces")),
+            (json!({"kinds": "A", "namespaces": ""}), Some("kinds")),
+            (json!({}), Some("kinds")),
+        ] {
+            let pairs: Pairs = serde_json::from_value(answered).expect("pairs");
+            assert_eq!(changed_key(&written, &pairs).map(String::as_str), changed);
+        }
+    }
 
     #[test]
     fn a_label_has_to_be_as_it_was_written() {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, ID, PART_OF, Run, Set, cluster, config_map, eventually, fresh, identities, named, namespace,
-    objects_file, service, with,
+    Files, GROUP_KINDS, ID, PART_OF, Run, Set, cluster, config_map, eventually, fresh, identities, named,
+    namespace, objects_file, secret, service, with,
 };
 
 /// Takes the label off.
@@ -13,6 +13,12 @@ const REMOVAL: &str = r#"[JSONPatch{op: "remove",
 /// Whether an object has the label.
 const LABELED: &str =
     "has(object.metadata.labels) && 'applyset.kubernetes.io/part-of' in object.metadata.labels";
+/// Takes the kinds off a record.
+const FORGETTING: &str = r#"[JSONPatch{op: "remove",
+    path: "/metadata/annotations/" + jsonpatch.escapeKey("applyset.kubernetes.io/contains-group-kinds")}]"#;
+/// Whether an object has a record.
+const RECORDED: &str = "has(object.metadata.annotations) \
+    && 'applyset.kubernetes.io/contains-group-kinds' in object.metadata.annotations";
 /// Puts a label back that a request takes off.
 const RETURN: &str = r#"[JSONPatch{op: "add",
     path: "/metadata/labels",
@@ -73,6 +79,18 @@ impl Policy {
             let made = cluster().apply_as("probe", &probe);
             cluster().delete(&probe);
             made["metadata"]["labels"].get(PART_OF).is_none()
+        })
+    }
+
+    fn forgetting(namespace: &str) -> Self {
+        Self::new(namespace, RECORDED, FORGETTING, || {
+            let probe = with(
+                config_map(namespace, "bare-probe", "1"),
+                &json!({"metadata": {"annotations": {GROUP_KINDS: "ConfigMap"}}}),
+            );
+            let made = cluster().apply_as("probe", &probe);
+            cluster().delete(&probe);
+            made["metadata"]["annotations"].get(GROUP_KINDS).is_none()
         })
     }
 
@@ -300,4 +318,67 @@ fn a_move_keeps_a_kind_recorded_if_an_object_of_it_lacks_its_label() {
     assert_warned_of_bare(&run, &home);
     old.assert_records(&objects);
     new.assert_holds(&objects[1..2]);
+}
+
+#[test]
+fn a_record_that_the_server_removes_fails_the_run_before_the_first_member() {
+    let home = namespace("home");
+    let set = Set::config_map(&home, "bare");
+    let objects = [service(&home, "web", 80), secret(&home, "more")];
+    let policy = Policy::forgetting(&home);
+
+    let run = set.apply_with(&objects[..1], &[]).expect(1);
+    assert!(
+        run.stderr
+            .contains("the server removed or changed the annotation"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().live(&objects[0]), None);
+
+    policy.end();
+    repaired(&set, &objects[..1]);
+    set.assert_holds(&objects[..1]);
+    // The same with a record that becomes wider.
+    let policy = Policy::forgetting(&home);
+    set.apply_with(&objects, &[]).expect(1);
+    assert_eq!(cluster().live(&objects[1]), None);
+    policy.end();
+    repaired(&set, &objects);
+    set.assert_holds(&objects);
+}
+
+/// Repairs the record of a set and applies it, once the server obeys no policy and all kinds can be listed.
+fn repaired(set: &Set, objects: &[Value]) {
+    eventually("the record is repaired", || {
+        set.invoke("verify", &["--fix", "--yes"]);
+        (set.apply_with(objects, &[]).code == 0).then_some(())
+    });
+}
+
+#[test]
+fn a_member_that_loses_its_label_with_an_owner_reference_fails() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "bare", "1"), config_map(&home, "owner", "1")];
+    set.apply(&objects);
+    let owner = cluster().live(&objects[1]).expect("the owner");
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"]});
+    cluster().patch(
+        &objects[0],
+        &json!({"metadata": {"ownerReferences": [reference]}}),
+    );
+    let policy = Policy::removing(&home);
+
+    let run = set.apply_with(&objects[..1], &["--allow-data-loss"]).expect(1);
+
+    policy.end();
+    assert!(
+        run.stderr.contains("configmap/bare") && run.stderr.contains("the server removed the label"),
+        "{}",
+        run.stderr
+    );
+    assert!(cluster().live(&objects[1]).is_some());
+    set.assert_records(&objects);
 }

@@ -15,11 +15,13 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::reread::{is_about, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
+use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Dependent, Detachment, Judge};
@@ -54,14 +56,15 @@ impl Detacher<'_> {
             .filter(|detachment| judge.may_detach(detachment))
             .collect();
         let mut detached = Vec::new();
-        let on_event = |news: WriteEvent<(usize, Result<(), String>)>| match news {
+        let on_event = |news: WriteEvent<(usize, Result<(), Message>)>| match news {
             WriteEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
             WriteEvent::Note(text) => sink(Event::Note(text)),
             WriteEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
-            WriteEvent::Answer((index, Err(reason))) => sink(Event::failure(format!(
-                "{}: owner references could not be removed: {reason}",
-                allowed[index].dependent.key
-            ))),
+            WriteEvent::Answer((index, Err(reason))) => {
+                let key = &allowed[index].dependent.key;
+                let what = format!("{key}: owner references could not be removed: ");
+                sink(Event::failure(reason.behind(&what)));
+            }
         };
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
         let write = async |index: usize| (index, self.detach(allowed[index], &webhooks).await);
@@ -96,7 +99,7 @@ impl Detacher<'_> {
         keys.cloned().collect()
     }
 
-    async fn detach(&self, detachment: &Detachment, webhooks: &StartingWebhooks<'_>) -> Result<(), String> {
+    async fn detach(&self, detachment: &Detachment, webhooks: &StartingWebhooks<'_>) -> Result<(), Message> {
         if self.writing.dry_run == DryRun::Client {
             return Ok(());
         }
@@ -107,16 +110,20 @@ impl Detacher<'_> {
             };
             let request = self.request(&dependent, &operations);
             match webhooks.send(self.server, request).await {
-                Ok(reply) if is_about(&reply, &dependent.uid) => return Ok(()),
+                Ok(reply) if is_about(&reply, &dependent.uid) => {
+                    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+                    let error = label_error(dependent.part_of.as_deref(), label_of(&answer));
+                    return error.map_or(Ok(()), Err);
+                }
                 // The answer is about another object.
                 Ok(_) => {}
                 // An object that does not exist any more cannot be lost.
                 Err(error) if error.is_missing_object() => return Ok(()),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
-                Err(error) => return Err(error.kind.to_string()),
+                Err(error) => return Err(error.kind.to_string().into()),
             }
             let fresh = reread(self.server, &dependent.key, &dependent.resource).await;
-            match fresh.map_err(|error| error.kind.to_string())? {
+            match fresh.map_err(|error| Message::from(error.kind.to_string()))? {
                 Some(fresh) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::of(&fresh);
                 }
@@ -124,7 +131,7 @@ impl Detacher<'_> {
                 Some(_) | None => return Ok(()),
             }
         }
-        Err("too many conflicting updates".to_owned())
+        Err("too many conflicting updates".into())
     }
 
     fn request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {

@@ -1,5 +1,5 @@
-//! Narrows the record: a look for members without their label, a write with the version that was read before the list of
-//! members as its precondition, and a second list after it.
+//! Narrows the record: a look for members without their label, a write with the version that was read before
+//! the list of members as its precondition, and a second list after it.
 
 use futures_util::future::try_join;
 
@@ -35,9 +35,9 @@ pub(crate) enum Narrowed {
 
 impl ParentWriting<'_> {
     /// Narrows the record to `target`, which comes from a list that began after `known` was read or
-    /// written. What leads to members without their label stays recorded. `second_look` returns the record of members that the
-    /// first list did not show. If `target` does not cover them, or they cannot be read, the record becomes `wide`
-    /// again.
+    /// written. What leads to members without their label stays recorded. `second_look` returns the record of
+    /// members that the first list did not show. If `target` does not cover them, or they cannot be read, the
+    /// record becomes `wide` again.
     pub(crate) async fn narrow<E: From<ParentWriteError>>(
         &self,
         known: &mut Known,

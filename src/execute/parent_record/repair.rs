@@ -12,7 +12,7 @@ use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::Sink;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::narrow::{Narrowed, Wide};
-use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written, known};
+use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting, Written};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::annotations;
 use crate::read::{ListTargets, METADATA, METADATA_LIST};
@@ -107,6 +107,6 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", PARENT_FIELD_MANAGER)];
         let body = Bytes::from(json!({"metadata": metadata}).to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        known(self.send(request, sink).await, record)
+        self.known(self.send(request, sink).await, record)
     }
 }

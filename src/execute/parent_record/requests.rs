@@ -12,6 +12,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::Event;
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
+use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::written;
 use crate::execute::members::webhooks::Unreachable;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -64,6 +65,9 @@ pub enum ParentWriteError {
     /// Other runs may have members outside of the narrowed record.
     #[error("other runs may be working on this set, so its record is not narrowed: {0}")]
     Unwatched(ListError),
+    /// The answer to a write lacks a label or an annotation, or shows another value.
+    #[error("the set's parent: the server removed or changed the {0}: an admission policy or webhook")]
+    Changed(String),
     /// It changed since the saved plan was made.
     #[error("the set's parent changed since the plan; its manifest was not applied")]
     Disapproved,
@@ -89,7 +93,9 @@ impl ParentWriteError {
     /// Returns the error without the server's message, as the reason for objects that were not processed.
     pub(crate) fn without_server_message(&self) -> &'static str {
         match self {
-            Self::Request(_) | Self::Unreadable(_) => "the set's parent cannot be read or written",
+            Self::Request(_) | Self::Unreadable(_) | Self::Changed(_) => {
+                "the set's parent cannot be read or written"
+            }
             Self::Refused(_) | Self::Disapproved | Self::Replaced | Self::Contended => {
                 "the set's parent changed during the run"
             }
@@ -177,7 +183,7 @@ impl ParentWriting<'_> {
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
         let request = self.record_request(apply_body(&object), &parameters);
-        known(self.send(request, sink).await, target)
+        self.known(self.send(request, sink).await, target)
     }
 
     /// Writes an annotation beside the record, if the parent still has the resourceVersion that is `known`.
@@ -220,7 +226,7 @@ impl ParentWriting<'_> {
                 METADATA,
                 Bytes::from(object.to_string()),
             );
-            return known(self.send(request, sink).await, target);
+            return self.known(self.send(request, sink).await, target);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -272,6 +278,40 @@ impl ParentWriting<'_> {
         webhooks.send_noting(self.server, request, noted).await
     }
 
+    /// Returns what the answer to a bound write of the record says about the parent.
+    ///
+    /// # Errors
+    ///
+    /// The answer lacks the record or the id: no run could find the members that this one is about to write.
+    pub(super) fn known(
+        &self,
+        answer: Result<Reply, ApiError>,
+        target: &Value,
+    ) -> Result<Written, ParentWriteError> {
+        let metadata = match answer {
+            Ok(reply) => written(&reply)?.metadata,
+            Err(error) if is_overtaken(&error) => return Ok(Written::Overtaken),
+            Err(error) => return Err(error.into()),
+        };
+        let keys = [
+            ("label", labels(&self.set.id), &metadata.labels),
+            ("annotation", target.clone(), &metadata.annotations),
+        ];
+        let changed = keys.iter().find_map(|(what, written, answered)| {
+            changed_key(written, answered).map(|key| format!("{what} {key}"))
+        });
+        match changed {
+            Some(changed) => Err(ParentWriteError::Changed(changed)),
+            None => Ok(Written::Done(Known {
+                uid: metadata.uid,
+                resource_version: metadata.resource_version,
+                annotations: target.clone(),
+                all: metadata.annotations,
+                overtaken: false,
+            })),
+        }
+    }
+
     /// Returns the field manager of the record.
     pub(crate) fn field_manager(&self) -> &'static str {
         parent_field_manager(&self.set.tooling)
@@ -304,24 +344,6 @@ pub(super) fn manifest_request(
 ) -> ApiRequest {
     let path = manifest.resource.path_of(&manifest.key);
     ApiRequest::patch(&path, parameters, METADATA, Patch::Apply, body)
-}
-
-/// Returns what the answer to a bound write says about the parent.
-pub(crate) fn known(answer: Result<Reply, ApiError>, target: &Value) -> Result<Written, ParentWriteError> {
-    match answer {
-        Ok(reply) => {
-            let metadata = written(&reply)?.metadata;
-            Ok(Written::Done(Known {
-                uid: metadata.uid,
-                resource_version: metadata.resource_version,
-                annotations: target.clone(),
-                all: metadata.annotations,
-                overtaken: false,
-            }))
-        }
-        Err(error) if is_overtaken(&error) => Ok(Written::Overtaken),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Returns whether another client changed, created or deleted the object first.

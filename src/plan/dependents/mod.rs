@@ -37,6 +37,8 @@ pub struct Dependent {
     pub resource_version: String,
     /// The UIDs of all its owner references, in their order.
     pub owners: Vec<String>,
+    /// The id of the set whose part-of label it carries, if any.
+    pub part_of: Option<String>,
     /// The annotation or label of its own that keeps it, as `key: value`.
     pub keep_annotation: Option<String>,
 }
@@ -74,6 +76,7 @@ impl Dependent {
             uid: live.uid.clone(),
             resource_version: live.resource_version.clone(),
             owners: uids(&live.owners),
+            part_of: live.part_of.clone(),
             keep_annotation: live.keep_annotation.clone(),
         }
     }
@@ -86,6 +89,7 @@ impl Dependent {
             uid: parent.uid.clone(),
             resource_version: parent.resource_version.clone(),
             owners: uids(&parent.owners),
+            part_of: parent.part_of.clone(),
             // The parent of a set that is kept is not deleted, whatever its annotations say.
             keep_annotation: None,
         }
