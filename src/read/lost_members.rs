@@ -12,7 +12,7 @@ use super::members::members;
 use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, ParentIdentity};
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::list_targets::{ListTarget, ListTargets};
 use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
@@ -64,13 +64,11 @@ pub async fn lost_members(
     look
 }
 
-/// Returns the warning of members without a label, which a command leaves as they are.
-pub fn warning_of_unlabeled(parent: &ParentIdentity, unlabeled: &[Live], consequence: &str) -> String {
+/// Returns the warning of members without their label, and what follows from that.
+pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
     format!(
-        "the server removed the label {PART_OF_LABEL} from {}: {consequence}; apply or delete what \
-         `kubectl applyset verify {}` lists",
-        listed(unlabeled.iter().map(|live| &live.key)),
-        parent.argument()
+        "the server removed the label {PART_OF_LABEL} from {}: {consequence}",
+        listed(unlabeled.iter().map(|live| &live.key))
     )
 }
 

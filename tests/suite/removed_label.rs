@@ -321,6 +321,27 @@ fn a_move_keeps_a_kind_recorded_if_an_object_of_it_lacks_its_label() {
 }
 
 #[test]
+fn delete_says_what_it_leaves_without_a_label() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let policy = Policy::removing(&home);
+    let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
+    set.apply_with(&objects, &[]).expect(1);
+    policy.end();
+
+    for flags in [&["--dry-run=server"][..], &[]] {
+        let run = set.delete(flags).expect(0);
+        let warnings = run.warnings();
+        let is_about_it = |warning: &String| {
+            warning.contains("configmap/bare in namespace") && warning.contains("not deleted")
+        };
+        assert!(warnings.iter().any(is_about_it), "{}", run.stderr);
+        assert_eq!(run.results("deleted").len(), 2);
+    }
+    assert_eq!(set.live_parent(), None);
+}
+
+#[test]
 fn a_record_that_the_server_removes_fails_the_run_before_the_first_member() {
     let home = namespace("home");
     let set = Set::config_map(&home, "bare");

@@ -88,12 +88,12 @@ impl ParentWriting<'_> {
         let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
         found.extend(more);
         if !found.is_empty() {
-            let consequence = "their kinds and namespaces stay recorded";
-            sink(Event::Warning(read::warning_of_unlabeled(
-                parent,
-                &found,
-                consequence,
-            )));
+            let consequence = format!(
+                "kinds and namespaces stay recorded until you apply or delete it; see `kubectl applyset verify {}`",
+                parent.argument()
+            );
+            let warning = read::warning_of_unlabeled(&found, &consequence);
+            sink(Event::Warning(warning));
         }
         Ok(Record::of(found.iter().map(|live| &live.key), parent))
     }

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::try_join;
+
 use super::scope::Scoped;
 use super::{ClusterState, Rules, comparison, container_owners};
 use crate::manifest::desired::Desired;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent};
+use crate::read::{
+    Cluster, NamedSet, ParentError, ReadError, WholeParent, members_without_label, warning_of_unlabeled,
+};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -25,10 +29,19 @@ pub(super) async fn read(
         state.warnings.extend(orphans.warnings_of_deletion());
         state.likely_members_left = orphans.left_out.likely_members;
     }
+    let members = comparison::read_members(server, named, &nothing, &state.places, rules, None);
+    let unlabeled = async {
+        let (manager, concurrency) = (rules.field_manager, rules.concurrency);
+        Ok(members_without_label(server, &state.places, manager, concurrency).await?)
+    };
+    let (read, unlabeled) = try_join(members, unlabeled).await?;
+    if !unlabeled.is_empty() {
+        // Nothing leads to them once the parent is gone.
+        let warning = warning_of_unlabeled(&unlabeled, "not deleted; delete it with kubectl");
+        state.warnings.push(warning);
+    }
     let observed = &mut state.observed;
-    observed.members = comparison::read_members(server, named, &nothing, &state.places, rules, None)
-        .await?
-        .members;
+    observed.members = read.members;
     if state.parent.is_none() && observed.members.is_empty() {
         return Err(nothing_to_delete(named, scoped.orphans));
     }
