@@ -187,7 +187,7 @@ impl Execution<'_> {
                 Err(error) if error.is(StatusCode::CONFLICT) && attempt < ATTEMPTS => {}
                 // The parent was deleted, and its history with it.
                 Err(error) if error.is(StatusCode::NOT_FOUND) => return Ok(()),
-                written => return written,
+                written => return written.map(drop),
             }
             let now = parent.read().await?;
             match now.filter(|now| matches!(now.reading, Reading::Parent(_))) {

@@ -367,6 +367,20 @@ fn a_record_that_the_server_removes_fails_the_run_before_the_first_member() {
     policy.end();
     repaired(&set, &objects);
     set.assert_holds(&objects);
+    // The same with a write of the parent that leaves the record as it is.
+    let policy = Policy::forgetting(&home);
+    let run = set
+        .apply_with(&[service(&home, "web", 81), objects[1].clone()], &[])
+        .expect(1);
+    policy.end();
+    assert!(
+        run.stderr
+            .contains("the server removed or changed the annotation"),
+        "{}",
+        run.stderr
+    );
+    repaired(&set, &objects);
+    set.assert_holds(&objects);
 }
 
 /// Repairs the record of a set and applies it, once the server obeys no policy and all kinds can be listed.

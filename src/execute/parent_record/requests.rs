@@ -191,7 +191,7 @@ impl ParentWriting<'_> {
         &self,
         known: &Known,
         (key, value): (&str, &str),
-    ) -> Result<(), ApiError> {
+    ) -> Result<Reply, ApiError> {
         let patch = json!({"metadata": {
             "resourceVersion": known.resource_version,
             "annotations": {key: value},
@@ -200,7 +200,7 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", self.field_manager())];
         let body = Bytes::from(patch.to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.server.send(request).await.map(drop)
+        self.server.send(request).await
     }
 
     /// Creates a parent that does not exist.

@@ -97,7 +97,10 @@ impl ParentWriting<'_> {
     ) -> Result<Annotated, ParentWriteError> {
         let annotated = if known.has_record() {
             match self.write_annotation(known, annotation).await {
-                Ok(()) => return Ok(Annotated::Done),
+                Ok(reply) => {
+                    self.known(Ok(reply), &known.annotations)?;
+                    return Ok(Annotated::Done);
+                }
                 Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Annotated::Overtaken,
                 Err(error) => Annotated::Failed(error),
             }
