@@ -33,6 +33,8 @@ pub(crate) enum Purpose {
     Removal,
     /// It is created again once it is gone, and so is everything that it owns.
     Recreation,
+    /// It is created again once it is gone, and adopts what the old object owned.
+    RecreationAroundDependents,
 }
 
 impl Purpose {
@@ -41,6 +43,7 @@ impl Purpose {
         match self {
             Self::Removal => "Background",
             Self::Recreation => "Foreground",
+            Self::RecreationAroundDependents => "Orphan",
         }
     }
 }
@@ -220,7 +223,7 @@ impl Deleting<'_> {
     /// `None` if it is to be deleted.
     fn kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
-        if self.purpose == Purpose::Recreation {
+        if self.purpose != Purpose::Removal {
             let obstacle = self.judge.obstacle_to_recreation(current);
             let is_other = current.uid != planned.uid;
             let replaced = is_other.then(|| "it was replaced during the run".to_owned());

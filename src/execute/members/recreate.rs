@@ -35,7 +35,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::text::{listed, short};
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned};
+use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned, adopts_dependents};
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The pause before the second look at an object that is being deleted; doubled each time.
@@ -50,6 +50,7 @@ const AGAIN: &str = "run the same command again to create it";
 /// An object that may be deleted to be created again, with what that judgement needs.
 pub(crate) struct Victim {
     pub(crate) live: Live,
+    purpose: Purpose,
     /// The plan that deletes it alone.
     plan: Plan,
     /// What it owns.
@@ -220,8 +221,14 @@ impl Execution<'_> {
         };
         let dependents = Box::pin(look.dependents()).await;
         let dependents = dependents.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
+        let purpose = if adopts_dependents(object, &found) {
+            Purpose::RecreationAroundDependents
+        } else {
+            Purpose::Recreation
+        };
         let victim = Victim {
             live,
+            purpose,
             plan,
             dependents,
         };
@@ -252,7 +259,7 @@ impl Execution<'_> {
         RecreationObstacle::of_faults(fields, &object.object.value(), live, &ours)
     }
 
-    /// Deletes the object as it was judged, and everything that it owns.
+    /// Deletes the object as it was judged, and everything that it owns, unless the new object adopts that.
     async fn delete_victim(
         &self,
         object: &DesiredObject,
@@ -268,7 +275,7 @@ impl Execution<'_> {
             judge: &judge,
             writing: self.writing,
             done: Action::Recreated,
-            purpose: Purpose::Recreation,
+            purpose: victim.purpose,
             preconditions: &self.plan.preconditions,
             webhooks: &webhooks,
         };

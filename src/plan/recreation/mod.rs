@@ -197,13 +197,19 @@ impl fmt::Display for RecreationObstacle {
     }
 }
 
+/// Returns whether the new object adopts what the live one owns, if that is left to it. A `StatefulSet` adopts Pods
+/// that its selector matches, so they keep running, and their claims stay with them.
+pub fn adopts_dependents(object: &DesiredObject, live: &Value) -> bool {
+    object.key.group_kind == GroupKind::new("apps", "StatefulSet")
+        && object.object.value().pointer("/spec/selector") == live.pointer("/spec/selector")
+}
+
 /// Returns whether data are lost with an object of this kind although it is created again.
 pub fn loses_data(kind: &GroupKind) -> bool {
     matches!(
         (kind.group.as_str(), kind.kind.as_str()),
         ("", "PersistentVolumeClaim" | "PersistentVolume" | "Namespace")
             | ("apiextensions.k8s.io", "CustomResourceDefinition")
-            | ("apps", "StatefulSet")
     )
 }
 

@@ -60,7 +60,7 @@ fn a_saved_plan_recreates_only_what_it_names() {
 #[test]
 fn what_is_certain_to_stay_may_not_be_recreated() {
     let sets = Policy {
-        recreate: Recreate::Kinds([GroupKind::new("apps", "StatefulSet")].into()),
+        recreate: Recreate::Kinds([GroupKind::new("", "PersistentVolumeClaim")].into()),
         ..policy()
     };
     let losing = Policy {
@@ -69,7 +69,7 @@ fn what_is_certain_to_stay_may_not_be_recreated() {
     };
     let flux = ("kustomize.toolkit.fluxcd.io/force", "enabled");
     let kept = ("kustomize.toolkit.fluxcd.io/prune", "disabled");
-    let set = desired("StatefulSet.apps", Some("shop"), "db");
+    let set = desired("PersistentVolumeClaim", Some("shop"), "db");
     for (object, policy, expected) in [
         (marked(&json!({})), &sets, false),
         (marked(&json!({flux.0: flux.1})), &sets, true),
@@ -203,13 +203,18 @@ fn data_are_lost_only_if_that_is_allowed() {
         ("PersistentVolume", None),
         ("Namespace", None),
         ("CustomResourceDefinition.apiextensions.k8s.io", None),
-        ("StatefulSet.apps", Some("shop")),
     ] {
         let live = live(kind, namespace, "old");
         let lost = Some("its data would be lost".to_owned());
         assert_eq!(both(&live, nothing), [lost, None], "{kind}");
     }
-    for kind in ["Deployment.apps", "StatefulSet.example.com", "Service"] {
+    let deletes_claims = Live {
+        deletes_claims: true,
+        ..live("StatefulSet.apps", Some("shop"), "old")
+    };
+    let lost = Some("its data would be lost".to_owned());
+    assert_eq!(both(&deletes_claims, nothing), [lost, None]);
+    for kind in ["Deployment.apps", "StatefulSet.apps", "Service"] {
         assert_eq!(
             both(&live(kind, Some("shop"), "old"), nothing),
             [None, None],

@@ -219,7 +219,7 @@ fn changes_that_may_be_recreations_are_named() {
         ]
     );
     let many = (0..12).map(|number| key("Job.batch", shop, &format!("j-{number:02}")));
-    let volumes = ["a", "b"].map(|name| key("StatefulSet.apps", Some("data"), name));
+    let volumes = ["a", "b"].map(|name| key("PersistentVolumeClaim", Some("data"), name));
     let recreatable: Vec<ObjectKey> = many.chain(volumes).collect();
     let outline = PlanOutline {
         changed: recreatable.clone(),
@@ -228,8 +228,8 @@ fn changes_that_may_be_recreations_are_named() {
     };
     let text = shown(&question(Vec::new(), Some(outline))).join(" ");
     for part in [
-        "14 of the changes may delete and create again: statefulset.apps/a in namespace data (its data",
-        "statefulset.apps/b in namespace data (its data would be lost), job.batch/j-00",
+        "14 of the changes may delete and create again: persistentvolumeclaim/a in namespace data (its data",
+        "persistentvolumeclaim/b in namespace data (its data would be lost), job.batch/j-00",
         "job.batch/j-07 in namespace shop, 4 more Continue?",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -240,7 +240,7 @@ fn changes_that_may_be_recreations_are_named() {
 fn known_recreations_are_no_changes() {
     let shop = Some("shop");
     let job = key("Job.batch", shop, "migrate");
-    let database = key("StatefulSet.apps", shop, "db");
+    let database = key("PersistentVolumeClaim", shop, "db");
     let outline = PlanOutline {
         changed: vec![key("Service", shop, "web"), job.clone(), database.clone()],
         recreatable: vec![job.clone(), database.clone()],
@@ -252,9 +252,9 @@ fn known_recreations_are_no_changes() {
         [
             "Plan: +0 create  ~2 change  ±1 RECREATE  -0 PRUNE of 3 members",
             "",
-            "  ± job.batch/migrate     shop",
-            "  ~ service/web           shop",
-            "  ~ statefulset.apps/db   shop",
+            "  ± job.batch/migrate          shop",
+            "  ~ persistentvolumeclaim/db   shop",
+            "  ~ service/web                shop",
             "Continue? Only 'yes' is accepted:",
         ]
     );
@@ -264,9 +264,9 @@ fn known_recreations_are_no_changes() {
         [
             "Plan: +0 create  ~1 change  ±2 RECREATE  -0 PRUNE of 3 members",
             "",
-            "  ± statefulset.apps/db   shop   RECREATE: its data will be lost",
-            "  ± job.batch/migrate     shop",
-            "  ~ service/web           shop",
+            "  ± persistentvolumeclaim/db   shop   RECREATE: its data will be lost",
+            "  ± job.batch/migrate          shop",
+            "  ~ service/web                shop",
             "1 of these loses data. Type the set's name to continue, Enter to stop:",
         ]
     );

@@ -6,6 +6,7 @@ mod interruption;
 mod obstacles;
 mod preview;
 mod releases;
+mod stateful_sets;
 
 use std::slice::from_ref;
 use std::sync::Arc;
