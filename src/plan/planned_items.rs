@@ -134,9 +134,7 @@ impl Plan {
 
     /// Returns the kept members that a run reports: all that it concerns, unless pruning is disabled.
     pub fn reported_skips(&self) -> impl Iterator<Item = &Skip> {
-        let is_reported =
-            |skip: &&Skip| !matches!(skip.reason, SkipReason::PruningDisabled | SkipReason::NotInRun);
-        self.skips.iter().filter(is_reported)
+        self.skips.iter().filter(|skip| skip.reason.is_reported())
     }
 
     /// Returns the number of members to apply.

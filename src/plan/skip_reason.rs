@@ -72,6 +72,18 @@ pub enum SkipReason {
     },
 }
 
+impl SkipReason {
+    /// Returns whether it keeps a member. An object whose label is a copy is none.
+    pub fn is_of_member(&self) -> bool {
+        !matches!(self, Self::OwnedCopy(_) | Self::CopiedLabel { .. })
+    }
+
+    /// Returns whether a run reports the object: the run concerns it, and pruning is not disabled.
+    pub fn is_reported(&self) -> bool {
+        !matches!(self, Self::PruningDisabled | Self::NotInRun)
+    }
+}
+
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

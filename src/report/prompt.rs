@@ -9,7 +9,7 @@ use super::progress;
 use super::prompt_screen;
 use super::{Colors, ContextAndServer, Device, SetDocument, prompt_screen::AnswerWanted};
 use crate::model::identity::ObjectKey;
-use crate::plan::Refusal;
+use crate::plan::{Refusal, SkipReason};
 
 /// Everything that a prompt shows.
 #[derive(Debug, Clone)]
@@ -68,8 +68,8 @@ pub struct PlanOutline {
     pub removed: Vec<ObjectKey>,
     /// Members that it leaves as they are.
     pub unchanged: usize,
-    /// Members that it keeps although the manifests do not hold them.
-    pub kept: usize,
+    /// Objects with the set's label that it keeps although the manifests do not hold them, each with the reason.
+    pub kept: Vec<(ObjectKey, SkipReason)>,
     /// Objects that join or leave the set, if the command changes nothing else.
     pub relabeled: Option<Vec<ObjectKey>>,
 }

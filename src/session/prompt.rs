@@ -6,7 +6,9 @@ use crate::error::Error;
 use crate::manifest::Source;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
-use crate::plan::{Apply, Consent, LiveMembership, MembershipPlan, Plan, Policy, Proposal, Refusal};
+use crate::plan::{
+    Apply, Consent, LiveMembership, MembershipPlan, Plan, Policy, Proposal, Refusal, SkipReason,
+};
 use crate::report::{self, PlanOutline, Question, Style};
 
 /// The time at which the user agreed to a plan.
@@ -102,9 +104,19 @@ pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
         recreated: Vec::new(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
         unchanged: plan.unchanged.len(),
-        kept: plan.skips.len(),
+        kept: kept_objects(plan),
         relabeled: None,
     }
+}
+
+/// Returns the objects that a plan keeps, without copies that are deleted with their owner.
+fn kept_objects(plan: &Plan) -> Vec<(ObjectKey, SkipReason)> {
+    let kept = plan
+        .skips
+        .iter()
+        .filter(|skip| !matches!(skip.reason, SkipReason::OwnedCopy(_)));
+    kept.map(|skip| (skip.live.key.clone(), skip.reason.clone()))
+        .collect()
 }
 
 /// Returns the part of a plan that a prompt shows of objects that join or leave a set.

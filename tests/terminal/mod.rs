@@ -392,7 +392,7 @@ fn every_change_is_confirmed_that_the_user_wants_to_confirm() {
     for line in [
         "  + configmap/two",
         "  - configmap/one",
-        "Plan: +1 create  ~0 change  -1 PRUNE of 1 member",
+        "Plan: +1 create  -1 PRUNE of 1 member",
     ] {
         assert!(terminal.screen().contains(line), "{line}: {}", terminal.screen());
     }

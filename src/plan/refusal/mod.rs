@@ -12,7 +12,7 @@ pub use of_plan::of_hooks;
 pub(super) use of_plan::of_plan;
 pub(super) use phrases::losses;
 pub use phrases::with_keep_annotations;
-use phrases::{after_colon, other_set, outside, this_is, with_objects};
+use phrases::{all_pruned, other_set, outside, this_is, with_objects};
 
 use super::OtherParent;
 use crate::event::Operation;
@@ -71,13 +71,13 @@ pub enum Refusal {
         namespace: String,
     },
     /// There are no manifests.
-    #[error("no objects in the manifests; all members would be pruned{}", after_colon(.objects))]
+    #[error("no objects in the manifests{}", all_pruned(.objects))]
     EmptyManifests {
         /// The members that would be pruned.
         objects: Vec<ObjectKey>,
     },
     /// There are manifests, but of no member.
-    #[error("no object in the manifests is a member of the set; all members would be pruned{}", after_colon(.objects))]
+    #[error("no object in the manifests is a member of the set{}", all_pruned(.objects))]
     PrunesAll {
         /// The members that would be pruned.
         objects: Vec<ObjectKey>,

@@ -42,12 +42,12 @@ pub fn with_keep_annotations(
     }))
 }
 
-/// The objects after a colon; nothing if there are none.
-pub(super) fn after_colon(objects: &[ObjectKey]) -> String {
+/// Says that these members would be pruned, and no other is left; nothing if there are none.
+pub(super) fn all_pruned(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
     }
-    format!(": {}", listed(objects))
+    format!("; all members would be pruned: {}", listed(objects))
 }
 
 pub(super) fn with_objects(objects: &[ObjectKey]) -> String {

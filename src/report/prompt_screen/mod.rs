@@ -3,6 +3,7 @@
 //!
 //! Pure.
 
+mod kept;
 mod plan_line;
 mod recreation;
 
@@ -126,8 +127,10 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
         let more = counted(hidden, "more kind");
         lines.push(Line::new(Color::Plain, format!("    … and objects of {more}")));
     }
-    let outline = question.outline.iter();
-    lines.extend(outline.flat_map(|outline| recreation::lines(&outline.recreatable, columns)));
+    if let Some(outline) = &question.outline {
+        lines.extend(kept::lines(&outline.kept, columns));
+        lines.extend(recreation::lines(&outline.recreatable, columns));
+    }
     (lines, wanted(question))
 }
 
@@ -243,11 +246,13 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             of(Some(object), text, listed(dependents, None))
         }
         Refusal::DeletesSet { .. } => None,
-        Refusal::EmptyManifests { .. } => of(
-            None,
-            "no manifests: every member would be pruned".to_owned(),
-            Vec::new(),
-        ),
+        Refusal::EmptyManifests { objects } => {
+            let text = match objects.len() {
+                0 => "no objects in the manifests: check the paths given to -f",
+                _ => "no manifests: every member would be pruned",
+            };
+            of(None, text.to_owned(), Vec::new())
+        }
         Refusal::PrunesAll { .. } => {
             let text = "all members would be pruned: check the directory and the set";
             of(None, text.to_owned(), Vec::new())

@@ -5,55 +5,62 @@ use crate::plan::Refusal;
 use crate::report::paint::{Color, Line};
 use crate::report::prompt::{PlanOutline, Question};
 
-/// `Plan: +0 create  ~0 change  -9 PRUNE of 33 members  (24 unchanged)`
+/// `Plan: +1 create  ~2 change  -9 PRUNE of 33 members  (22 unchanged)`, without what does not occur.
 pub(super) fn line(question: &Question) -> Option<Line> {
     let outline = question.outline.as_ref()?;
     if let Some(relabeled) = &outline.relabeled {
         return joins(question, relabeled.len());
     }
-    let PlanOutline {
-        created,
-        changed,
-        removed,
-        unchanged,
-        kept,
-        recreated,
-        ..
-    } = outline;
-    let count = removed.len();
-    let of_all = |verb: &str| {
-        let members = counted(
-            changed.len() + recreated.len() + count + unchanged + kept,
-            "member",
-        );
-        format!("-{count} {verb} of {members}")
-    };
     let mut refusals = question.refusals.iter();
     let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
-    let line = Line::new(Color::Plain, "Plan: ");
-    let line = if deletes_set {
-        line.with(Color::Danger, of_all("DELETE"))
-            .with(Color::Plain, ", and the set")
-    } else {
-        let harmless = format!("+{} create  ~{} change  ", created.len(), changed.len());
-        let recreate = match recreated.len() {
-            0 => String::new(),
-            count => format!("±{count} RECREATE  "),
-        };
-        line.with(Color::Plain, harmless)
-            .with(Color::Danger, recreate + &of_all("PRUNE"))
+    let verb = if deletes_set { "DELETE" } else { "PRUNE" };
+    let counts = [
+        (Color::Plain, '+', outline.created.len(), "create"),
+        (Color::Plain, '~', outline.changed.len(), "change"),
+        (Color::Danger, '±', outline.recreated.len(), "RECREATE"),
+        (Color::Danger, '-', outline.removed.len(), verb),
+    ];
+    let counts: Vec<_> = counts.into_iter().filter(|(_, _, count, _)| *count > 0).collect();
+    let mut line = Line::new(Color::Plain, "Plan: ");
+    for (place, (color, sign, count, verb)) in counts.iter().enumerate() {
+        let separator = if place == 0 { "" } else { "  " };
+        line = line
+            .with(Color::Plain, separator)
+            .with(*color, format!("{sign}{count} {verb}"));
+    }
+    // A kept object keeps the parent, which records it.
+    let ends_set = deletes_set && outline.kept.is_empty();
+    line = match (counts.last(), members(outline)) {
+        (None, _) if ends_set => line.with(Color::Danger, "DELETE the set"),
+        (None, _) => line.with(Color::Plain, "no changes"),
+        (Some(_), 0) => line,
+        (Some((color, ..)), members) => line.with(*color, format!(" of {}", counted(members, "member"))),
     };
-    let others = [(unchanged, "unchanged"), (kept, "kept")];
+    if ends_set && !counts.is_empty() {
+        line = line.with(Color::Plain, ", and the set");
+    }
+    Some(line.with(Color::Plain, others(outline)))
+}
+
+/// Counts the members that there are before the run.
+fn members(outline: &PlanOutline) -> usize {
+    let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
+    outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
+}
+
+/// `  (24 unchanged, 2 kept)`
+fn others(outline: &PlanOutline) -> String {
+    let others = [(outline.unchanged, "unchanged"), (outline.kept.len(), "kept")];
     let others: Vec<String> = others
         .into_iter()
-        .filter(|(count, _)| **count > 0)
+        .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    Some(if others.is_empty() {
-        line
+    if others.is_empty() {
+        String::new()
     } else {
-        line.with(Color::Plain, format!("  ({})", others.join(", ")))
-    })
+        format!("  ({})", others.join(", "))
+    }
 }
 
 /// `Plan: 3 objects join the set`; nothing for objects that leave it, since a danger counts them.

@@ -1,6 +1,7 @@
 use super::*;
 use crate::event::Operation;
 use crate::model::applyset::Tooling;
+use crate::plan::SkipReason;
 use crate::report::prompt::PlanOutline;
 use crate::report::{Colors, ContextAndServer, Device, SetDocument, WrittenBefore};
 
@@ -69,7 +70,7 @@ fn what_hurts_comes_first_and_the_rest_is_folded() {
     assert_eq!(
         shown(&question),
         [
-            "Plan: +0 create  ~0 change  -24 PRUNE of 48 members  (24 unchanged)",
+            "Plan: -24 PRUNE of 48 members  (24 unchanged)",
             "",
             "  ! persistentvolumeclaim/pg-data    shop-data   DATA IS LOST",
             "  ! namespace/shop-data              also deletes 1 object not in the set:",
@@ -114,6 +115,89 @@ fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
         lines.last().map(String::as_str),
         Some("Continue? Only 'yes' is accepted:")
     );
+}
+
+fn deletes() -> Refusal {
+    Refusal::DeletesSet {
+        parent: key("Secret", Some("platform"), "shop"),
+        objects: Vec::new(),
+    }
+}
+
+#[test]
+fn kept_objects_are_named_and_keep_the_set() {
+    let map = |name: &str| key("ConfigMap", Some("shop"), name);
+    let by_annotation = || SkipReason::Protected {
+        keep_annotation: "helm.sh/resource-policy: keep".to_owned(),
+    };
+    let copied = SkipReason::CopiedLabel {
+        writers: vec!["kubectl-label".to_owned()],
+    };
+    let outline = PlanOutline {
+        removed: vec![map("a")],
+        kept: vec![(map("b"), by_annotation()), (map("c"), copied)],
+        ..PlanOutline::default()
+    };
+    let lines = shown(&question(vec![deletes()], Some(outline)));
+    // The object with a copied label is kept, and no member.
+    assert_eq!(lines[0], "Plan: -1 DELETE of 2 members  (2 kept)");
+    assert_eq!(lines[2], "  - configmap/a   shop");
+    assert_eq!(
+        lines[3..5],
+        [
+            "  = configmap/b in namespace shop: kept by helm.sh/resource-policy: keep",
+            "  = configmap/c in namespace shop: its part-of label was written by",
+        ]
+    );
+    let kept = (0..8).map(|number| (map(&number.to_string()), by_annotation()));
+    let not_in_run = (0..8).map(|number| (map(&format!("other-{number}")), SkipReason::NotInRun));
+    let outline = PlanOutline {
+        kept: kept.chain(not_in_run).collect(),
+        ..PlanOutline::default()
+    };
+    let lines = shown(&question(vec![deletes()], Some(outline)));
+    assert_eq!(lines[0], "Plan: no changes  (16 kept)");
+    assert!(lines[6].starts_with("  = configmap/4 in"), "{lines:?}");
+    assert_eq!(lines[7], "    … and 3 more kept");
+}
+
+#[test]
+fn what_does_not_occur_is_not_counted() {
+    let map = || vec![key("ConfigMap", Some("shop"), "a")];
+    let nothing = PlanOutline::default();
+    let creates = PlanOutline {
+        created: map(),
+        ..PlanOutline::default()
+    };
+    let prunes = PlanOutline {
+        removed: map(),
+        unchanged: 1,
+        ..creates.clone()
+    };
+    let empty = |objects| Refusal::EmptyManifests { objects };
+    for (refusals, outline, plan, danger) in [
+        (vec![deletes()], &nothing, "Plan: DELETE the set", None),
+        (
+            vec![empty(Vec::new())],
+            &nothing,
+            "Plan: no changes",
+            Some("  ! no objects in the manifests: check the paths given to -f"),
+        ),
+        (
+            vec![empty(map())],
+            &prunes,
+            "Plan: +1 create  -1 PRUNE of 2 members  (1 unchanged)",
+            Some("  ! no manifests: every member would be pruned"),
+        ),
+        (Vec::new(), &creates, "Plan: +1 create", None),
+    ] {
+        let lines = shown(&question(refusals, Some(outline.clone())));
+        assert_eq!(lines[0], plan);
+        if let Some(danger) = danger {
+            assert_eq!(lines[2], danger);
+        }
+    }
+    assert_eq!(empty(Vec::new()).to_string(), "no objects in the manifests");
 }
 
 #[test]
@@ -208,7 +292,7 @@ fn changes_that_may_be_recreations_are_named() {
     assert_eq!(
         shown(&question(Vec::new(), Some(outline))),
         [
-            "Plan: +0 create  ~3 change  -0 PRUNE of 3 members",
+            "Plan: ~3 change of 3 members",
             "",
             "  ~ job.batch/migrate            shop",
             "  ~ persistentvolumeclaim/data   shop",
@@ -250,7 +334,7 @@ fn known_recreations_are_no_changes() {
     assert_eq!(
         shown(&question(Vec::new(), Some(harmless))),
         [
-            "Plan: +0 create  ~2 change  ±1 RECREATE  -0 PRUNE of 3 members",
+            "Plan: ~2 change  ±1 RECREATE of 3 members",
             "",
             "  ± job.batch/migrate          shop",
             "  ~ persistentvolumeclaim/db   shop",
@@ -262,7 +346,7 @@ fn known_recreations_are_no_changes() {
     assert_eq!(
         shown(&question(Vec::new(), Some(lossy))),
         [
-            "Plan: +0 create  ~1 change  ±2 RECREATE  -0 PRUNE of 3 members",
+            "Plan: ~1 change  ±2 RECREATE of 3 members",
             "",
             "  ± persistentvolumeclaim/db   shop   RECREATE: its data will be lost",
             "  ± job.batch/migrate          shop",
