@@ -43,7 +43,6 @@ impl Error {
             }
             Self::InvalidObjects(objects) => invalid_objects(objects),
             Self::Refused(refusals) => Refusal::messages(refusals),
-            Self::NotConfirmed(refusals) => vec![not_confirmed(self, refusals)],
             Self::ParentWrite(error @ ParentWriteError::Refused(refusals)) => {
                 let first = Message::new(error.to_string());
                 std::iter::once(first)
@@ -62,16 +61,6 @@ impl Error {
             other => vec![Message::new(other.to_string())],
         }
     }
-}
-
-/// Returns one message: the prompt has listed the objects already.
-fn not_confirmed(error: &Error, refusals: &[Refusal]) -> Message {
-    let hints: BTreeSet<String> = refusals.iter().map(Refusal::hint).collect();
-    let message = Message::new(error.to_string());
-    if hints.is_empty() {
-        return message.with_hint("give the answer that the prompt asks for");
-    }
-    hints.into_iter().fold(message, Message::with_hint)
 }
 
 /// Returns the text of messages without their hints.

@@ -82,7 +82,7 @@ pub enum Error {
     /// Safety checks refused.
     #[error("{}", text_without_hints(&Refusal::messages(.0)))]
     Refused(Vec<Refusal>),
-    /// The user did not confirm.
+    /// The user did not confirm. No hint follows: the question has shown what was declined, and how to accept it.
     #[error("not confirmed: nothing was written")]
     NotConfirmed(Vec<Refusal>),
     /// No connection can be made.

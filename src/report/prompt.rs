@@ -4,9 +4,10 @@ use std::io;
 use std::sync::Mutex;
 
 use super::context_header::header;
-use super::output::say;
+use super::output::{print_message, say};
 use super::progress;
 use super::prompt_screen;
+use super::text_lines::Label;
 use super::{Colors, ContextAndServer, Device, SetDocument, prompt_screen::AnswerWanted};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Refusal, SkipReason};
@@ -105,13 +106,26 @@ pub fn confirm(question: &Question) -> bool {
     discard_typed();
     set_open(Some(question.written));
     say(&text);
-    let (is_right, is_ended) = read(&mut io::stdin().lock(), &wanted);
+    let (answer, is_ended) = read(&mut io::stdin().lock(), &wanted);
     set_open(None);
     // The next message would be on the line of the prompt.
     if !is_ended {
         say("\n");
     }
-    is_right
+    if answer == Answer::Other {
+        print_message(Label::Note, &wanted.expected().into(), question.colors);
+    }
+    answer == Answer::Confirmed
+}
+
+/// What an answer means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Confirmed,
+    /// No answer, or a no.
+    Declined,
+    /// Anything else, which stops the run as well.
+    Other,
 }
 
 /// Discards what was typed before the question was shown, which does not answer it.
@@ -125,13 +139,19 @@ fn discard_typed() {
 #[cfg(not(unix))]
 fn discard_typed() {}
 
-/// Reads the answer. Returns whether it confirms, and whether its line has ended.
+/// Reads the answer. Returns what it means, and whether its line has ended.
 ///
 /// Standard error is not locked: warnings may be printed while the prompt is open.
-fn read(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (bool, bool) {
-    let mut answer = String::new();
-    let is_read = answers.read_line(&mut answer).is_ok();
-    (is_read && wanted.is(answer.trim()), answer.ends_with('\n'))
+fn read(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool) {
+    let mut typed = String::new();
+    let is_read = answers.read_line(&mut typed).is_ok();
+    let answer = match typed.trim() {
+        typed if is_read && wanted.is(typed) => Answer::Confirmed,
+        "" => Answer::Declined,
+        typed if ["n", "no"].contains(&typed.to_ascii_lowercase().as_str()) => Answer::Declined,
+        _ => Answer::Other,
+    };
+    (answer, typed.ends_with('\n'))
 }
 
 #[cfg(test)]
@@ -141,28 +161,40 @@ mod tests {
     #[test]
     fn only_the_wanted_answer_confirms() {
         let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
-        for (typed, wanted, is_right, is_ended) in [
-            ("yes\n", &AnswerWanted::Yes, true, true),
-            (" yes \n", &AnswerWanted::Yes, true, true),
-            ("yes", &AnswerWanted::Yes, true, false),
-            ("y\n", &AnswerWanted::Yes, false, true),
-            ("Yes\n", &AnswerWanted::Yes, false, true),
-            ("yes please\n", &AnswerWanted::Yes, false, true),
-            ("no\n", &AnswerWanted::Yes, false, true),
-            ("\n", &AnswerWanted::Yes, false, true),
-            ("", &AnswerWanted::Yes, false, false),
-            ("shop\n", &name, true, true),
-            ("secret/shop\n", &name, true, true),
-            ("yes\n", &name, false, true),
-            ("Shop\n", &name, false, true),
-            ("\n", &name, false, true),
-            ("", &name, false, false),
+        for (typed, wanted, answer, is_ended) in [
+            ("yes\n", &AnswerWanted::Yes, Answer::Confirmed, true),
+            (" yes \n", &AnswerWanted::Yes, Answer::Confirmed, true),
+            ("yes", &AnswerWanted::Yes, Answer::Confirmed, false),
+            ("y\n", &AnswerWanted::Yes, Answer::Other, true),
+            ("Yes\n", &AnswerWanted::Yes, Answer::Other, true),
+            ("yes please\n", &AnswerWanted::Yes, Answer::Other, true),
+            ("no\n", &AnswerWanted::Yes, Answer::Declined, true),
+            ("N\n", &AnswerWanted::Yes, Answer::Declined, true),
+            ("\n", &AnswerWanted::Yes, Answer::Declined, true),
+            ("", &AnswerWanted::Yes, Answer::Declined, false),
+            ("shop\n", &name, Answer::Confirmed, true),
+            ("secret/shop\n", &name, Answer::Confirmed, true),
+            ("yes\n", &name, Answer::Other, true),
+            ("Shop\n", &name, Answer::Other, true),
+            ("n\n", &name, Answer::Declined, true),
+            ("\n", &name, Answer::Declined, true),
+            ("", &name, Answer::Declined, false),
         ] {
             assert_eq!(
                 read(&mut typed.as_bytes(), wanted),
-                (is_right, is_ended),
+                (answer, is_ended),
                 "{typed:?} {wanted:?}"
             );
         }
+        // A set may have the name of an answer.
+        let named = AnswerWanted::SetName(vec!["no".to_owned()]);
+        assert_eq!(read(&mut "no\n".as_bytes(), &named), (Answer::Confirmed, true));
+    }
+
+    #[test]
+    fn another_answer_shows_what_was_expected() {
+        let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
+        assert_eq!(name.expected(), "the expected answer was the set's name: shop");
+        assert_eq!(AnswerWanted::Yes.expected(), "the expected answer was: yes");
     }
 }

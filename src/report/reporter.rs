@@ -17,7 +17,7 @@ use super::taken_in::TakenIn;
 use super::wait_screen::WaitScreen;
 use super::{
     ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
-    UnchangedLines, document, text_lines,
+    UnchangedLines, document, prompt, text_lines,
 };
 use crate::cluster::apiserver::ApiServer;
 use crate::error::{Error, Exit};
@@ -331,7 +331,8 @@ impl Reporter {
         for line in self.taken_in.lines() {
             super::note(&line, self.style);
         }
-        if self.style.loudness > Loudness::Quiet && error.is_none() {
+        // At a question, the interrupt has reported the end.
+        if self.style.loudness > Loudness::Quiet && error.is_none() && prompt::open().is_none() {
             self.print_summary(completeness, cost);
         }
         if self.style.format == Format::Markdown {

@@ -123,7 +123,9 @@ fn question() -> String {
     asks(&terminal);
     terminal.type_text("no\n");
     child.wait().expect("it ends");
-    eventually("the hint", || terminal.screen().contains("hint").then_some(()));
+    eventually("the end", || {
+        terminal.screen().contains("nothing was written").then_some(())
+    });
     terminal.picture(picture::svg)
 }
 

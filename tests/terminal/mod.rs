@@ -359,6 +359,12 @@ fn a_set_is_deleted_when_its_name_is_typed() {
             assert_eq!(set.live_parent(), None);
         } else {
             set.assert_holds(&objects);
+            let screen = terminal.screen();
+            assert!(
+                screen.contains("the expected answer was the set's name: web"),
+                "{screen}"
+            );
+            assert!(!screen.contains("hint:"), "{screen}");
         }
     }
 }

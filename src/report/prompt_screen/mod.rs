@@ -46,6 +46,17 @@ impl AnswerWanted {
             Self::SetName(names) => names.iter().any(|name| name == answer),
         }
     }
+
+    /// Returns the message for another answer.
+    pub(super) fn expected(&self) -> String {
+        match self {
+            Self::Yes => "the expected answer was: yes".to_owned(),
+            Self::SetName(names) => {
+                let name = names.first().map_or("", String::as_str);
+                format!("the expected answer was the set's name: {name}")
+            }
+        }
+    }
 }
 
 /// The subject of the first line.
