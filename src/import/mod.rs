@@ -276,7 +276,7 @@ impl Tool {
     pub fn hint_for_first_apply(self) -> Option<&'static str> {
         match self {
             Self::Kapp => Some(
-                "keep the label kapp.k14s.io/app in the selectors of your manifests, where kapp adds it by default, or recreate objects with --recreate=KIND",
+                "copy the label kapp.k14s.io/app into the selectors and Pod templates of your manifests, or recreate the objects with --recreate=KIND",
             ),
             Self::Helm | Self::Kpt | Self::Flux | Self::ArgoCd => None,
         }

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn taking_ownership_is_advised_after_the_safer_way() {
-        const TAKE: &str = ", or take them with --take-ownership";
+        const TAKE: &str = "or use --take-ownership to take the objects over";
         let (manifests, mut observed) = overlapping();
         let hint = |manifests: &Desired, observed: &Observed| {
             plan(&set(), manifests, observed, &policy()).refusals[0].hint()
@@ -151,7 +151,10 @@ mod tests {
         observed.other_parents.found.extend([same_name]);
         assert_eq!(
             hint(&manifests, &observed),
-            format!("apply `{} -n platform` if you mean that set{TAKE}", other.name)
+            format!(
+                "if you mean that set, name it: `{} -n platform`; {TAKE}",
+                other.name
+            )
         );
         other.name = "other".to_owned();
         let other_name = ("applyset-other-v1".to_owned(), other);
@@ -163,7 +166,7 @@ mod tests {
         };
         assert_eq!(
             hint(&all, &observed),
-            format!("apply `other -n platform` if you mean that set{TAKE}")
+            format!("if you mean that set, name it: `other -n platform`; {TAKE}")
         );
     }
 

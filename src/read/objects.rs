@@ -108,7 +108,7 @@ async fn found(
     match serde_json::from_slice(&reply.body) {
         Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
             Ok(_) if lacks_version(&object, resource) => {
-                let reason = "it has no UID or no resourceVersion".to_owned();
+                let reason = "it lacks a UID or a resourceVersion".to_owned();
                 Err(unreadable(resource, key, reason))
             }
             Ok(_) => Ok(Ok(object)),

@@ -61,7 +61,10 @@ pub async fn agree(
         return Err(Error::Refused(consent.not_lifted(&proposal)));
     }
     if matches!(consent, Consent::To(_)) {
-        report::note("the plan has changed since the question", style);
+        report::note(
+            "the plan has changed since you answered, so it is shown again",
+            style,
+        );
     }
     if !ask(proposal.refusals.clone()).await {
         return Err(Error::NotConfirmed(proposal.refusals));

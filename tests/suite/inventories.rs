@@ -728,7 +728,7 @@ fn the_label_of_kapp_in_selectors_is_kept_or_its_objects_are_recreated() {
     let hint = run
         .stderr
         .lines()
-        .find(|line| line.starts_with("hint: keep the label"));
+        .find(|line| line.starts_with("hint: copy the label"));
     let hint = hint.unwrap_or_else(|| panic!("no hint in\n{}", run.stderr));
     assert!(
         hint.contains("kapp.k14s.io/app") && hint.contains("--recreate"),

@@ -145,7 +145,7 @@ impl Reason {
             Self::OtherVersion => "other version",
             Self::Terminating => "terminating",
             Self::Unreadable(_) => "unreadable managedFields",
-            Self::OwnedAsByUpdate(_) => "owned as by an update",
+            Self::OwnedAsByUpdate(_) => "owned by an update, not by an apply",
             Self::FieldDropped(_) => "field dropped",
             Self::FieldAdded(_) => "field added",
             Self::ValueDiffers(_) => "value differs",

@@ -248,7 +248,7 @@ impl Plan {
         let dependents = self.edges.prune_after.get(&live.key);
         if let Some(dependents) = dependents.filter(|dependents| !dependents.is_empty()) {
             let keys = dependents.iter().map(|dependent| &dependent.key);
-            clauses.push(format!("once these are gone that depend on it: {}", listed(keys)));
+            clauses.push(format!("once its dependents are gone: {}", listed(keys)));
         }
         clauses.join(", ")
     }
@@ -264,7 +264,7 @@ impl Plan {
         }
         let lines = objects.into_iter();
         lines
-            .map(|(time, objects)| format!("pruned {time}: {}", listed(objects)))
+            .map(|(time, objects)| format!("{}: pruned {time}", listed(objects)))
             .collect()
     }
 }

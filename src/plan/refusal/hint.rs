@@ -6,6 +6,8 @@ use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
 use crate::model::text::shell_word;
 
+const TAKE: &str = "use --take-ownership to take the objects over";
+
 impl Refusal {
     /// Hint for an object that exists and is not in a set.
     pub const UNOWNED_HINT: &str =
@@ -32,10 +34,10 @@ impl Refusal {
             }
             Self::Overlap { parent: OtherParent::Unlisted, .. }
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
-                "find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or take them with --take-ownership".to_owned()
+                format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE}")
             }
             Self::Overlap { parent: OtherParent::Found(parent), target: Target::Likely, .. } => {
-                format!("apply `{}` if you mean that set, or take them with --take-ownership", set_argument(parent))
+                format!("if you mean that set, name it: `{}`; or {TAKE}", set_argument(parent))
             }
             Self::Overlap { .. } => {
                 "remove them from one of the two sets, or move them to this one with --take-ownership".to_owned()
@@ -71,10 +73,10 @@ impl Refusal {
             Self::RepairsParent { .. } => "confirm the repair with --yes".to_owned(),
             Self::AnnotationsTooLarge { .. } => "split the set into smaller ones".to_owned(),
             Self::OfAnotherSet { parent: OtherParent::Found(parent), .. } => format!(
-                "move the members with `kubectl applyset move {} SET`, or take them with --take-ownership",
+                "move the members with `kubectl applyset move {} SET`, or {TAKE}",
                 parent.argument()
             ),
-            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => "take them with --take-ownership".to_owned(),
+            Self::OfAnotherSet { parent: OtherParent::Gone, .. } => TAKE.to_owned(),
             Self::ReachesOutside { .. } => {
                 "list them all with --dry-run=server, then confirm with --yes".to_owned()
             }

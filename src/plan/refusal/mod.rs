@@ -247,7 +247,7 @@ pub enum Refusal {
         objects: Vec<ObjectKey>,
     },
     /// An inventory lists no objects.
-    #[error("inventory {inventory}: nothing to adopt: it has no objects")]
+    #[error("inventory {inventory}: nothing to adopt: the inventory lists no objects")]
     EmptyInventory {
         /// The inventory as the command line names it.
         inventory: String,

@@ -172,7 +172,7 @@ fn fault_of(item: &Value, resource: &Resource, namespace: Option<&str>) -> Optio
     if text("/metadata/name").is_none_or(str::is_empty) {
         Some("has an item without a name")
     } else if lacks_version(item, resource) {
-        Some("has an item without a UID or a resourceVersion")
+        Some("has an item that lacks a UID or a resourceVersion")
     } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
     } else if owners(&item["metadata"]).is_err() {

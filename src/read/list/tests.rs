@@ -152,7 +152,7 @@ fn items_have_to_be_what_was_asked_for() {
         let without = |value: Value| json!({(lacking): value});
         for value in [json!(null), json!("")] {
             let fault = item(without(value.clone()));
-            assert_eq!(fault, Some("has an item without a UID or a resourceVersion"));
+            assert_eq!(fault, Some("has an item that lacks a UID or a resourceVersion"));
             assert_eq!(item_of(&undeletable, without(value)), None);
         }
     }

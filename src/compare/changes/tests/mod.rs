@@ -164,7 +164,7 @@ fn each_difference_has_its_reason() {
             json!({"resources": {"limits": {"cpu": "1"}}}),
             json!({"f:resources": {".": {}, "f:limits": {"f:cpu": {}}}}),
             json!({"resources": {"limits": {"cpu": "1"}}}),
-            "owned as by an update: spec.template.spec.containers[name=c].resources",
+            "owned by an update, not by an apply: spec.template.spec.containers[name=c].resources",
         ),
     ];
     for (desired, tree, live, expected) in cases {
