@@ -8,7 +8,7 @@ use crate::error::Error;
 pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
     let invalid = || Error::Usage {
         message: format!("{flag} {text:?}: not a duration"),
-        hint: "write 30s, 2m or 1h".to_owned(),
+        hint: "write a positive duration, such as 30s, 2m or 1h".to_owned(),
     };
     if let Ok(seconds) = text.parse::<u32>() {
         return Ok(Duration::from_secs(u64::from(seconds)));

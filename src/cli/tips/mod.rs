@@ -227,6 +227,8 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
             let name = name.map_or("", Command::get_name);
             let tip = flag_tip(unknown, name, arguments);
             let tip = tip.or_else(|| separate_value(command, arguments));
+            let tip = tip.or_else(|| negative_value(unknown, arguments));
+            let tip = tip.or_else(|| of_other_commands(unknown, command));
             tip.or_else(|| file_without_flag(unknown, name))
         }
         _ => {
@@ -312,6 +314,31 @@ fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
                     || matches!(value.as_str(), "true" | "false"));
         is_value.then(|| format!("write the value of {flag} after '=': {flag}={value}"))
     })
+}
+
+/// The tip for a negative value, which clap takes for a flag.
+fn negative_value(unknown: &str, arguments: &[String]) -> Option<String> {
+    arguments.windows(2).find_map(|pair| {
+        let [flag, value] = pair else { return None };
+        let positive = value.strip_prefix('-')?;
+        let is_negative = positive.starts_with(|first: char| first.is_ascii_digit());
+        (is_negative && value.starts_with(unknown) && flag.starts_with("--"))
+            .then(|| format!("write {flag} {positive}: the value cannot be negative"))
+    })
+}
+
+/// The tip for a flag that only other commands have.
+fn of_other_commands(unknown: &str, command: &Command) -> Option<String> {
+    let long = unknown
+        .strip_prefix("--")
+        .filter(|_| !FLAGS_THAT_ALLOW_MORE.contains(&unknown))?;
+    let has_flag = |command: &&Command| {
+        let mut flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
+        flags.any(|flag| flag.get_long() == Some(long))
+    };
+    let commands = command.get_subcommands().filter(has_flag);
+    let names: Vec<&str> = commands.map(Command::get_name).collect();
+    (!names.is_empty()).then(|| format!("omit it: {unknown} is a flag of {}", names.join(", ")))
 }
 
 /// The tip for another argument of a command that takes only a set: files that a shell has put in the place of
