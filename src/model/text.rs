@@ -13,12 +13,13 @@ pub fn counted(count: usize, noun: &str) -> String {
 
 /// At most ten names, and the number of the others.
 pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
+    first_listed(SHOWN_NAMES, names)
+}
+
+/// At most so many names, and the number of the others.
+pub fn first_listed<T: ToString>(most: usize, names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
-    let first: Vec<String> = names
-        .by_ref()
-        .take(SHOWN_NAMES)
-        .map(|name| name.to_string())
-        .collect();
+    let first: Vec<String> = names.by_ref().take(most).map(|name| name.to_string()).collect();
     match names.count() {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use super::super::OtherParent;
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
-use crate::model::text::{counted, listed};
+use crate::model::text::{counted, first_listed, listed};
+
+/// The number of members that are named of a whole set.
+const FEW: usize = 3;
 
 pub(super) fn this_is(tooling: &Tooling) -> String {
     if tooling.is_same_program(&Tooling::of_this_program()) {
@@ -55,7 +58,7 @@ pub(super) fn with_objects(objects: &[ObjectKey]) -> String {
         return String::new();
     }
     let count = counted(objects.len(), "object");
-    format!(" with {count}: {}", listed(objects))
+    format!(" with {count}: {}", first_listed(FEW, objects))
 }
 
 /// Describes the objects that would be lost with a container.
