@@ -296,6 +296,11 @@ impl ObjectOutcome {
         }
     }
 
+    /// Returns whether the object existed outside of any set and was applied as a member.
+    pub fn joined_set(&self) -> bool {
+        self.taken_in && self.action != Action::Failed
+    }
+
     /// Returns the outcome of an object that failed.
     pub fn failed(subject: Subject, error: impl Into<Message>) -> Self {
         Self {

@@ -367,7 +367,7 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
     let mut conflicts = FieldConflicts::default();
     for Comparison { outcome, .. } in &found.objects {
         let loudness = match outcome.action {
-            _ if outcome.taken_in => {
+            _ if outcome.joined_set() => {
                 taken_in.note(outcome);
                 continue;
             }

@@ -200,8 +200,7 @@ impl Reporter {
         }
         // Conflicts, and objects that are taken in, are reported together at the end.
         let has_conflicts = self.conflicts.note(&outcome);
-        if let Some(detail) = text_lines::detail(&outcome)
-            .filter(|_| !has_conflicts && (!outcome.taken_in || outcome.error.is_some()))
+        if let Some(detail) = text_lines::detail(&outcome).filter(|_| !has_conflicts && !outcome.joined_set())
         {
             let loudness = match outcome.action {
                 Action::Failed => Loudness::Quiet,

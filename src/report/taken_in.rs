@@ -13,7 +13,7 @@ pub(super) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
 impl TakenIn {
     /// Adds the object of this outcome if it was taken in.
     pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
-        if outcome.taken_in {
+        if outcome.joined_set() {
             let objects = self.0.entry(outcome.reason.clone()).or_default();
             objects.push(outcome.subject.key());
         }
@@ -57,6 +57,10 @@ mod tests {
         found.note(&ObjectOutcome {
             taken_in: false,
             ..outcome(0, "changed")
+        });
+        found.note(&ObjectOutcome {
+            action: Action::Failed,
+            ..outcome(0, "existed before; pruned")
         });
         assert_eq!(found.lines(), [""; 0]);
         found.note(&outcome(0, "existed before; kept"));
