@@ -268,6 +268,9 @@ pub struct ObjectOutcome {
     /// `true` if the object failed after it was deleted to be created again.
     #[serde(skip)]
     pub was_deleted: bool,
+    /// `true` if the answer to its DELETE shows that finalizers hold it.
+    #[serde(skip)]
+    pub awaits_finalizers: bool,
     /// Position in the manifests; `None` for an object that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
@@ -284,6 +287,7 @@ impl ObjectOutcome {
             taken_in: false,
             handed_over: Vec::new(),
             was_deleted: false,
+            awaits_finalizers: false,
             source: None,
         }
     }

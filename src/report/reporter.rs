@@ -45,6 +45,8 @@ pub struct Reporter {
     conflicts: FieldConflicts,
     /// Objects that existed outside of any set and are members now.
     taken_in: TakenIn,
+    /// Pruned objects that finalizers hold.
+    still_deleted: Vec<ObjectKey>,
     /// The start of the run, later moved by the time that the user took to answer.
     started: Cell<Instant>,
 }
@@ -77,6 +79,7 @@ impl Reporter {
             hints: Hints::default(),
             conflicts: FieldConflicts::default(),
             taken_in: TakenIn::default(),
+            still_deleted: Vec::new(),
             started: Cell::new(Instant::now()),
         }
     }
@@ -192,6 +195,9 @@ impl Reporter {
     fn object(&mut self, outcome: ObjectOutcome) {
         let planned = self.without_result.note(&outcome);
         self.taken_in.note(&outcome);
+        if outcome.awaits_finalizers && outcome.action == Action::Pruned {
+            self.still_deleted.push(outcome.subject.key());
+        }
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
             Format::Lines => self.line(&outcome),
@@ -328,6 +334,13 @@ impl Reporter {
             self.hints.print_repeated(self.style.colors);
         }
         for line in self.taken_in.lines() {
+            super::note(&line, self.style);
+        }
+        // A run that has waited has reported them.
+        if self.collected.waiting.is_none()
+            && self.collected.dry_run == DryRun::None
+            && let Some(line) = text_lines::still_being_deleted(&self.still_deleted)
+        {
             super::note(&line, self.style);
         }
         // At a question, the interrupt has reported the end.

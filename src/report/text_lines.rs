@@ -8,7 +8,7 @@ use super::{Colors, RequestsAndSeconds, RunEnd};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::text::counted;
+use crate::model::text::{counted, listed};
 use crate::model::write_settings::DryRun;
 
 /// The label at the beginning of a message on standard error.
@@ -136,6 +136,20 @@ pub(super) fn phase(phase: Phase, total: usize) -> String {
     }
 }
 
+/// `1 object is still being deleted: configmap/web in namespace shop; use --wait to wait for it`
+pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
+    let (are, them) = match keys.len() {
+        0 => return None,
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
+    let objects = counted(keys.len(), "object");
+    Some(format!(
+        "{objects} {are} still being deleted: {}; use --wait to wait for {them}",
+        listed(keys)
+    ))
+}
+
 /// `3 created, 1 pruned`
 pub(super) fn counts(
     operation: Operation,
@@ -205,6 +219,31 @@ pub(super) fn suffix(dry_run: DryRun) -> &'static str {
 mod tests {
     use super::*;
     use crate::event::Resume;
+    use crate::model::identity::GroupKind;
+
+    #[test]
+    fn objects_that_finalizers_hold_take_one_line() {
+        let key = |number: usize| ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: None,
+            name: number.to_string(),
+        };
+        let line = |count| still_being_deleted(&(0..count).map(key).collect::<Vec<_>>());
+        assert_eq!(line(0), None);
+        assert_eq!(
+            line(1).as_deref(),
+            Some("1 object is still being deleted: configmap/0; use --wait to wait for it")
+        );
+        let many = line(12).expect("a line");
+        assert!(
+            many.starts_with("12 objects are still being deleted: configmap/0, "),
+            "{many}"
+        );
+        assert!(
+            many.ends_with(" and 2 more; use --wait to wait for them"),
+            "{many}"
+        );
+    }
 
     #[test]
     fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {

@@ -125,6 +125,24 @@ fn assert_recorded_until_gone(set: &Set, kept: &Value, objects: &[Value], held: 
 }
 
 #[test]
+fn a_run_that_does_not_wait_names_what_finalizers_hold() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [kept, free] = ["kept", "free"].map(|name| config_map(&home, name, "1"));
+    let held = held(config_map(&home, "held", "1"));
+    set.apply(&[kept.clone(), free.clone(), held.clone()]);
+
+    let run = set.apply(std::slice::from_ref(&kept));
+
+    assert_eq!(run.results("pruned"), identities([&free, &held]));
+    let note = format!(
+        "1 object is still being deleted: configmap/held in namespace {home}; use --wait to wait for it"
+    );
+    assert!(run.stderr.contains(&note), "{}", run.stderr);
+    cluster().patch(&held, &json!({"metadata": {"finalizers": null}}));
+}
+
+#[test]
 fn a_namespace_that_hangs_in_termination_stays_recorded() {
     let home = namespace("home");
     let away = fresh("away");

@@ -6,9 +6,9 @@ use std::iter;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
@@ -193,7 +193,12 @@ impl Deleting<'_> {
             Err(outcome) => return DeleteAttempt::Ended(outcome),
         };
         let earlier_attempts = match sent {
-            Ok(reply) if is_of(&reply, current) => return done(),
+            Ok(reply) if is_of(&reply, current) => {
+                return DeleteAttempt::Ended(ObjectOutcome {
+                    awaits_finalizers: awaits_finalizers(&reply, current),
+                    ..ObjectOutcome::new(subject(), self.done)
+                });
+            }
             Err(error) if error.is_missing_object() && error.earlier_attempts.may_have_succeeded() => {
                 return done();
             }
@@ -281,6 +286,17 @@ impl Deleting<'_> {
             })
         }))
     }
+}
+
+/// Returns whether the answer to a DELETE shows that finalizers hold the object. The server itself adds one to
+/// a definition, and removes it a moment later.
+fn awaits_finalizers(reply: &Reply, live: &Live) -> bool {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let metadata = &answer["metadata"];
+    let finalizers = metadata["finalizers"].as_array();
+    live.defines.is_none()
+        && metadata["deletionTimestamp"].is_string()
+        && finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
 /// Returns the outcome of an object that is not deleted.
