@@ -96,7 +96,7 @@ async fn prepare(
             .members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
-        let proposal = Proposal::new(refusals(&read, &plan), &plan.changes);
+        let proposal = Proposal::new(refusals(&read, &plan, &membership.appliers), &plan.changes);
         let outline = || prompt::outline_of_labels(&plan);
         if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break (read, parent, plan);
@@ -116,11 +116,8 @@ async fn prepare(
 }
 
 /// Returns the refusals that the user has to lift.
-fn refusals(read: &SetRead, plan: &MembershipPlan) -> Vec<Refusal> {
-    let forgets = (!plan.changes.is_empty()).then(|| Refusal::ForgetsSet {
-        parent: read.named.set.parent.clone(),
-        members: plan.changes.len(),
-    });
+fn refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Refusal> {
+    let forgets = plan.forgets(&read.named.set, appliers);
     read.state.take_over.clone().into_iter().chain(forgets).collect()
 }
 

@@ -78,6 +78,14 @@ impl SkipReason {
         !matches!(self, Self::OwnedCopy(_) | Self::CopiedLabel { .. })
     }
 
+    /// Returns the reason without advice.
+    pub fn cause(&self) -> String {
+        match self {
+            Self::CopiedLabel { writers } => label_written_by(writers),
+            other => other.to_string(),
+        }
+    }
+
     /// Returns whether a run reports the object: the run concerns it, and pruning is not disabled.
     pub fn is_reported(&self) -> bool {
         !matches!(self, Self::PruningDisabled | Self::NotInRun)
@@ -122,15 +130,17 @@ impl fmt::Display for SkipReason {
                 match writers.iter().find(|writer| !writer.starts_with("kubectl")) {
                     Some(writer) => write!(
                         f,
-                        "{cause}; remove the label, delete the object, or pass --field-manager {} if {writer} applies this set",
+                        "{cause}; {REMOVE_LABEL}, delete the object, or pass --field-manager {} if {writer} applies this set",
                         shell_word(writer)
                     ),
-                    None => write!(f, "{cause}; remove the label or delete the object"),
+                    None => write!(f, "{cause}; {REMOVE_LABEL}, or delete the object"),
                 }
             }
         }
     }
 }
+
+const REMOVE_LABEL: &str = "remove the label with `kubectl label KIND/NAME applyset.kubernetes.io/part-of-`";
 
 /// Names the field managers that own the part-of label of an object which no applier labeled.
 pub fn label_written_by(writers: &[String]) -> String {
@@ -147,6 +157,7 @@ pub fn label_written_by(writers: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::applyset::PART_OF_LABEL;
 
     #[test]
     fn a_label_that_no_applier_wrote_is_reported_with_a_way_out() {
@@ -159,6 +170,10 @@ mod tests {
             let writers = writers.iter().map(|&writer| writer.to_owned()).collect();
             let text = SkipReason::CopiedLabel { writers }.to_string();
             assert!(text.contains("delete the object"), "{text}");
+            assert!(
+                text.contains(&format!("`kubectl label KIND/NAME {PART_OF_LABEL}-`")),
+                "{text}"
+            );
             assert_eq!(text.contains("--field-manager"), flag.is_some(), "{text}");
             assert!(flag.is_none_or(|flag| text.contains(flag)), "{text}");
         }

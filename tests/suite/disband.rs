@@ -38,6 +38,30 @@ fn a_set_without_members_is_reported_as_disbanded() {
 }
 
 #[test]
+fn an_object_that_only_carries_the_label_is_not_counted_as_a_member() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [member, labeled] = ["member", "labeled"].map(|name| config_map(&home, name, "1"));
+    set.apply(std::slice::from_ref(&member));
+    cluster().create(&labeled);
+    let label = format!("{PART_OF}={}", set.id);
+    let output = ControlPlane::shared()
+        .run_kubectl(["label", "-n", &home, "configmap", "labeled", &label])
+        .expect("kubectl runs");
+    assert!(output.status.success(), "{output:?}");
+
+    let run = set.invoke("disband", &[]).expect(3);
+
+    let text = format!(
+        "1 object kept; the label is also removed from 1 object that is not a member: \
+         configmap/labeled in namespace {home}"
+    );
+    assert!(run.stderr.contains(&text), "{}", run.stderr);
+    set.invoke("disband", &["--yes"]).expect(0);
+    assert_forgotten(&set);
+}
+
+#[test]
 fn every_object_stays_with_every_other_field() {
     let [home, away] = [namespace("home"), namespace("away")];
     let set = Set::secret(&home, "web");

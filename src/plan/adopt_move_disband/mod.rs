@@ -198,6 +198,18 @@ impl MembershipPlan {
         !(self.changes.is_empty() && self.settled.is_empty())
     }
 
+    /// Returns the refusal of a disband that the user has not confirmed; `None` if it releases nothing. An
+    /// object that an apply would keep because its label is a copy does not count as a member.
+    pub fn forgets(&self, set: &Set, appliers: &BTreeSet<String>) -> Option<Refusal> {
+        let (members, copies): (Vec<&Live>, Vec<&Live>) =
+            self.changes.iter().partition(|live| live.is_labeled_by(appliers));
+        (!self.changes.is_empty()).then(|| Refusal::ForgetsSet {
+            parent: set.parent.clone(),
+            members: members.len(),
+            copies: copies.into_iter().map(|live| live.key.clone()).collect(),
+        })
+    }
+
     fn add(&mut self, live: &Live, change: MembershipChange, parents: &OtherParents) {
         match change {
             MembershipChange::Write(fields) => {

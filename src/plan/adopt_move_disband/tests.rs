@@ -209,4 +209,14 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
     let members = vec![copy.clone(), own.clone(), stranger];
     let plan = plan_release(&set(), members, &policy().appliers);
     assert_eq!(plan.changes, [own, copy]);
+    let forgets = plan.forgets(&set(), &policy().appliers).expect("a refusal");
+    assert_eq!(
+        forgets.to_string().split_once("; ").expect("two parts").1,
+        "1 object kept; the label is also removed from 1 object that is not a member: \
+         configmap/a in namespace shop"
+    );
+    assert_eq!(
+        MembershipPlan::default().forgets(&set(), &policy().appliers),
+        None
+    );
 }

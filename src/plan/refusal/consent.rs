@@ -44,12 +44,17 @@ impl Refusal {
                 },
             ) => parent == shown && is_among(objects, shown_objects),
             (
-                Self::ForgetsSet { parent, members },
+                Self::ForgetsSet {
+                    parent,
+                    members,
+                    copies,
+                },
                 Self::ForgetsSet {
                     parent: shown,
                     members: shown_members,
+                    copies: shown_copies,
                 },
-            ) => parent == shown && members <= shown_members,
+            ) => parent == shown && members <= shown_members && is_among(copies, shown_copies),
             (
                 Self::RepairsParent { parent, changes },
                 Self::RepairsParent {
@@ -116,6 +121,7 @@ mod tests {
         let forgets = |members| Refusal::ForgetsSet {
             parent: key("Secret", "web"),
             members,
+            copies: Vec::new(),
         };
         assert!(forgets(1).is_within(&forgets(2)) && !forgets(2).is_within(&forgets(1)));
         let repairs = |changes: &[&str]| Refusal::RepairsParent {

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub use of_plan::of_hooks;
 pub(super) use of_plan::of_plan;
 pub(super) use phrases::losses;
-pub use phrases::with_keep_annotations;
-use phrases::{all_pruned, other_set, outside, this_is, with_objects};
+use phrases::{all_pruned, other_set, outside, released, this_is, with_objects};
+pub use phrases::{copies_released, with_keep_annotations};
 
 use super::OtherParent;
 use crate::event::Operation;
@@ -229,12 +229,14 @@ pub enum Refusal {
         operation: Operation,
     },
     /// A set would be forgotten, which the user has not confirmed.
-    #[error("{parent}: the set would be disbanded; {} kept", counted(*.members, "object"))]
+    #[error("{parent}: the set would be disbanded; {}", released(*.members, .copies))]
     ForgetsSet {
         /// The parent.
         parent: ObjectKey,
-        /// Number of objects that would be released.
+        /// Number of members that would be released.
         members: usize,
+        /// Objects with a copied label that would be released.
+        copies: Vec<ObjectKey>,
     },
     /// An inventory lists objects outside of the namespace that needs no confirmation.
     #[error("inventory {inventory} lists {}: {}", outside(.home.as_deref(), .objects), listed(.objects))]

@@ -53,6 +53,29 @@ pub(super) fn all_pruned(objects: &[ObjectKey]) -> String {
     format!("; all members would be pruned: {}", listed(objects))
 }
 
+/// What becomes of the members of a set that is disbanded, and of objects with a copy of its label.
+pub(super) fn released(members: usize, copies: &[ObjectKey]) -> String {
+    let mut parts = Vec::new();
+    if members > 0 || copies.is_empty() {
+        parts.push(format!("{} kept", counted(members, "object")));
+    }
+    parts.extend(copies_released(copies));
+    parts.join("; ")
+}
+
+/// `the label is also removed from 1 object that is not a member: configmap/a`
+pub fn copies_released(copies: &[ObjectKey]) -> Option<String> {
+    let objects = match copies.len() {
+        0 => return None,
+        1 => "1 object that is not a member".to_owned(),
+        count => format!("{count} objects that are not members"),
+    };
+    Some(format!(
+        "the label is also removed from {objects}: {}",
+        listed(copies)
+    ))
+}
+
 pub(super) fn with_objects(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();

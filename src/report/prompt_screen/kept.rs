@@ -14,7 +14,7 @@ pub(super) fn lines(kept: &[(ObjectKey, SkipReason)], columns: usize) -> Vec<Lin
     let mut named: Vec<String> = kept
         .iter()
         .filter(|(_, reason)| reason.is_reported())
-        .map(|(key, reason)| format!("{key}: {reason}"))
+        .map(|(key, reason)| format!("{key}: {}", reason.cause()))
         .collect();
     let more = named.len().saturating_sub(NAMED);
     named.truncate(NAMED);

@@ -15,7 +15,7 @@ use super::prompt::Question;
 use super::set_summary::reference;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::counted;
-use crate::plan::{Refusal, loses_data};
+use crate::plan::{Refusal, copies_released, loses_data};
 
 /// The widest column of names, and of namespaces.
 const NAMES: usize = 36;
@@ -268,14 +268,11 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
             let text = "all members would be pruned: check the directory and the set";
             of(None, text.to_owned(), Vec::new())
         }
-        Refusal::ForgetsSet { members, .. } => {
-            let leave = if *members == 1 { "leaves" } else { "leave" };
-            let text = format!(
-                "{} {leave} the set, but {} in the cluster",
-                counted(*members, "object"),
-                if *members == 1 { "stays" } else { "stay" },
-            );
-            of(None, text, Vec::new())
+        Refusal::ForgetsSet { members, copies, .. } => {
+            let members = members_released(*members);
+            let mut parts = members.into_iter().chain(copies_released(copies));
+            let text = parts.next().unwrap_or_default();
+            of(None, text, parts.collect())
         }
         Refusal::RepairsParent { parent, changes } => {
             of(Some(parent), "is changed:".to_owned(), changes.clone())
@@ -289,6 +286,17 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
         }
         other => of(None, other.to_string(), Vec::new()),
     }
+}
+
+/// `2 objects leave the set, but stay in the cluster`
+fn members_released(members: usize) -> Option<String> {
+    let (leave, stay) = match members {
+        0 => return None,
+        1 => ("leaves", "stays"),
+        _ => ("leave", "stay"),
+    };
+    let objects = counted(members, "object");
+    Some(format!("{objects} {leave} the set, but {stay} in the cluster"))
 }
 
 /// Returns what a refusal to delete an object warns of, in a few words.

@@ -266,13 +266,16 @@ fn objects_that_join_or_leave_a_set_are_listed() {
     );
     let forgets = Refusal::ForgetsSet {
         parent: parent(),
-        members: 2,
+        members: 1,
+        copies: vec![key("Service", Some("shop"), "db")],
     };
     assert_eq!(
         shown(&question(vec![forgets], Some(outline))),
         [
             "",
-            "  ! 2 objects leave the set, but stay in the cluster",
+            "  ! 1 object leaves the set, but stays in the cluster",
+            "        the label is also removed from 1 object that is not a member: service/db",
+            "        in namespace shop",
             "  ~ service/db, web   shop",
             "Continue? Only 'yes' is accepted:",
         ]
