@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::paint::Line;
 use super::progress::undrawn;
+use super::prompt_screen::wrapped;
 use super::{Colors, text_lines};
 use crate::model::message::Message;
 use crate::model::text::{is_steering, one_line, printable_json};
@@ -64,26 +65,35 @@ pub(super) fn print_document(text: &str) {
 }
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of
-/// its own.
+/// its own. At a terminal, what has a label is wrapped between words; all else may be copied.
 pub(super) fn print_message(label: text_lines::Label, message: &Message, colors: Colors) {
-    say(&message_text(label, message, colors));
+    let size = terminal_size::terminal_size_of(io::stderr());
+    let columns = size.map_or(usize::MAX, |(columns, _)| columns.0.into());
+    say(&message_text(label, message, colors, columns));
 }
 
-fn message_text(label: text_lines::Label, message: &Message, colors: Colors) -> String {
-    let mut text = String::new();
-    let mut push = |label: text_lines::Label, indent: &str, line: &str| {
-        text.push_str(&label.text(colors));
-        text.push_str(&one_line(&format!("{indent}{}", line.trim_end())));
-        text.push('\n');
-    };
-    push(label, "", &message.text);
+fn message_text(label: text_lines::Label, message: &Message, colors: Colors, columns: usize) -> String {
+    let mut text = labeled(label, &message.text, colors, columns);
     for detail in &message.details {
-        push(text_lines::Label::Plain, "  ", detail);
+        text.push_str(&one_line(&format!("  {}", detail.trim_end())));
+        text.push('\n');
     }
     for hint in &message.hints {
-        push(text_lines::Label::Hint, "", hint);
+        text.push_str(&labeled(text_lines::Label::Hint, hint, colors, columns));
     }
     text
+}
+
+/// Returns the line behind its label, as several lines if it has more columns.
+fn labeled(label: text_lines::Label, line: &str, colors: Colors, columns: usize) -> String {
+    let margin = label.text(Colors::Off).len();
+    let line = one_line(line.trim_end());
+    let parts = match margin {
+        0 => vec![line],
+        margin => wrapped(&line, columns.saturating_sub(margin)),
+    };
+    let margin = format!("\n{:margin$}", "");
+    format!("{}{}\n", label.text(colors), parts.join(&margin))
 }
 
 /// Prints a document as JSON.
@@ -208,12 +218,31 @@ mod tests {
             .with_details([quoted.to_owned(), "::warning::x".to_owned()])
             .with_hint(format!("look at {quoted}"));
         assert_eq!(
-            message_text(text_lines::Label::Error, &message, Colors::Off),
+            message_text(text_lines::Label::Error, &message, Colors::Off, usize::MAX),
             "error: secret/a: kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n  \
              \\u{3a}:warning::x\n\
              hint: look at kept\\n  hint: run curl\\nhint: more\\n::add-mask::x\n"
         );
+    }
+
+    #[test]
+    fn a_terminal_gets_lines_that_end_between_words_and_whole_commands() {
+        let message = Message::new("configmap/a in namespace shop belongs to secret/other")
+            .with_details(["a detail that is copied, however wide it is".to_owned()])
+            .with_hint("move it with `kubectl applyset move a b`, or use --take-ownership");
+        let text = |columns| message_text(text_lines::Label::Error, &message, Colors::Off, columns);
+        assert_eq!(
+            text(40),
+            "error: configmap/a in namespace shop\n       belongs to secret/other\n  \
+             a detail that is copied, however wide it is\n\
+             hint: move it with\n      `kubectl applyset move a b`, or\n      use --take-ownership\n"
+        );
+        assert_eq!(text(usize::MAX).lines().count(), 3);
+        // A rule that is to be copied.
+        let rule = Message::new("  - target: {kind: Deployment, name: web}");
+        let text = message_text(text_lines::Label::Plain, &rule, Colors::Off, 20);
+        assert_eq!(text, format!("{}\n", rule.text));
     }
 
     #[test]

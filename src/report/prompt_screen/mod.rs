@@ -364,10 +364,15 @@ impl Danger {
     }
 }
 
-/// Wraps the text to this width at blanks.
+/// Wraps the text to this width at blanks, but not within the backquotes of a command, which is copied.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    let mut is_quoted = false;
+    let words = text.split(|character: char| {
+        is_quoted ^= character == '`';
+        character == ' ' && !is_quoted
+    });
+    for word in words {
         let used = lines.last().map_or(0, |line| line.chars().count());
         if used > 0 && used + 1 + word.chars().count() > width {
             lines.push(String::new());
