@@ -143,9 +143,7 @@ async fn delete_and_wait(
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
     let members = deletion.going().filter(|live| done.is_going(live));
-    let members = members
-        .map(|live| wait_targets::gone(live, Path::Label))
-        .collect();
+    let members = members.map(|live| done.gone(live)).collect();
     let outcome = waiting.run(members, &mut |event| reporter.event(event)).await;
     if outcome == Outcome::Interrupted {
         return Ending::Interrupted;
@@ -161,7 +159,7 @@ async fn delete_and_wait(
     }
     let parent = prepared.state.parent.iter();
     let parent = parent.map(|parent| wait_targets::gone(&parent.live, Path::Name));
-    let homes = deletion.homes().map(|live| wait_targets::gone(live, Path::Label));
+    let homes = deletion.homes().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent.chain(homes).filter(|target| done.has_deleted(target));
     let outcome = waiting

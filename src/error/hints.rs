@@ -18,7 +18,7 @@ impl Error {
             Self::Manifests(_)
             | Self::InvalidObjects(_)
             | Self::Refused(_)
-            | Self::NotConfirmed(_)
+            | Self::NotConfirmed
             | Self::ParentWrite(ParentWriteError::Refused(_)) => return None,
             Self::Interrupted => "run the same command again to finish".to_owned(),
             Self::MissingNamespaces(missing) => namespace_hint(missing),

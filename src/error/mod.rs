@@ -84,7 +84,7 @@ pub enum Error {
     Refused(Vec<Refusal>),
     /// The user did not confirm. No hint follows: the question has shown what was declined, and how to accept it.
     #[error("not confirmed: nothing was written")]
-    NotConfirmed(Vec<Refusal>),
+    NotConfirmed,
     /// No connection can be made.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
@@ -188,7 +188,7 @@ impl Error {
             Self::Connection(error) if error.is_usage() => Exit::Usage,
             Self::Interrupted => Exit::Interrupted,
             Self::Refused(_)
-            | Self::NotConfirmed(_)
+            | Self::NotConfirmed
             | Self::Overtaken(_)
             | Self::OtherCluster { .. }
             | Self::Altered(_)

@@ -268,12 +268,23 @@ pub struct ObjectOutcome {
     /// `true` if the object failed after it was deleted to be created again.
     #[serde(skip)]
     pub was_deleted: bool,
-    /// `true` if the answer to its DELETE shows that finalizers hold it.
+    /// What is left of a deleted object.
     #[serde(skip)]
-    pub awaits_finalizers: bool,
+    pub remainder: Remainder,
     /// Position in the manifests; `None` for an object that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
+}
+
+/// What is left of a deleted object, by the answer to its DELETE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remainder {
+    /// It was not deleted, or the answer does not show it.
+    Unknown,
+    /// Nothing.
+    Nothing,
+    /// The object, which finalizers hold.
+    HeldByFinalizers,
 }
 
 impl ObjectOutcome {
@@ -287,7 +298,7 @@ impl ObjectOutcome {
             taken_in: false,
             handed_over: Vec::new(),
             was_deleted: false,
-            awaits_finalizers: false,
+            remainder: Remainder::Unknown,
             source: None,
         }
     }

@@ -22,7 +22,8 @@ use super::{
 use crate::cluster::apiserver::ApiServer;
 use crate::error::{Error, Exit};
 use crate::event::{
-    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Summary, WaitStatus,
+    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Summary,
+    WaitStatus,
 };
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -195,7 +196,7 @@ impl Reporter {
     fn object(&mut self, outcome: ObjectOutcome) {
         let planned = self.without_result.note(&outcome);
         self.taken_in.note(&outcome);
-        if outcome.awaits_finalizers && outcome.action == Action::Pruned {
+        if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
             self.still_deleted.push(outcome.subject.key());
         }
         self.bars.advance(&outcome, planned.as_ref());

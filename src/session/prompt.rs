@@ -67,7 +67,7 @@ pub async fn agree(
         );
     }
     if !ask(proposal.refusals.clone()).await {
-        return Err(Error::NotConfirmed(proposal.refusals));
+        return Err(Error::NotConfirmed);
     }
     *consent = Consent::To(proposal);
     Ok(Agreed::Now)

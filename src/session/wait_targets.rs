@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Action, Ending, Event};
+use crate::event::{Action, Ending, Event, Remainder};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
@@ -14,6 +14,8 @@ use crate::wait::{Goal, Outcome, Path, Target};
 pub struct Done {
     /// UIDs of deleted and pruned objects.
     deleted: BTreeSet<String>,
+    /// UIDs of those that were gone at once.
+    gone: BTreeSet<String>,
     /// UIDs of applied and unchanged objects.
     applied: BTreeMap<ObjectKey, String>,
 }
@@ -27,6 +29,9 @@ impl Done {
         };
         match outcome.action {
             Action::Deleted | Action::Pruned => {
+                if outcome.remainder == Remainder::Nothing {
+                    self.gone.insert(uid.clone());
+                }
                 self.deleted.insert(uid);
             }
             Action::Created | Action::Configured | Action::Recreated | Action::Unchanged => {
@@ -39,6 +44,16 @@ impl Done {
     /// Returns whether the object is being deleted, by this run or before it.
     pub fn is_going(&self, live: &Live) -> bool {
         live.presence == Presence::Terminating || self.deleted.contains(&live.uid)
+    }
+
+    /// Returns the target of an object that is to be gone. One that terminates may lose its label before.
+    pub fn gone(&self, live: &Live) -> Target {
+        let path = if self.gone.contains(&live.uid) {
+            Path::Label
+        } else {
+            Path::LabelThenName
+        };
+        gone(live, path)
     }
 
     /// Returns whether this run has deleted the object.
@@ -65,7 +80,7 @@ pub fn going(plan: &Plan, done: &Done) -> Vec<Target> {
     let unwanted = plan.all_prunes();
     let unwanted = unwanted.chain(plan.skips.iter().map(|skip| &skip.live));
     let going = unwanted.filter(|live| done.is_going(live));
-    going.map(|live| gone(live, Path::Label)).collect()
+    going.map(|live| done.gone(live)).collect()
 }
 
 /// Returns the target of an object that is to be deleted.

@@ -6,8 +6,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, Program, ProgramEnd, Proxy, Sent, Set, cluster, config_map, deployment, identities, named,
-    namespace, namespace_object, objects_file, secret, with,
+    Files, Program, ProgramEnd, Proxy, Sent, Set, cluster, config_map, deployment, eventually, identities,
+    named, namespace, namespace_object, objects_file, secret, with,
 };
 
 pub(super) fn rolled_out() -> Value {
@@ -207,6 +207,36 @@ fn a_dependent_that_loses_its_label_while_it_terminates_is_not_gone() {
     set.apply(wanted);
     assert_eq!(cluster().live(&base), None);
     set.assert_holds(wanted);
+}
+
+#[test]
+fn a_member_that_loses_its_label_while_it_terminates_is_waited_for() {
+    let unlabeled = json!({"metadata": {"labels": {"applyset.kubernetes.io/part-of": null}}});
+    for is_deletion in [false, true] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let going = held(config_map(&home, "going", "1"));
+        let kept = secret(&home, "kept");
+        set.apply(&[going.clone(), kept.clone()]);
+        let manifests = files(std::slice::from_ref(&kept));
+        let program = if is_deletion {
+            set.deletion(Program::new()).args(["--yes"])
+        } else {
+            set.command(Program::new(), &manifests)
+        };
+        let running = program.args(["-v", "--wait=6s"]).start();
+        eventually("it terminates", || {
+            let live = cluster().live(&going)?;
+            live["metadata"]["deletionTimestamp"].is_string().then_some(())
+        });
+        cluster().patch(&going, &unlabeled);
+
+        let run = running.finish().expect(1);
+
+        assert!(run.stderr.contains("configmap/going"), "{}", run.stderr);
+        assert!(cluster().live(&going).is_some());
+        let_go(&going);
+    }
 }
 
 #[test]

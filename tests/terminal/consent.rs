@@ -376,7 +376,7 @@ fn a_kind_that_a_member_joins_while_verify_asks_stays_recorded() {
         let mut asking = TooWide::repair(kubeconfig);
         join_in(&too_wide.cluster, &TooWide::set(), &TooWide::late());
         asking.answer("yes\n");
-        asking.asks_again("the plan has changed since the question");
+        asking.asks_again("the plan has changed since you answered");
         too_wide.assert_recorded("ConfigMap,Secret,Service");
         asking.answer(answer);
         asking.ends(code);

@@ -63,8 +63,8 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         report::warning(warning, style);
     }
     match &outcome {
-        Err(Error::NotConfirmed(_)) if verifying.are_printed => report::findings_below(&document, style),
-        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed(_)) => {
+        Err(Error::NotConfirmed) if verifying.are_printed => report::findings_below(&document, style),
+        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => {
             report::findings(&document, place, style);
         }
         Err(Error::Interrupted) if has_looked => report::findings(&document, place, style),
@@ -170,7 +170,7 @@ impl Verifying<'_> {
             }
             match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
                 Ok(()) => {}
-                Err(Error::Refused(_) | Error::NotConfirmed(_)) => break,
+                Err(Error::Refused(_) | Error::NotConfirmed) => break,
                 Err(error) => return Err(error),
             }
             if self.looked.repairs.is_empty() {

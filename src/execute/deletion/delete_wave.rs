@@ -9,7 +9,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply};
-use crate::event::{Action, ObjectOutcome, Subject};
+use crate::event::{Action, ObjectOutcome, Remainder, Subject};
 use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
@@ -195,7 +195,7 @@ impl Deleting<'_> {
         let earlier_attempts = match sent {
             Ok(reply) if is_of(&reply, current) => {
                 return DeleteAttempt::Ended(ObjectOutcome {
-                    awaits_finalizers: awaits_finalizers(&reply, current),
+                    remainder: remainder(&reply, current),
                     ..ObjectOutcome::new(subject(), self.done)
                 });
             }
@@ -288,15 +288,18 @@ impl Deleting<'_> {
     }
 }
 
-/// Returns whether the answer to a DELETE shows that finalizers hold the object. The server itself adds one to
-/// a definition, and removes it a moment later.
-fn awaits_finalizers(reply: &Reply, live: &Live) -> bool {
+/// Returns what the answer to a DELETE shows: a status if the object is gone, else the object. The server itself adds
+/// a finalizer to a definition, and removes it a moment later.
+fn remainder(reply: &Reply, live: &Live) -> Remainder {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    let metadata = &answer["metadata"];
-    let finalizers = metadata["finalizers"].as_array();
-    live.defines.is_none()
-        && metadata["deletionTimestamp"].is_string()
-        && finalizers.is_some_and(|finalizers| !finalizers.is_empty())
+    let finalizers = answer["metadata"]["finalizers"].as_array();
+    if answer["kind"] == "Status" {
+        Remainder::Nothing
+    } else if live.defines.is_none() && finalizers.is_some_and(|finalizers| !finalizers.is_empty()) {
+        Remainder::HeldByFinalizers
+    } else {
+        Remainder::Unknown
+    }
 }
 
 /// Returns the outcome of an object that is not deleted.
