@@ -1,5 +1,7 @@
 //! The contents of namespaces and of defined kinds, which are deleted with them.
 
+use std::collections::BTreeMap;
+
 use super::identity::ObjectKey;
 
 /// What a namespace or the definition of a kind holds.
@@ -9,6 +11,9 @@ pub struct Contents {
     pub objects: Vec<Held>,
     /// Resources that could not be listed.
     pub unknown: Vec<String>,
+    /// Aggregated APIs that do not answer, by the names of their `APIService`s, with the reason. A namespace may hold
+    /// objects of theirs.
+    pub unanswering: BTreeMap<String, String>,
 }
 
 /// An object in a namespace or of a defined kind, as far as decisions need to know it: a

@@ -110,8 +110,12 @@ async fn list_contents(
             let held = contents.entry(key).or_default();
             held.objects.extend(look.objects);
             held.unknown.extend(look.unknown);
-            held.unknown
-                .extend(discovery.failures().iter().map(ToString::to_string));
+            held.unanswering.extend(
+                discovery
+                    .failures()
+                    .iter()
+                    .map(|failure| (failure.api_service(), failure.to_string())),
+            );
         }
     }
     for held in contents.values_mut() {

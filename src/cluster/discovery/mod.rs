@@ -51,6 +51,13 @@ pub struct FailedVersion {
     pub reason: String,
 }
 
+impl FailedVersion {
+    /// Returns the name of the `APIService` that this version has if it is aggregated.
+    pub fn api_service(&self) -> String {
+        format!("{}.{}", self.version, self.group)
+    }
+}
+
 impl fmt::Display for FailedVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.group.is_empty() {

@@ -9,23 +9,54 @@ use crate::model::contents::{Contents, Held};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
-/// Returns the refusals to delete an object because of what would be lost with it. `contents` is what it
-/// holds, and `going` are the UIDs of objects that are deleted in any case.
+/// The objects that are deleted in any case.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Going {
+    pub(super) uids: BTreeSet<String>,
+    /// The names of `APIService`s. They are deleted before the namespaces, and with them the API goes that may hold
+    /// objects.
+    api_services: BTreeSet<String>,
+}
+
+impl Going {
+    /// These objects.
+    pub(super) fn new<'l>(objects: impl Iterator<Item = &'l Live>) -> Self {
+        let mut going = Self::default();
+        for live in objects {
+            if live.key.group_kind == GroupKind::new("apiregistration.k8s.io", "APIService") {
+                going.api_services.insert(live.key.name.clone());
+            }
+            going.uids.insert(live.uid.clone());
+        }
+        going
+    }
+
+    /// Returns what of the contents could not be listed.
+    fn unknown(&self, contents: &Contents) -> Vec<String> {
+        let unanswering = contents.unanswering.iter();
+        let unanswering = unanswering.filter(|(name, _)| !self.api_services.contains(*name));
+        let unanswering = unanswering.map(|(_, reason)| reason.clone());
+        contents.unknown.iter().cloned().chain(unanswering).collect()
+    }
+}
+
+/// Returns the refusals to delete an object because of what would be lost with it. `contents` is what it holds.
 pub(super) fn loss(
     live: &Live,
     contents: Option<&Contents>,
-    going: &BTreeSet<String>,
+    going: &Going,
     operation: Operation,
 ) -> Vec<Refusal> {
     let object = || live.key.clone();
     let mut losses = Vec::new();
     if let Some(contents) = contents {
-        let lost = lost_objects(contents, &[], going);
-        if !lost.is_empty() || !contents.unknown.is_empty() {
+        let lost = lost_objects(contents, &[], &going.uids);
+        let unknown = going.unknown(contents);
+        if !lost.is_empty() || !unknown.is_empty() {
             losses.push(Refusal::HoldsOthers {
                 container: object(),
                 lost,
-                unknown: contents.unknown.clone(),
+                unknown,
                 operation,
             });
         }
@@ -52,22 +83,14 @@ pub(super) fn loss(
 }
 
 /// Returns the reason to keep a container that holds `now`, if it has gained objects since its deletion
-/// was planned, when it held what was `seen`. `going` are the UIDs of objects that are deleted in any case.
-pub(super) fn filled(
-    seen: Option<&Contents>,
-    now: &Contents,
-    going: &BTreeSet<String>,
-) -> Option<SkipReason> {
+/// was planned, when it held what was `seen`.
+pub(super) fn filled(seen: Option<&Contents>, now: &Contents, going: &Going) -> Option<SkipReason> {
     // What it held then was not a loss, or the user has agreed to lose it.
     let seen_objects = seen.map_or(&[][..], |seen| &seen.objects);
-    let was_unknown = |name: &&String| seen.is_some_and(|seen| seen.unknown.contains(name));
-    let unknown: Vec<String> = now
-        .unknown
-        .iter()
-        .filter(|name| !was_unknown(name))
-        .cloned()
-        .collect();
-    let lost = lost_objects(now, seen_objects, going);
+    let was_unknown = seen.map_or_else(Vec::new, |seen| going.unknown(seen));
+    let mut unknown = going.unknown(now);
+    unknown.retain(|name| !was_unknown.contains(name));
+    let lost = lost_objects(now, seen_objects, &going.uids);
     (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledSincePlan { lost, unknown })
 }
 

@@ -51,6 +51,7 @@ fn holding(objects: Vec<Live>) -> Contents {
     Contents {
         objects: objects.into_iter().map(held).collect(),
         unknown: Vec::new(),
+        unanswering: BTreeMap::new(),
     }
 }
 
@@ -97,6 +98,7 @@ fn what_could_not_be_listed_counts_as_loss() {
     let contents = Contents {
         objects: vec![],
         unknown: vec!["secrets: forbidden".to_owned()],
+        unanswering: BTreeMap::new(),
     };
     assert_eq!(
         refusals_of(
@@ -346,18 +348,39 @@ fn what_came_in_since_the_plan_keeps_its_container() {
         (Some(holding(vec![])), unlisted, Some((0, 1))),
     ];
     for (seen, now, expected) in table {
-        let going: BTreeSet<String> = plan
-            .prunes
-            .iter()
-            .flatten()
-            .map(|live| live.uid.clone())
-            .collect();
+        let going = Going::new(plan.prunes.iter().flatten());
         let reason = filled(seen.as_ref(), &now, &going);
         let counts = reason.map(|reason| match reason {
             SkipReason::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
             other => panic!("{other:?}"),
         });
         assert_eq!(counts, expected, "{seen:?} {now:?}");
+    }
+}
+
+#[test]
+fn an_api_that_is_deleted_as_well_hides_no_loss() {
+    let namespace = live("Namespace", None, "old");
+    let api = live(
+        "APIService.apiregistration.k8s.io",
+        None,
+        "v1.metrics.example.com",
+    );
+    let reason = "metrics.example.com/v1: the API server behind it does not answer".to_owned();
+    let contents = Contents {
+        unanswering: BTreeMap::from([(api.key.name.clone(), reason.clone())]),
+        ..Contents::default()
+    };
+    for (members, unknown) in [
+        (vec![namespace.clone()], Some(vec![reason])),
+        (vec![namespace.clone(), api], None),
+    ] {
+        let refusals = refusals_of(members, vec![], vec![(&namespace, contents.clone())], &policy());
+        let found = refusals.into_iter().map(|refusal| match refusal {
+            Refusal::HoldsOthers { unknown, .. } => unknown,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(unknown));
     }
 }
 

@@ -147,6 +147,7 @@ fn what_a_container_holds_is_deleted_with_it() {
     let contents = Contents {
         objects: vec![widget("widget", &[])],
         unknown: Vec::new(),
+        unanswering: BTreeMap::new(),
     };
     let observed = Observed {
         contents: BTreeMap::from([(definition.key.clone(), contents)]),

@@ -6,6 +6,7 @@ mod recreation;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::container_index::ContainerIndex;
+use super::data_loss::Going;
 use super::dependencies::named_by;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::kept_objects::KeptObjects;
@@ -43,8 +44,8 @@ pub struct Judge<'a> {
     /// Key: an object that a desired object depends on, by its manifest or in the cluster. Value: one such
     /// desired object.
     needed_by_desired: HashMap<&'a ObjectKey, &'a ObjectKey>,
-    /// The UIDs of objects that are deleted, and so are not a loss.
-    going: BTreeSet<String>,
+    /// The objects that are deleted, and so are not a loss.
+    going: Going,
     /// Key: a pruned object. Value: desired or kept objects with an owner reference to it, or to something
     /// deleted with it, each with its keep annotation.
     attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
@@ -81,7 +82,7 @@ impl<'a> Judge<'a> {
             kept: KeptObjects::default(),
             needed: HashMap::new(),
             needed_by_desired: dependencies(desired).collect(),
-            going: BTreeSet::new(),
+            going: Going::default(),
             attached: HashMap::new(),
             bound: BTreeMap::new(),
             accepted: HashMap::new(),
@@ -139,7 +140,7 @@ impl<'a> Judge<'a> {
         // A kept object keeps its container.
         loop {
             self.keep_all(&skips);
-            self.going = prunes.iter().map(|live| live.uid.clone()).collect();
+            self.going = Going::new(prunes.iter());
             let before = prunes.len();
             let mut rest = Vec::with_capacity(before);
             for live in prunes {
@@ -169,10 +170,8 @@ impl<'a> Judge<'a> {
         // The parent of a set that is deleted as a whole is deleted before its own namespace or CRD.
         let parent = self.set.parent_uid.iter();
         let parent = parent.filter(|_| self.policy.pruning == Pruning::WholeSet);
-        self.going = prunes
-            .map(|live| live.uid.clone())
-            .chain(parent.cloned())
-            .collect();
+        self.going = Going::new(prunes);
+        self.going.uids.extend(parent.cloned());
         self.replace_dependents(dependents);
     }
 
@@ -272,7 +271,7 @@ impl<'a> Judge<'a> {
         container: &Live,
         annotated: impl Iterator<Item = &'h Held>,
     ) -> Option<SkipReason> {
-        let is_going = |uid: &String| *uid != container.uid && self.going.contains(uid);
+        let is_going = |uid: &String| *uid != container.uid && self.going.uids.contains(uid);
         let is_kept = |held: &&Held| {
             let is_left_without_owners = !held.owners.is_empty() && held.owners.iter().all(is_going);
             let is_deleted = is_going(&held.uid) || is_left_without_owners;

@@ -159,6 +159,7 @@ fn cases_of_surroundings() -> Vec<Case> {
                     keep_annotation: None,
                 }],
                 unknown: Vec::new(),
+                unanswering: BTreeMap::new(),
             }),
             ..Around::default()
         }),
@@ -401,6 +402,7 @@ fn what_came_into_a_container_keeps_it() {
             keep_annotation: None,
         }],
         unknown: Vec::new(),
+        unanswering: BTreeMap::new(),
     };
     assert!(judge.filled(&namespace, &now).is_some());
     let allowed = Policy {
@@ -440,6 +442,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
                     keep_annotation: None,
                 }],
                 unknown: Vec::new(),
+                unanswering: BTreeMap::new(),
             },
         );
         members.extend([namespace, definition, inside]);

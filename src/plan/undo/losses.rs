@@ -170,10 +170,14 @@ fn lose_contents(contents: &Contents, recorded: &BTreeSet<&ObjectKey>, lose: &mu
         };
         lose(format!("the other objects in it: {named}{rest}"));
     }
-    if !contents.unknown.is_empty() {
-        lose(format!(
-            "its {}, which could not be listed",
-            contents.unknown.join(", ")
-        ));
+    let unanswering = contents.unanswering.values();
+    let unknown: Vec<&str> = contents
+        .unknown
+        .iter()
+        .chain(unanswering)
+        .map(String::as_str)
+        .collect();
+    if !unknown.is_empty() {
+        lose(format!("its {}, which could not be listed", unknown.join(", ")));
     }
 }
