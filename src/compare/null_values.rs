@@ -35,7 +35,9 @@ fn leave_out(value: &mut Value, schema: &Map<String, Value>) {
         Value::Object(fields) => leave_out_of_fields(fields, schema),
         Value::Array(items) => {
             if let Some(Value::Object(schema)) = schema.get("items") {
-                items.iter_mut().for_each(|item| leave_out(item, schema));
+                for item in items {
+                    leave_out(item, schema);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -284,6 +284,7 @@ impl Reporter {
     ) {
         self.bars.clear();
         print_messages(found, error, self.style);
+        self.print_warnings_of_objects();
         if self.style.loudness > Loudness::Quiet && error.is_none() && summary == DiffSummary::Printed {
             let parent = match found.parent_alone() {
                 None => ParentLine::None,

@@ -330,8 +330,8 @@ impl Reporter {
         self.bars.clear();
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);
+        self.print_warnings_of_objects();
         if self.style.loudness > Loudness::Quiet {
-            self.hints.print_warnings_of_objects(self.style.colors);
             self.hints.print_repeated(self.style.colors);
         }
         for line in self.taken_in.lines() {
@@ -362,6 +362,13 @@ impl Reporter {
         }
         let report = Report::new(set, &self.collected, error, completeness, cost);
         document(&report, place, self.style);
+    }
+
+    /// Prints the warnings about objects, equal ones as one line.
+    pub(super) fn print_warnings_of_objects(&self) {
+        if self.style.loudness > Loudness::Quiet {
+            self.hints.print_warnings_of_objects(self.style.colors);
+        }
     }
 
     fn print_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {

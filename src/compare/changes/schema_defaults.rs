@@ -30,7 +30,9 @@ fn fill_in(value: &mut Value, schema: &Map<String, Value>) {
         }
         Value::Array(items) => {
             if let Some(Value::Object(schema)) = schema.get("items") {
-                items.iter_mut().for_each(|item| fill_in(item, schema));
+                for item in items {
+                    fill_in(item, schema);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
