@@ -37,7 +37,7 @@ pub const WAIT_WITHOUT_VALUE: &str = "true";
 /// The time limits.
 #[derive(Debug, Args)]
 pub struct WaitFlags {
-    /// Wait until all is ready or gone (default 5m)
+    /// Wait until everything is ready or gone (default 5m)
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = WAIT_WITHOUT_VALUE, value_name = "DURATION", help_heading = WAITING)]
     pub wait: Option<String>,
     /// Limit of the whole run, such as 10m

@@ -102,7 +102,7 @@ pub struct History {
     clippy::struct_excessive_bools,
     reason = "each is a flag; `settings` makes enums of them"
 )]
-#[command(mut_arg("wait", |wait| wait.help("Wait until all is gone (default 5m)")))]
+#[command(mut_arg("wait", |wait| wait.help("Wait until everything is gone (default 5m)")))]
 // An argument that is changed becomes the last one.
 #[command(mut_arg("timeout", |timeout| timeout))]
 pub struct Delete {

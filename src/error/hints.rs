@@ -47,7 +47,7 @@ impl Error {
                 ..
             }) => request_hint(error),
             Self::ParentWrite(ParentWriteError::Changed(_)) => {
-                "exempt it from the policy or webhook, then repair the parent with `kubectl applyset verify SET --fix`"
+                "exempt the ApplySet labels and annotations of the set's parent from the policy or webhook, then run `kubectl applyset verify SET --fix`"
                     .to_owned()
             }
             Self::GrantedByRbac(_) => {

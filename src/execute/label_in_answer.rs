@@ -21,8 +21,9 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
         (Some(_), Some(_)) => "changed",
         (None, _) => "did not remove",
     };
-    let text =
-        format!("the server {verb} the label {PART_OF_LABEL}; an admission policy or webhook may cause this");
+    let text = format!(
+        "the server {verb} the label {PART_OF_LABEL}; an admission policy or webhook may be the cause"
+    );
     Some(Message::new(text).with_hint(HINT))
 }
 

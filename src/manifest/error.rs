@@ -181,7 +181,7 @@ impl Problem {
     fn hint(&self) -> String {
         match self {
             Self::NotFound => "check the path given to -f".to_owned(),
-            Self::DanglingLink { .. } => "remove the link, or make what it names".to_owned(),
+            Self::DanglingLink { .. } => "remove the link, or create its target".to_owned(),
             Self::NoName => "check that the variable given to -f is set".to_owned(),
             Self::Unreadable(_) => "check that the file exists and that you can read it".to_owned(),
             Self::NoManifestFiles => "name a file, or add -R to process subdirectories".to_owned(),

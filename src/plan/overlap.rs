@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn taking_ownership_is_advised_after_the_safer_way() {
-        const TAKE: &str = "or use --take-ownership to take the objects over";
+        const TAKE: &str = "or move the objects to this set with --take-ownership";
         let (manifests, mut observed) = overlapping();
         let hint = |manifests: &Desired, observed: &Observed| {
             plan(&set(), manifests, observed, &policy()).refusals[0].hint()
@@ -151,10 +151,7 @@ mod tests {
         observed.other_parents.found.extend([same_name]);
         assert_eq!(
             hint(&manifests, &observed),
-            format!(
-                "if you mean that set, name it: `{} -n platform`; {TAKE}",
-                other.name
-            )
+            format!("pass `{} -n platform` if you mean that set, {TAKE}", other.name)
         );
         other.name = "other".to_owned();
         let other_name = ("applyset-other-v1".to_owned(), other);
@@ -166,7 +163,7 @@ mod tests {
         };
         assert_eq!(
             hint(&all, &observed),
-            format!("if you mean that set, name it: `other -n platform`; {TAKE}")
+            format!("pass `other -n platform` if you mean that set, {TAKE}")
         );
     }
 

@@ -115,7 +115,7 @@ impl fmt::Display for Unfinished {
         let parts = [
             part(
                 &self.unanswered,
-                "sent without a conclusive answer, which may have taken effect",
+                "with unknown outcome, which may have taken effect",
             ),
             part(&self.not_sent, "not sent"),
             (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
@@ -171,7 +171,7 @@ mod tests {
                 &["a"],
                 &["b"],
                 2,
-                "1 request sent without a conclusive answer, which may have taken effect: a/b; \
+                "1 request with unknown outcome, which may have taken effect: a/b; \
                  1 request not sent: a/a; 2 objects failed",
             ),
         ];

@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn another_answer_shows_what_was_expected() {
         let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
-        assert_eq!(name.expected(), "the expected answer was the set's name: shop");
-        assert_eq!(AnswerWanted::Yes.expected(), "the expected answer was: yes");
+        assert_eq!(name.expected(), "only the set's name confirms: shop");
+        assert_eq!(AnswerWanted::Yes.expected(), "only `yes` confirms");
     }
 }

@@ -176,7 +176,7 @@ impl Reporter {
                     source: outcome.source,
                     ..ObjectOutcome::failed(
                         outcome.subject,
-                        "sent without a conclusive answer: it may have taken effect".to_owned(),
+                        "outcome unknown: the request may have taken effect".to_owned(),
                     )
                 });
             } else {
@@ -240,9 +240,8 @@ impl Reporter {
         }
     }
 
-    /// Reports an object that the run did not process. The reason is printed once, for all of them. `-o name`
-    /// prints only processed objects.
-    /// Keeps the outcome of an object that is not done for this reason, or for one of its own.
+    /// Reports an object that the run did not process. It counts as not sent unless it has a reason of its own. The
+    /// reason is printed once, for all of them; `-o name` prints only processed objects.
     fn not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
         if outcome.reason == not_done.reason {
             self.not_sent.push(outcome.subject.key());

@@ -136,7 +136,7 @@ pub(super) fn phase(phase: Phase, total: usize) -> String {
     }
 }
 
-/// `1 object is still being deleted: configmap/web in namespace shop; use --wait to wait for it`
+/// `1 object is still being deleted: configmap/web in namespace shop; add --wait to wait for it`
 pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
     let (are, them) = match keys.len() {
         0 => return None,
@@ -145,7 +145,7 @@ pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
     };
     let objects = counted(keys.len(), "object");
     Some(format!(
-        "{objects} {are} still being deleted: {}; use --wait to wait for {them}",
+        "{objects} {are} still being deleted: {}; add --wait to wait for {them}",
         listed(keys)
     ))
 }
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(line(0), None);
         assert_eq!(
             line(1).as_deref(),
-            Some("1 object is still being deleted: configmap/0; use --wait to wait for it")
+            Some("1 object is still being deleted: configmap/0; add --wait to wait for it")
         );
         let many = line(12).expect("a line");
         assert!(
@@ -240,7 +240,7 @@ mod tests {
             "{many}"
         );
         assert!(
-            many.ends_with(" and 2 more; use --wait to wait for them"),
+            many.ends_with(" and 2 more; add --wait to wait for them"),
             "{many}"
         );
     }

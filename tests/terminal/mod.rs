@@ -360,10 +360,7 @@ fn a_set_is_deleted_when_its_name_is_typed() {
         } else {
             set.assert_holds(&objects);
             let screen = terminal.screen();
-            assert!(
-                screen.contains("the expected answer was the set's name: web"),
-                "{screen}"
-            );
+            assert!(screen.contains("only the set's name confirms: web"), "{screen}");
             assert!(!screen.contains("hint:"), "{screen}");
         }
     }

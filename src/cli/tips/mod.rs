@@ -338,7 +338,7 @@ fn of_other_commands(unknown: &str, command: &Command) -> Option<String> {
     };
     let commands = command.get_subcommands().filter(has_flag);
     let names: Vec<&str> = commands.map(Command::get_name).collect();
-    (!names.is_empty()).then(|| format!("omit it: {unknown} is a flag of {}", names.join(", ")))
+    (!names.is_empty()).then(|| format!("omit it: only {} have {unknown}", names.join(", ")))
 }
 
 /// The tip for another argument of a command that takes only a set: files that a shell has put in the place of

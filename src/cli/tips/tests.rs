@@ -39,7 +39,7 @@ fn flags_and_commands_of_other_tools_are_explained() {
         ("apply a -f x --wait 1s", "--wait=1s"),
         ("apply a -f x --timeout -3s", "write --timeout 3s"),
         ("apply a -f x --concurrency -1", "write --concurrency 1"),
-        ("disband a --timeout 5m", "--timeout is a flag of apply, delete"),
+        ("disband a --timeout 5m", "only apply, delete"),
         ("apply a -f x/one.yaml x/two.yaml", "-f DIRECTORY"),
         ("diff a x/", "-f DIRECTORY"),
         ("list --all", "--all-namespaces"),

@@ -6,6 +6,7 @@
 //! them, as the next run would.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -62,8 +63,7 @@ impl Detacher<'_> {
             WriteEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
             WriteEvent::Answer((index, Err(reason))) => {
                 let key = &allowed[index].dependent.key;
-                let what = format!("{key}: owner references could not be removed: ");
-                sink(Event::failure(reason.behind(&what)));
+                sink(Event::failure(reason.behind(&format!("{key}: "))));
             }
         };
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
@@ -113,17 +113,18 @@ impl Detacher<'_> {
                 Ok(reply) if is_about(&reply, &dependent.uid) => {
                     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
                     let error = label_error(dependent.part_of.as_deref(), label_of(&answer));
-                    return error.map_or(Ok(()), Err);
+                    let what = "owner references were removed, but ";
+                    return error.map_or(Ok(()), |error| Err(error.behind(what)));
                 }
                 // The answer is about another object.
                 Ok(_) => {}
                 // An object that does not exist any more cannot be lost.
                 Err(error) if error.is_missing_object() => return Ok(()),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
-                Err(error) => return Err(error.kind.to_string().into()),
+                Err(error) => return Err(unremoved(&error.kind)),
             }
             let fresh = reread(self.server, &dependent.key, &dependent.resource).await;
-            match fresh.map_err(|error| Message::from(error.kind.to_string()))? {
+            match fresh.map_err(|error| unremoved(&error.kind))? {
                 Some(fresh) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::of(&fresh);
                 }
@@ -131,7 +132,7 @@ impl Detacher<'_> {
                 Some(_) | None => return Ok(()),
             }
         }
-        Err("too many conflicting updates".into())
+        Err(unremoved(&"too many conflicting updates"))
     }
 
     fn request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
@@ -141,6 +142,10 @@ impl Detacher<'_> {
         let body = Bytes::from(operations.to_string());
         ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body)
     }
+}
+
+fn unremoved(reason: &dyn fmt::Display) -> Message {
+    format!("owner references could not be removed: {reason}").into()
 }
 
 /// Returns the operations that remove the deleted owners from exactly the object that was read; `None`

@@ -189,7 +189,7 @@ impl Execution<'_> {
         if is_surprise {
             reply_of
                 .warnings
-                .push("it already exists: it was created during the run".to_owned());
+                .push("already exists: created during the run".to_owned());
         }
         reply_of
     }

@@ -89,7 +89,7 @@ impl ParentWriting<'_> {
         found.extend(more);
         if !found.is_empty() {
             let consequence = format!(
-                "kinds and namespaces stay recorded until you apply or delete it; see `kubectl applyset verify {}`",
+                "their kinds and namespaces stay recorded until you apply, adopt or delete them; see `kubectl applyset verify {}`",
                 parent.argument()
             );
             let warning = read::warning_of_unlabeled(&found, &consequence);

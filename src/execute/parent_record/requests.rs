@@ -66,7 +66,9 @@ pub enum ParentWriteError {
     #[error("other runs may be working on this set, so its record is not narrowed: {0}")]
     Unwatched(ListError),
     /// The answer to a write lacks a label or an annotation, or shows another value.
-    #[error("the set's parent: the server removed or changed the {0}: an admission policy or webhook")]
+    #[error(
+        "the set's parent: the server removed or changed the {0}; an admission policy or webhook may be the cause"
+    )]
     Changed(String),
     /// It changed since the saved plan was made.
     #[error("the set's parent changed since the plan; its manifest was not applied")]
@@ -93,9 +95,8 @@ impl ParentWriteError {
     /// Returns the error without the server's message, as the reason for objects that were not processed.
     pub(crate) fn without_server_message(&self) -> &'static str {
         match self {
-            Self::Request(_) | Self::Unreadable(_) | Self::Changed(_) => {
-                "the set's parent cannot be read or written"
-            }
+            Self::Request(_) | Self::Unreadable(_) => "the set's parent cannot be read or written",
+            Self::Changed(_) => "the server changed the record of the set's parent",
             Self::Refused(_) | Self::Disapproved | Self::Replaced | Self::Contended => {
                 "the set's parent changed during the run"
             }

@@ -248,7 +248,7 @@ impl Plan {
         let dependents = self.edges.prune_after.get(&live.key);
         if let Some(dependents) = dependents.filter(|dependents| !dependents.is_empty()) {
             let keys = dependents.iter().map(|dependent| &dependent.key);
-            clauses.push(format!("once its dependents are gone: {}", listed(keys)));
+            clauses.push(format!("once these dependents are gone: {}", listed(keys)));
         }
         clauses.join(", ")
     }

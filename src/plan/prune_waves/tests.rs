@@ -382,14 +382,14 @@ fn a_prune_has_a_time_if_it_does_not_only_follow_the_applies() {
         (&holder, "last, because of another object with PruneLast=true"),
         (
             &dependency,
-            "once its dependents are gone: configmap/dependent in namespace shop",
+            "once these dependents are gone: configmap/dependent in namespace shop",
         ),
     ];
     let expected = expected.map(|(live, time)| (&*live.uid, time.to_owned()));
     assert_eq!(plan.prune_times(&policy()), expected.into());
     let lines = plan.prune_time_lines(&policy());
     assert_eq!(lines.len(), 3);
-    let of_dependency = "configmap/dependency in namespace shop: pruned once its dependents are gone: \
+    let of_dependency = "configmap/dependency in namespace shop: pruned once these dependents are gone: \
                          configmap/dependent in namespace shop";
     assert!(lines.iter().any(|line| line == of_dependency), "{lines:?}");
 }

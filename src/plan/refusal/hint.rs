@@ -6,7 +6,7 @@ use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
 use crate::model::text::shell_word;
 
-const TAKE: &str = "use --take-ownership to take the objects over";
+const TAKE: &str = "move the objects to this set with --take-ownership";
 
 impl Refusal {
     /// Hint for an object that exists and is not in a set.
@@ -37,7 +37,7 @@ impl Refusal {
                 format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE}")
             }
             Self::Overlap { parent: OtherParent::Found(parent), target: Target::Likely, .. } => {
-                format!("if you mean that set, name it: `{}`; or {TAKE}", set_argument(parent))
+                format!("pass `{}` if you mean that set, or {TAKE}", set_argument(parent))
             }
             Self::Overlap { .. } => {
                 "remove them from one of the two sets, or move them to this one with --take-ownership".to_owned()

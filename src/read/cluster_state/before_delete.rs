@@ -37,7 +37,7 @@ pub(super) async fn read(
     let (read, unlabeled) = try_join(members, unlabeled).await?;
     if !unlabeled.is_empty() {
         // Nothing leads to them once the parent is gone.
-        let warning = warning_of_unlabeled(&unlabeled, "not deleted; delete it with kubectl");
+        let warning = warning_of_unlabeled(&unlabeled, "not deleted; use kubectl to delete them");
         state.warnings.push(warning);
     }
     let observed = &mut state.observed;

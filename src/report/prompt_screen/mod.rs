@@ -50,10 +50,10 @@ impl AnswerWanted {
     /// Returns the message for another answer.
     pub(super) fn expected(&self) -> String {
         match self {
-            Self::Yes => "the expected answer was: yes".to_owned(),
+            Self::Yes => "only `yes` confirms".to_owned(),
             Self::SetName(names) => {
                 let name = names.first().map_or("", String::as_str);
-                format!("the expected answer was the set's name: {name}")
+                format!("only the set's name confirms: {name}")
             }
         }
     }
@@ -260,7 +260,7 @@ fn danger(refusal: &Refusal) -> Option<Danger> {
         Refusal::EmptyManifests { objects } => {
             let text = match objects.len() {
                 0 => "no objects in the manifests: check the paths given to -f",
-                _ => "no manifests: every member would be pruned",
+                _ => "no objects in the manifests: all members would be pruned",
             };
             of(None, text.to_owned(), Vec::new())
         }

@@ -5,7 +5,7 @@ use crate::plan::Refusal;
 use crate::report::paint::{Color, Line};
 use crate::report::prompt::{PlanOutline, Question};
 
-/// `Plan: +1 create  ~2 change  -9 PRUNE of 33 members  (22 unchanged)`, without what does not occur.
+/// `Plan: +1 create  ~2 change  -9 PRUNE of 33 members  (22 unchanged)`, without zero counts.
 pub(super) fn line(question: &Question) -> Option<Line> {
     let outline = question.outline.as_ref()?;
     if let Some(relabeled) = &outline.relabeled {
@@ -34,7 +34,10 @@ pub(super) fn line(question: &Question) -> Option<Line> {
         (None, _) if ends_set => line.with(Color::Danger, "DELETE the set"),
         (None, _) => line.with(Color::Plain, "no changes"),
         (Some(_), 0) => line,
-        (Some((color, ..)), members) => line.with(*color, format!(" of {}", counted(members, "member"))),
+        (Some((Color::Danger, ..)), members) => {
+            line.with(Color::Danger, format!(" of {}", counted(members, "member")))
+        }
+        (Some(_), _) => line,
     };
     if ends_set && !counts.is_empty() {
         line = line.with(Color::Plain, ", and the set");

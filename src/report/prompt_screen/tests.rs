@@ -187,7 +187,7 @@ fn what_does_not_occur_is_not_counted() {
             vec![empty(map())],
             &prunes,
             "Plan: +1 create  -1 PRUNE of 2 members  (1 unchanged)",
-            Some("  ! no manifests: every member would be pruned"),
+            Some("  ! no objects in the manifests: all members would be pruned"),
         ),
         (Vec::new(), &creates, "Plan: +1 create", None),
     ] {
@@ -295,7 +295,7 @@ fn changes_that_may_be_recreations_are_named() {
     assert_eq!(
         shown(&question(Vec::new(), Some(outline))),
         [
-            "Plan: ~3 change of 3 members",
+            "Plan: ~3 change",
             "",
             "  ~ job.batch/migrate            shop",
             "  ~ persistentvolumeclaim/data   shop",
