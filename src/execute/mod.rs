@@ -9,7 +9,6 @@ mod concurrency_limit;
 mod concurrent_writes;
 mod deletion;
 mod dependency_order;
-mod dropped_versions;
 mod dry_run;
 mod history;
 mod interrupt;
@@ -23,6 +22,7 @@ mod reread;
 mod starting_webhooks;
 mod steps;
 pub mod undo_file;
+mod unusable_versions;
 mod waits_between_writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

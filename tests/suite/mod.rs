@@ -53,6 +53,7 @@ mod neighbor;
 mod nested_sets;
 mod new_kinds;
 mod not_done;
+mod older_schemas;
 mod one_run;
 mod output;
 mod overlap;

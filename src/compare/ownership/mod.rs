@@ -5,7 +5,6 @@
 
 mod applyset_metadata;
 mod creator;
-mod dropped_versions;
 mod fields_left_to_others;
 mod managed_fields;
 mod managers;
@@ -15,10 +14,10 @@ mod owned_fields;
 mod owners_of_invalid_fields;
 mod replicas;
 mod stale_fields;
+mod unusable_versions;
 
 pub use applyset_metadata::with_applyset_metadata;
 pub use creator::{Creator, creator};
-pub use dropped_versions::{names_other_version, without_dropped_versions};
 pub use fields_left_to_others::{changed_by_others, scaled_fields};
 pub use managed_fields::{content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
@@ -35,7 +34,8 @@ pub use migration::{
 pub use owned_fields::{applied_version, content_by_manager, manifest_of, other_deciders};
 pub use owners_of_invalid_fields::only_others_own;
 pub use replicas::{HANDOVER_FIELD_MANAGER, Replicas, ReplicasPath, replicas, take_back};
-pub use stale_fields::{field_set, without_stale_fields};
+pub use stale_fields::{own_manifest, without_stale_fields};
+pub use unusable_versions::{names_other_version, without_unusable_versions};
 
 /// The annotation with the last manifest of client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

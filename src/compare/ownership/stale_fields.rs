@@ -6,7 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields::entries;
+use super::CLIENT_SIDE_APPLY;
+use super::managed_fields::{entries, is_apply_of};
 use super::migration::{Former, applied_string_data, is_moved, take_kept};
 use crate::compare::field_paths::ItemKey;
 
@@ -31,9 +32,27 @@ pub fn without_stale_fields(applied: &Value, secret: Option<&Value>, former: &Fo
     (left != *applied).then_some(left)
 }
 
+/// Makes our manager own the fields of a manifest, and a former owner what it has applied before.
+pub fn own_manifest(metadata: &mut Value, former: &Former, manifest: &Value) {
+    let Some(entries) = metadata["managedFields"].as_array_mut() else {
+        return;
+    };
+    for entry in entries.iter_mut() {
+        if is_apply_of(entry, former.manager) {
+            entry["manager"] = CLIENT_SIDE_APPLY.into();
+            entry["operation"] = "Update".into();
+        }
+    }
+    entries.push(json!({
+        "manager": former.manager,
+        "operation": "Apply",
+        "fieldsV1": field_set(manifest),
+    }));
+}
+
 /// Returns the field set of a manifest. It owns lists as a whole: only the server knows which lists
 /// have keys.
-pub fn field_set(manifest: &Value) -> Value {
+fn field_set(manifest: &Value) -> Value {
     let fields = manifest.as_object().into_iter().flatten();
     Value::Object(
         fields

@@ -16,10 +16,10 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
-use crate::execute::dropped_versions::without_dropped_versions;
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::unusable_versions::without_unusable_versions;
 use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
@@ -97,7 +97,7 @@ impl Relabelling<'_> {
             None => FieldOwnership::Kept,
         };
         for _ in 0..JUDGEMENTS {
-            fields = match self.in_defined_versions(&current, fields).await {
+            fields = match self.in_usable_versions(&current, fields).await {
                 Ok(fields) => fields,
                 Err(error) => return failed(error.kind.of_object()),
             };
@@ -167,9 +167,9 @@ impl Relabelling<'_> {
         Ok(error.map_or(Answer::Labeled, Answer::Other))
     }
 
-    /// Returns the ownership of the fields without the versions that the definition of their kind no longer has:
-    /// the server would drop all of it.
-    async fn in_defined_versions(
+    /// Returns the ownership of the fields without the versions that cannot hold the object: the server would drop all
+    /// of it.
+    async fn in_usable_versions(
         &self,
         live: &Live,
         fields: FieldOwnership,
@@ -187,7 +187,8 @@ impl Relabelling<'_> {
                 }
             }
         };
-        let rewritten = without_dropped_versions(self.server, &metadata, &live.resource).await?;
+        let of = (&live.key, &*live.resource);
+        let rewritten = without_unusable_versions(self.server, &metadata, of, None).await?;
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, Reply};
 use crate::execute::members::message_of_rejected_manifest;
+use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 
 /// Returns whether the server reports that the object does not match its schema: it also answers 500
 /// for a field that server-side apply cannot type.
@@ -22,7 +23,8 @@ pub(super) fn is_invalid(error: &ApiError) -> bool {
 pub(super) fn is_unanswered(error: &ApiError) -> bool {
     error.status().is_none_or(|status| {
         let is_refused = (400..500).contains(&status.code)
-            || message_of_rejected_manifest::is_schema_violation(&status.message);
+            || message_of_rejected_manifest::is_schema_violation(&status.message)
+            || is_refusal_of_unusable_version(error);
         !is_refused
             || [401, 429].contains(&status.code)
             || status.message.contains("does not support dry run")

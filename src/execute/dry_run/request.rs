@@ -2,13 +2,14 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{content, is_of_one_moment, laid_over};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
+use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::write_settings::{Conflicts, WriteSettings};
 use crate::plan::LiveMembership;
@@ -100,7 +101,8 @@ impl Execution<'_> {
     }
 
     /// Returns what the object becomes as [`Self::after_migration`] does, if that makes valid what the server
-    /// has refused. Reads the object if it is not known yet.
+    /// has refused: fields of a former owner, or managed fields in a version that cannot hold the object. Reads the
+    /// object if it is not known yet.
     pub(crate) async fn after_refusal(
         &self,
         object: &DesiredObject,
@@ -108,7 +110,8 @@ impl Execution<'_> {
         live: &mut Option<Value>,
         error: &ApiError,
     ) -> Option<Reply> {
-        if !error.is(StatusCode::UNPROCESSABLE_ENTITY) {
+        let is_of_version = is_refusal_of_unusable_version(error);
+        if !error.is(StatusCode::UNPROCESSABLE_ENTITY) && !is_of_version {
             return None;
         }
         if live.is_none() {
@@ -116,15 +119,20 @@ impl Execution<'_> {
                 .await
                 .ok()?;
         }
-        self.after_migration(object, live_membership, live.as_ref()?)
-            .await
+        let live = live.as_ref()?;
+        if is_of_version {
+            let rewritten = self.in_usable_versions(object, &live["metadata"]).await;
+            rewritten.ok()??;
+        } else {
+            ownership::migrated(&live["metadata"], &self.former(live_membership))?;
+        }
+        self.after_migration(object, live_membership, live).await
     }
 
-    /// Returns what the object becomes when fields are taken from their former owner before it is
-    /// applied, if the server cannot predict it: it refuses an apply beside them, such as a Service
-    /// with the former port and another one of the same name. Lists are the manifest's, with nothing
-    /// that others have added to them. `None` if no former owner has fields, or if the server refuses
-    /// this object, too.
+    /// Returns what the object becomes when its managed fields are written before it is applied, if the server
+    /// cannot predict it: it refuses an apply beside the fields of a former owner, such as a Service with the former
+    /// port and another one of the same name. Lists are the manifest's, with nothing that others have added to them.
+    /// `None` if the server refuses this object, too.
     async fn after_migration(
         &self,
         object: &DesiredObject,
@@ -132,15 +140,9 @@ impl Execution<'_> {
         live: &Value,
     ) -> Option<Reply> {
         let former = self.former(live_membership);
-        ownership::migrated(&live["metadata"], &former)?;
         let manifest = ignore::body_of(object, live, former.manager, Purpose::Send).value();
         let mut applied = laid_over(live, &manifest);
-        let entries = applied["metadata"]["managedFields"].as_array_mut()?;
-        entries.push(json!({
-            "manager": former.manager,
-            "operation": "Apply",
-            "fieldsV1": ownership::field_set(&manifest),
-        }));
+        ownership::own_manifest(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
         let left = ownership::without_stale_fields(&applied, secret, &former).unwrap_or(applied);
         self.dry_run_patch(object, live, &left).await.ok()

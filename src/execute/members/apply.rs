@@ -246,7 +246,7 @@ impl Execution<'_> {
             self.migrate_locked(object, &mut lock).await?;
         }
         let reply = match self
-            .send_in_defined_versions(object, live_membership, &mut lock)
+            .send_in_usable_versions(object, live_membership, &mut lock)
             .await
         {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {

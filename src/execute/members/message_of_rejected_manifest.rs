@@ -5,6 +5,7 @@
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::members::message_of_invalid_object;
+use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
 use crate::model::identity::GroupKind;
@@ -30,13 +31,18 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
         }
     }
     let Some(first) = faults.first() else {
-        return status.map_or_else(
+        let message = status.map_or_else(
             || error.kind.of_object(),
             |status| {
                 message_of_invalid_object::invalid_message(status, object)
                     .unwrap_or_else(|| status.explained())
             },
         );
+        return if is_refusal_of_unusable_version(error) {
+            message.with_hint(version_hint(object))
+        } else {
+            message
+        };
     };
     let invalid_message: Vec<String> = faults
         .iter()
@@ -57,6 +63,17 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
         resource.plural,
         parent_of(&first.path)
     ))
+}
+
+/// Returns the hint for managed fields in a version that cannot hold the object, which this run could not rewrite.
+fn version_hint(object: &DesiredObject) -> String {
+    let namespace = object.key.namespace.as_ref();
+    let namespace = namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"));
+    let (kind, name) = (object.resource.group_resource(), &object.key.name);
+    format!(
+        "apply it as a user who can read the CustomResourceDefinition {kind}; \
+         `kubectl get {kind} {name}{namespace} --show-managed-fields -o yaml` shows the versions"
+    )
 }
 
 /// Returns whether the manifest does not match the schema. For server-side apply the

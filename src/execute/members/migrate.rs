@@ -1,5 +1,5 @@
 //! Changes who owns the fields of one object: those of client-side apply become ours, so that they do not outlive
-//! their manifest, and versions that are gone are replaced. `ownership` decides what changes.
+//! their manifest, and versions that cannot hold the object are replaced. `ownership` decides what changes.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
 use crate::execute::Execution;
-use crate::execute::dropped_versions::{is_refusal_of_dropped_version, without_dropped_versions};
+use crate::execute::unusable_versions::{is_refusal_of_unusable_version, without_unusable_versions};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
@@ -56,7 +56,7 @@ impl Execution<'_> {
             }
             let mut metadata = metadata.clone();
             // The server would drop what it cannot convert.
-            if let Some(entries) = without_dropped_versions(self.server, &metadata, &object.resource).await? {
+            if let Some(entries) = self.in_usable_versions(object, &metadata).await? {
                 metadata["managedFields"] = entries;
             }
             let moves = ownership::migration(&metadata, former.manager, former.tool, former.last_applied);
@@ -65,31 +65,30 @@ impl Execution<'_> {
         self.patch_ownership(object, is_expected, moves).await
     }
 
-    /// Applies the object. If the server refuses that because managed fields name a version that is gone, the
+    /// Applies the object. If the server refuses that because managed fields name a version that cannot hold it, the
     /// entries are replaced, and the object is applied once more.
-    pub(super) async fn send_in_defined_versions(
+    pub(super) async fn send_in_usable_versions(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<Reply, ApiError> {
         let answer = self.send_settled(object, live_membership, lock.as_ref()).await;
-        if !answer.as_ref().is_err_and(is_refusal_of_dropped_version) {
+        if !answer.as_ref().is_err_and(is_refusal_of_unusable_version) {
             return answer;
         }
-        self.replace_dropped_versions(object, live_membership, lock)
+        self.replace_unusable_versions(object, live_membership, lock)
             .await?;
         // Another run may have replaced them, too: the version shows whether the object is to be judged again.
         self.send_settled(object, live_membership, lock.as_ref()).await
     }
 
-    /// Replaces the versions in the managed fields of a live object that its definition no longer has, so that it
-    /// can be applied.
+    /// Replaces the versions in the managed fields of a live object that cannot hold it, so that it can be applied.
     ///
     /// The object has to be the one that the plan knows, and in no set that it may not be taken from. The write
     /// changes its version, so `lock` becomes the new one. A saved plan compares contents, and finds the new version
     /// itself.
-    async fn replace_dropped_versions(
+    async fn replace_unusable_versions(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -108,7 +107,7 @@ impl Execution<'_> {
                 }
         };
         let versions = async |metadata: &Value| {
-            let entries = without_dropped_versions(self.server, metadata, &object.resource).await?;
+            let entries = self.in_usable_versions(object, metadata).await?;
             Ok(entries.map(|entries| ownership::replacement(&entries, metadata)))
         };
         let written = self.patch_ownership(object, is_expected, versions).await?;
@@ -118,6 +117,17 @@ impl Execution<'_> {
             *lock = Some(Seen::version(&written));
         }
         Ok(())
+    }
+
+    /// Returns managed fields without the versions that cannot hold the live object or the desired one.
+    pub(crate) async fn in_usable_versions(
+        &self,
+        object: &DesiredObject,
+        metadata: &Value,
+    ) -> Result<Option<Value>, ApiError> {
+        let desired = object.object.value();
+        let of = (&object.key, &*object.resource);
+        without_unusable_versions(self.server, metadata, of, Some(&desired)).await
     }
 
     /// Sends the patch that `change` makes of the metadata of a live object, if that `is_expected`. Returns the new

@@ -1,0 +1,90 @@
+//! Rewrites managed fields in versions of a custom resource that cannot hold the object, so that it can be applied,
+//! and written without losing them.
+
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::compare::ownership;
+use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
+use crate::model::identity::ObjectKey;
+use crate::model::resource::Resource;
+use crate::read;
+
+/// The words for a version that the definition does not have any more (`apiextensions-apiserver`,
+/// `pkg/apiserver/conversion/converter.go`, `ConvertToVersion`), and those of structured-merge-diff for an object that
+/// does not match the schema of a version. Nothing else in the answers distinguishes them from other failures.
+const REFUSALS: [&str; 3] = [
+    "request to convert CR to an invalid group/version",
+    ": field not declared in schema",
+    ": expected ",
+];
+
+/// Returns whether the server refused an apply because managed fields name a version that cannot hold the object. It
+/// gives the same answer in every run.
+pub(crate) fn is_refusal_of_unusable_version(error: &ApiError) -> bool {
+    error.is(StatusCode::INTERNAL_SERVER_ERROR)
+        && error.status().is_some_and(|status| is_refusal(&status.message))
+}
+
+fn is_refusal(message: &str) -> bool {
+    !is_schema_violation(message) && REFUSALS.iter().any(|words| message.contains(words))
+}
+
+/// Reads the definition if managed fields name another version than that of the resource, and returns
+/// `metadata.managedFields` without the versions that cannot hold the live object, or the one `desired`. `None` if
+/// there are none, or if the user may not read the definition.
+pub(crate) async fn without_unusable_versions(
+    server: &ApiServer,
+    metadata: &Value,
+    (key, resource): (&ObjectKey, &Resource),
+    desired: Option<&Value>,
+) -> Result<Option<Value>, ApiError> {
+    if !ownership::names_other_version(metadata, resource) {
+        return Ok(None);
+    }
+    let Some(definition) = read::definition(server, resource).await? else {
+        return Ok(None);
+    };
+    let live = read::object(server, resource, key).await?;
+    let contents: Vec<&Value> = live.iter().chain(desired).collect();
+    Ok(ownership::without_unusable_versions(
+        metadata,
+        resource,
+        &definition,
+        &contents,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_for_a_version_are_not_those_of_the_manifest_or_a_webhook() {
+        let prune = "failed to prune fields: failed to convert merged object to last applied version: ";
+        for (message, expected) in [
+            (format!("{prune}.spec.color: field not declared in schema"), true),
+            (format!("{prune}.spec.size: expected string, got 1"), true),
+            (
+                "failed to convert new object: errors:\n  .spec.a: field not declared in schema".to_owned(),
+                true,
+            ),
+            (
+                "request to convert CR to an invalid group/version: example.com/v0".to_owned(),
+                true,
+            ),
+            (
+                format!("{prune}conversion webhook for example.com/v1, Kind=Gadget failed: Post \"https://x\": EOF"),
+                false,
+            ),
+            (
+                "failed to create typed patch object (a/b; example.com/v1, Kind=Gadget): .spec.a: field not declared in schema"
+                    .to_owned(),
+                false,
+            ),
+        ] {
+            assert_eq!(is_refusal(&message), expected, "{message}");
+        }
+    }
+}
