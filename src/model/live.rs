@@ -99,4 +99,10 @@ impl Live {
             .iter()
             .any(|writer| appliers.contains(writer))
     }
+
+    /// Returns whether the object has a copied label and is owned by another object than the set's parent. It is not a
+    /// member, and is deleted when its owner is.
+    pub fn is_owned_copy(&self, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> bool {
+        self.foreign_owner(parent_uid).is_some() && !self.is_labeled_by(appliers)
+    }
 }

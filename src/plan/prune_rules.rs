@@ -84,7 +84,7 @@ pub(super) fn reason_to_stay(live: &Live, set: &Set, appliers: &BTreeSet<String>
 /// Returns whether the object has a copied label and is owned by another object. It is not a member, and
 /// is deleted when its owner is.
 pub fn is_owned_copy(live: &Live, set: &Set, appliers: &BTreeSet<String>) -> bool {
-    live.foreign_owner(set.parent_uid.as_deref()).is_some() && copied_label(live, appliers).is_some()
+    live.is_owned_copy(set.parent_uid.as_deref(), appliers)
 }
 
 /// Returns the reason for which an object with a part-of label is not a member: another object owns it,

@@ -12,6 +12,7 @@ use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{Looking, list_visible};
 use super::members::members;
+use crate::compare::ownership;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
@@ -101,6 +102,12 @@ async fn find_members_by(
     let look = list_visible(&cluster.server, &places, looking, reduce).await;
     let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();
     found_set::assign(sets, look.found, &unread, &cluster.discovery);
+    let appliers = ownership::APPLIERS.into_iter().map(str::to_owned).collect();
+    for set in sets.iter_mut() {
+        let parent_uid = Some(&*set.parent_uid);
+        set.members
+            .retain(|live| !live.is_owned_copy(parent_uid, &appliers));
+    }
     let mut unread = unread_reasons(look.unread);
     unread.retain(|(place, _)| sets.iter().any(|set| set.unread.contains(place)));
     warnings.extend(unread_warnings(&unread));

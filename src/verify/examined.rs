@@ -71,7 +71,7 @@ impl Examined {
     }
 
     /// Returns the set as `list` shows it: an invalid record counts as none, and a copy of the label
-    /// counts only where an apply finds it.
+    /// counts only where an apply finds and keeps it.
     pub fn as_listed(&self, surroundings: Surroundings<'_>) -> FoundSet {
         let mut listed = FoundSet {
             reading: self.parent.object.reading.clone(),
@@ -86,7 +86,9 @@ impl Examined {
                 let recorded = recorded.as_ref();
                 recorded.is_some_and(|recorded| is_within(live, recorded, &self.found))
             };
-            reason_not_a_member(live, Some(&self.found.parent_uid), &appliers).is_none() || is_recorded()
+            let parent_uid = Some(&*self.found.parent_uid);
+            reason_not_a_member(live, parent_uid, &appliers).is_none()
+                || (is_recorded() && !live.is_owned_copy(parent_uid, &appliers))
         });
         listed
     }

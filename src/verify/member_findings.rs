@@ -16,12 +16,20 @@ use crate::read::found_set::FoundSet;
 pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
     let found = &set.found;
     let mut findings = unrecorded(found, discovery, appliers);
-    findings.extend(
-        found
-            .members
-            .iter()
-            .filter_map(|live| copy(live, Some(&found.parent_uid), appliers)),
-    );
+    let parent_uid = Some(&*found.parent_uid);
+    let recorded = found
+        .bookkeeping()
+        .map(|bookkeeping| served(bookkeeping, discovery));
+    findings.extend(found.members.iter().filter_map(|live| {
+        let is_recorded = recorded
+            .as_ref()
+            .is_some_and(|recorded| is_within(live, recorded, found));
+        if is_recorded && !live.is_owned_copy(parent_uid, appliers) {
+            kept(live, parent_uid, appliers)
+        } else {
+            copy(live, parent_uid, appliers)
+        }
+    }));
     findings
 }
 
@@ -89,13 +97,28 @@ fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
     Finding::new(Rule::Orphan, &live.key, message).hint(hint)
 }
 
-fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
-    let reason = match reason_not_a_member(live, parent_uid, appliers)? {
-        SkipReason::CopiedLabel { writers } => label_written_by(&writers),
-        reason => reason.to_string(),
+/// The finding for an object that an apply finds and keeps, such as one that was created again from an export.
+fn kept(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+    let reason = reason_to_keep(live, parent_uid, appliers)?;
+    let message = format!("member that is never pruned: {reason}");
+    let hint = match live.foreign_owner(parent_uid) {
+        Some(_) => "ignore it: it is deleted with its owner",
+        None => "apply its manifest, or delete the object if it has none",
     };
+    Some(Finding::new(Rule::LabelCopy, &live.key, message).hint(hint))
+}
+
+fn copy(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+    let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("has the part-of label of a set and is not a member: {reason}");
     Some(Finding::new(Rule::LabelCopy, &live.key, message).hint("ignore it: it is never pruned"))
+}
+
+fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<String> {
+    Some(match reason_not_a_member(live, parent_uid, appliers)? {
+        SkipReason::CopiedLabel { writers } => label_written_by(&writers),
+        reason => reason.to_string(),
+    })
 }
 
 /// The finding for an object that has lost its label.

@@ -23,6 +23,7 @@ mod dropped_versions;
 mod dry_run;
 mod empty_values;
 mod exact_text;
+mod exported;
 mod failures;
 mod filled_during_run;
 mod flow_control;
