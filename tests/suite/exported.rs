@@ -2,12 +2,66 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{PART_OF, Program, Set, cluster, config_map, namespace, with};
+use crate::support::{Files, PART_OF, Program, Run, Set, cluster, config_map, fresh, named, namespace, with};
 
 fn with_metadata(object: &Value, field: &str, value: Value) -> Value {
     let mut object = object.clone();
     object["metadata"][field] = value;
     object
+}
+
+fn run(set: &Set, object: &Value) -> Run {
+    let run = set.apply_with(std::slice::from_ref(object), &[]).expect(1);
+    let files = Files::new().with("objects.json", &object.to_string());
+    let manifests = files.path("objects.json");
+    let diff = set.invoke("diff", &["-f", manifests.to_str().expect("a path")]);
+    for messages in [&run.stderr, &diff.stderr] {
+        assert!(!messages.contains("same command again"), "{messages}");
+    }
+    run
+}
+
+#[test]
+fn the_hint_names_the_fields_that_bind_a_manifest_to_one_object() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    let other = with_metadata(&object, "uid", json!("0b7b1f4c-0000-0000-0000-000000000000"));
+    let managed = json!([{"manager": "a", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {}}]);
+    let hint = "remove metadata.uid from the manifest";
+    let absent = run(&set, &other);
+    assert!(absent.stderr.contains(hint), "{}", absent.stderr);
+    assert_eq!(cluster().live(&object), None);
+    cluster().create_as("someone", &config_map(&home, "one", "1"));
+    let before = cluster().live(&object);
+
+    let recreated = run(&set, &other);
+
+    assert!(recreated.stderr.contains(hint), "{}", recreated.stderr);
+    let exported = with_metadata(&config_map(&home, "one", "2"), "managedFields", managed);
+    let exported = run(&set, &exported);
+    let hint = "remove metadata.managedFields from the manifest";
+    assert!(exported.stderr.contains(hint), "{}", exported.stderr);
+    assert_eq!(cluster().live(&object), before);
+}
+
+#[test]
+fn a_priority_class_cannot_change_and_the_hint_says_how_to_recreate_it() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let class = named("scheduling.k8s.io/v1", "PriorityClass", None, &fresh("class"));
+    let class = |value: u32| with(class.clone(), &json!({"value": value}));
+    set.apply(&[class(5)]);
+
+    let refused = set.apply_with(&[class(6)], &[]).expect(1);
+
+    let flag = "--recreate=PriorityClass.scheduling.k8s.io";
+    assert!(refused.stderr.contains(flag), "{}", refused.stderr);
+    set.apply_with(&[class(6)], &[flag]).expect(0);
+    let name = class(6)["metadata"]["name"].as_str().expect("a name").to_owned();
+    let live = cluster().get(&format!("/apis/scheduling.k8s.io/v1/priorityclasses/{name}"));
+    assert_eq!(live.expect("the class")["value"], 6);
+    set.delete(&[]).expect(0);
 }
 
 #[test]

@@ -13,14 +13,25 @@ use crate::plan::loses_data;
 /// The longest value that a message repeats, in characters.
 const LONGEST_VALUE: usize = 200;
 
-/// Phrases of the API server about fields that cannot change after creation (`validation` of the
-/// built-in kinds, and of CEL rules as custom resources have them).
-const UNCHANGEABLE: [&str; 5] = [
+/// Phrases of the API server about fields that cannot change after creation: those of `pkg/apis/*/validation` in
+/// Kubernetes 1.36, of declarative validation (apimachinery, `pkg/api/validate/update.go`), and of CEL rules as custom
+/// resources have them.
+const UNCHANGEABLE: [&str; 15] = [
     "immutable",
     "may not change",
+    "may not be changed",
+    "may not be updated",
+    "may not modify",
     "cannot change",
     "cannot be changed",
+    "cannot be modified once set",
+    "cannot be set once created",
+    "cannot be cleared once set",
+    "can not be unset",
     "updates to ",
+    "updates may not ",
+    "must not update ",
+    "less than previous value",
 ];
 
 /// Kinds whose deletion also deletes other objects or data.
@@ -127,6 +138,66 @@ pub(crate) fn recreatable_kind(object: &DesiredObject) -> Option<RecreatableKind
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_that_cannot_change_are_recognized_by_the_words_of_kubernetes() {
+        for (message, expected) in [
+            // PriorityClass
+            ("Forbidden: may not be changed in an update.", true),
+            // RuntimeClass, IngressClass, StorageClass, EndpointSlice, Deployment, Job
+            ("Invalid value: \"a\": field is immutable", true),
+            ("Forbidden: field is immutable when `immutable` is set", true),
+            // Service
+            ("Invalid value: []: may not change once set", true),
+            ("Invalid value: []: primary clusterIP can not be unset", true),
+            // RoleBinding
+            ("Invalid value: {}: cannot change roleRef", true),
+            // VolumeAttributesClass, StatefulSet
+            ("Forbidden: updates to driverName are forbidden.", true),
+            (
+                "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden",
+                true,
+            ),
+            // Pod, Node, CertificateSigningRequest
+            (
+                "Forbidden: pod updates may not change fields other than `spec.containers[*].image`",
+                true,
+            ),
+            ("Forbidden: pod updates may not add or remove containers", true),
+            (
+                "Invalid value: null: must not update from a positive integer to nil value",
+                true,
+            ),
+            (
+                "Forbidden: node updates may not change podCIDR except from \"\" to valid",
+                true,
+            ),
+            ("Forbidden: may not be updated", true),
+            (
+                "Forbidden: updates may not modify existing certificate content",
+                true,
+            ),
+            // PersistentVolume, PersistentVolumeClaim
+            (
+                "Forbidden: spec.persistentvolumesource is immutable after creation",
+                true,
+            ),
+            ("Forbidden: field can not be less than previous value", true),
+            // declarative validation
+            ("Invalid value: null: field cannot be cleared once set", true),
+            ("Invalid value: \"a\": field cannot be set once created", true),
+            ("Invalid value: \"a\": field cannot be modified once set", true),
+            ("Invalid value: 0: must be greater than 0", false),
+            ("Forbidden: may not be set for ExternalName services", false),
+            ("Required value: may not be empty", false),
+            (
+                "Invalid value: \"a\": may only be used when `type` is 'LoadBalancer'",
+                false,
+            ),
+        ] {
+            assert_eq!(is_unchangeable(message), expected, "{message}");
+        }
+    }
 
     #[test]
     fn what_go_prints_is_left_out() {

@@ -4,7 +4,7 @@
 //! only the server knows; the hint names the command that prints them.
 
 use crate::cluster::apiserver::ApiError;
-use crate::execute::members::message_of_invalid_object;
+use crate::execute::members::{exported_fields, message_of_invalid_object};
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
@@ -22,8 +22,9 @@ const NO_FIELD: &str = "unknown field";
 
 /// The reason why a write of this object failed.
 pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
-    let status = error.status();
-    let mut faults = status.map_or_else(Vec::new, |status| faults(&status.message));
+    let mut faults = error
+        .status()
+        .map_or_else(Vec::new, |status| faults(&status.message));
     // The server's message may quote the value.
     if object.key.group_kind == GroupKind::new("", "Secret") {
         for fault in faults.iter_mut().filter(|fault| fault.text != NO_FIELD) {
@@ -31,18 +32,7 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
         }
     }
     let Some(first) = faults.first() else {
-        let message = status.map_or_else(
-            || error.kind.of_object(),
-            |status| {
-                message_of_invalid_object::invalid_message(status, object)
-                    .unwrap_or_else(|| status.explained())
-            },
-        );
-        return if is_refusal_of_unusable_version(error) {
-            message.with_hint(version_hint(object))
-        } else {
-            message
-        };
+        return other_reason(error, object);
     };
     let invalid_message: Vec<String> = faults
         .iter()
@@ -63,6 +53,23 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
         resource.plural,
         parent_of(&first.path)
     ))
+}
+
+/// The reason for a refusal that is not about fields which the API does not have.
+fn other_reason(error: &ApiError, object: &DesiredObject) -> Message {
+    let Some(status) = error.status() else {
+        return error.kind.of_object();
+    };
+    if let Some(hint) = exported_fields::hint(error, object) {
+        return status.explained().with_hint(hint);
+    }
+    let message = message_of_invalid_object::invalid_message(status, object);
+    let message = message.unwrap_or_else(|| status.explained());
+    if is_refusal_of_unusable_version(error) {
+        message.with_hint(version_hint(object))
+    } else {
+        message
+    }
 }
 
 /// Returns the hint for managed fields in a version that cannot hold the object, which this run could not rewrite.
