@@ -23,7 +23,6 @@ use crate::execute::Execution;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
 use crate::execute::label_in_answer::{label_error, label_of};
-use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
@@ -258,7 +257,7 @@ impl Execution<'_> {
         live: Option<Value>,
         error: &ApiError,
     ) -> Prediction {
-        let mut refused = explained(self.server, object, error).await;
+        let mut refused = self.refusal(object, error).await;
         if self.may_recreate(object, live_membership, error) {
             let subject = subject.clone();
             match Box::pin(self.predict_recreation(object, subject, error, refused)).await {

@@ -13,7 +13,6 @@ use crate::execute::kinds::Kinds;
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
 use crate::execute::members::apply_with_live_fields::Sent;
-use crate::execute::members::conflict::explained;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
 use crate::execute::members::replicas_handover::mark_handed_over;
 use crate::execute::members::webhooks::Unreachable;
@@ -214,7 +213,7 @@ impl Execution<'_> {
             }
             Unapplied::Failed(error) => MemberReply {
                 webhook: Unreachable::of(&error),
-                ..failed(subject, explained(self.server, object, &error).await)
+                ..failed(subject, self.refusal(object, &error).await)
             },
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod conflict;
 pub(crate) mod creation;
 pub(crate) mod existing_despite_plan;
 mod exported_fields;
+pub(crate) mod held_by_prune;
 pub(crate) mod message_of_invalid_object;
 pub(crate) mod message_of_rejected_manifest;
 pub(crate) mod migrate;
