@@ -12,6 +12,7 @@ use crate::compare::drift::{self, TakenField};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, WriteEvent};
+use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -19,6 +20,7 @@ use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
+use crate::read::{self, ReadError};
 use crate::report::{
     self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
     RecordChange, RecordDocument, RequestsAndSeconds, RunEnd, SetDocument,
@@ -175,7 +177,7 @@ async fn compare(
         let connection = run.connect(shared).await?;
         prepare::to_show(run, connection, &options.apply, input).await?
     };
-    found.record = record(&prepared);
+    found.record = record(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
     let times = prepared.plan.apply_times(&prepared.desired).into_iter();
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
@@ -185,7 +187,9 @@ async fn compare(
     let mut predictions = Vec::new();
     let parent = predict_parent(&prepared, run).await?;
     let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
-    let live_parent = compare_parent(&prepared, parent, found);
+    let record_after = predict_record(&prepared, &predictions).await?;
+    found.record = record(&prepared, &record_after);
+    let live_parent = compare_parent(&prepared, &record_after, parent, found);
     let unanswered = unanswered(&predictions);
     for object in &predictions {
         for text in &object.warnings {
@@ -398,6 +402,7 @@ async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<
 /// Returns the live parent, if it has a manifest.
 fn compare_parent(
     prepared: &Prepared,
+    record_after: &Record,
     prediction: Option<ParentPrediction>,
     found: &mut Differences,
 ) -> Option<Value> {
@@ -413,13 +418,40 @@ fn compare_parent(
         &prepared.named.set,
         &prepared.named.resource,
         prepared.state.parent_object(),
-        &prepared.plan.record_after,
+        record_after,
         manifest.map(|(object, prediction)| (object, prediction.live, prediction.predicted)),
     ));
     live
 }
 
-fn record(prepared: &Prepared) -> RecordChange {
+/// Returns the record that the run would leave: it keeps the kinds of objects that lack their label, and everything if
+/// an object would fail.
+async fn predict_record(prepared: &Prepared, predictions: &[Prediction]) -> Result<Record, Error> {
+    let plan = &prepared.plan;
+    if predictions
+        .iter()
+        .any(|object| object.outcome.action == Action::Failed)
+    {
+        return Ok(plan.record_during.clone());
+    }
+    let parent = &prepared.named.set.parent;
+    let writing = &prepared.writing;
+    let mut record = plan.record_after.clone();
+    for places in prepared
+        .state
+        .places
+        .outside(&plan.record_after, parent.namespace.as_deref())
+    {
+        let server = &prepared.cluster.server;
+        let found =
+            read::members_without_label(server, &places, &writing.field_manager, writing.concurrency).await;
+        let found = found.map_err(ReadError::from)?;
+        record = record.union(&Record::of(found.iter().map(|live| &live.key), parent));
+    }
+    Ok(record)
+}
+
+fn record(prepared: &Prepared, record_after: &Record) -> RecordChange {
     let before = prepared
         .state
         .parent_object()
@@ -430,7 +462,7 @@ fn record(prepared: &Prepared) -> RecordChange {
             )),
             Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
         });
-    let after = RecordDocument::new(&prepared.named.set.tooling, &prepared.plan.record_after);
+    let after = RecordDocument::new(&prepared.named.set.tooling, record_after);
     RecordChange {
         before,
         after: Some(after),
