@@ -90,8 +90,8 @@ impl Field<'_> {
     /// Returns whether an object without this value is the same. A value of another type than that of its field is
     /// not left out, so that the server says what is wrong.
     fn leaves_out(self, value: &Value) -> bool {
-        // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
-        if self.type_meta.kind == "EndpointSlice" {
+        // The fields in the lists of an EndpointSlice are pointers: an explicit zero differs from an absent one.
+        if self.type_meta.kind == "EndpointSlice" && !self.container.is_empty() {
             return value.is_null();
         }
         match value {
@@ -298,7 +298,7 @@ mod tests {
             (
                 "discovery.k8s.io/v1",
                 "EndpointSlice",
-                json!({"ports": [], "endpoints": [{"zone": ""}]}),
+                json!({"ports": [{"name": ""}], "endpoints": [{"zone": "", "addresses": []}]}),
             ),
             (
                 "apiextensions.k8s.io/v1",
