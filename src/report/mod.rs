@@ -207,7 +207,7 @@ pub fn interrupted() {
     let (label, text) = match prompt::open() {
         None => (
             text_lines::Label::Note,
-            "stopping after the requests in flight and recreations under way; press Ctrl-C again to stop now",
+            "stopping after the requests in flight and recreations under way; a second Ctrl-C or signal stops at once",
         ),
         Some(WrittenBefore::Nothing) => (text_lines::Label::Plain, "stopped: nothing was written"),
         Some(WrittenBefore::Confirmed) => (text_lines::Label::Plain, "stopped: nothing more was written"),

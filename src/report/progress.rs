@@ -201,7 +201,8 @@ fn bar(total: usize) -> ProgressBar {
 
 fn drawn(message: &str, total: usize) -> ProgressBar {
     let bar = bar(total);
-    if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len}") {
+    // The blanks leave room for `^C`: on a full line it would begin another one, and the bar would stay.
+    if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len}    ") {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(message.to_owned());

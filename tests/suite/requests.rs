@@ -501,6 +501,11 @@ fn move_into_a_new_set_searches_each_kind_once() {
             (of_the_new_set + 4, "list members everywhere"),
             (1, "create selfsubjectaccessreviews"),
             (1, "record on configmaps"),
+            // An object that leaves a set is tried first.
+            (1, "dry-run clusterroles"),
+            (2, "dry-run configmaps"),
+            (1, "dry-run secrets"),
+            (1, "dry-run services"),
             (1, "patch clusterroles"),
             (2, "patch configmaps"),
             (1, "patch secrets"),

@@ -72,6 +72,10 @@ fn is_unchangeable(message: &str) -> bool {
 }
 
 fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
+    // An admission policy names no field.
+    if cause.field.is_empty() {
+        return in_short(&cause.message);
+    }
     let line = line_of_field(&object.position, &cause.field);
     let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
     in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))

@@ -37,7 +37,8 @@ pub(super) async fn read(
     let (read, unlabeled) = try_join(members, unlabeled).await?;
     if !unlabeled.is_empty() {
         // Nothing leads to them once the parent is gone.
-        let warning = warning_of_unlabeled(&unlabeled, "not deleted; use kubectl to delete them");
+        let consequence = "not deleted, since nothing shows their set; see `kubectl applyset verify -A`";
+        let warning = warning_of_unlabeled(&unlabeled, consequence);
         state.warnings.push(warning);
     }
     let observed = &mut state.observed;
