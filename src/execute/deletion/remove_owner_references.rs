@@ -63,7 +63,7 @@ impl Detacher<'_> {
             WriteEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
             WriteEvent::Answer((index, Err(reason))) => {
                 let key = &allowed[index].dependent.key;
-                sink(Event::failure(reason.behind(&format!("{key}: "))));
+                sink(Event::failure(reason.behind(format_args!("{key}: "))));
             }
         };
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
