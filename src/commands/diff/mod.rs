@@ -1,10 +1,13 @@
 //! `diff`: manifests → discovery → cluster state → plan, and the cluster state after that plan.
 
+mod record;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
 
+use self::record::{predict_record, record_change};
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
@@ -13,17 +16,15 @@ use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, WriteEvent};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::counted;
 use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
-use crate::read::{self, ReadError};
 use crate::report::{
     self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
-    RecordChange, RecordDocument, RequestsAndSeconds, RunEnd, SetDocument,
+    RequestsAndSeconds, RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -177,7 +178,7 @@ async fn compare(
         let connection = run.connect(shared).await?;
         prepare::to_show(run, connection, &options.apply, input).await?
     };
-    found.record = record(&prepared, &prepared.plan.record_after);
+    found.record = record_change(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
     let times = prepared.plan.apply_times(&prepared.desired).into_iter();
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
@@ -188,7 +189,7 @@ async fn compare(
     let parent = predict_parent(&prepared, run).await?;
     let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
     let record_after = predict_record(&prepared, &predictions).await?;
-    found.record = record(&prepared, &record_after);
+    found.record = record_change(&prepared, &record_after);
     let live_parent = compare_parent(&prepared, &record_after, parent, found);
     let unanswered = unanswered(&predictions);
     for object in &predictions {
@@ -422,51 +423,6 @@ fn compare_parent(
         manifest.map(|(object, prediction)| (object, prediction.live, prediction.predicted)),
     ));
     live
-}
-
-/// Returns the record that the run would leave: it keeps the kinds of objects that lack their label, and everything if
-/// an object would fail.
-async fn predict_record(prepared: &Prepared, predictions: &[Prediction]) -> Result<Record, Error> {
-    let plan = &prepared.plan;
-    if predictions
-        .iter()
-        .any(|object| object.outcome.action == Action::Failed)
-    {
-        return Ok(plan.record_during.clone());
-    }
-    let parent = &prepared.named.set.parent;
-    let writing = &prepared.writing;
-    let mut record = plan.record_after.clone();
-    for places in prepared
-        .state
-        .places
-        .outside(&plan.record_after, parent.namespace.as_deref())
-    {
-        let server = &prepared.cluster.server;
-        let found =
-            read::members_without_label(server, &places, &writing.field_manager, writing.concurrency).await;
-        let found = found.map_err(ReadError::from)?;
-        record = record.union(&Record::of(found.iter().map(|live| &live.key), parent));
-    }
-    Ok(record)
-}
-
-fn record(prepared: &Prepared, record_after: &Record) -> RecordChange {
-    let before = prepared
-        .state
-        .parent_object()
-        .and_then(|parent| match &parent.reading {
-            Reading::Parent(bookkeeping) => Some(RecordDocument::new(
-                &bookkeeping.tooling,
-                &prepared.state.observed.recorded,
-            )),
-            Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
-        });
-    let after = RecordDocument::new(&prepared.named.set.tooling, record_after);
-    RecordChange {
-        before,
-        after: Some(after),
-    }
 }
 
 /// A run in which an object fails does not prune.
