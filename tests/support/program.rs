@@ -100,13 +100,20 @@ impl Program {
         Self::after("trap '' HUP")
     }
 
+    /// The program with an administrator's kubeconfig, which SIGHUP reaches even if these tests ignore it.
+    pub(crate) fn with_hangup() -> Self {
+        Self::started_by("env", &["--default-signal=HUP"])
+    }
+
     /// The program with an administrator's kubeconfig, started by a shell that runs this first.
     fn after(script: &str) -> Self {
+        Self::started_by("sh", &["-c", &format!("{script} && exec \"$0\" \"$@\"")])
+    }
+
+    fn started_by(starter: &str, arguments: &[&str]) -> Self {
         let mut program = Self::new();
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", &format!("{script} && exec \"$0\" \"$@\"")])
-            .arg(program.command.get_program());
+        let mut command = Command::new(starter);
+        command.args(arguments).arg(program.command.get_program());
         for (name, value) in program.command.get_envs() {
             match value {
                 Some(value) => command.env(name, value),

@@ -20,5 +20,6 @@ pub(crate) mod reply;
 pub(crate) mod round;
 pub(crate) mod taken_by_concurrent_run;
 pub(crate) mod taken_in;
+mod until_gone;
 pub(crate) mod webhooks;
 mod writes_for_undo;

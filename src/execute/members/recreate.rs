@@ -7,18 +7,15 @@
 //! record covers the object, and the next run creates it.
 
 use std::collections::{BTreeSet, HashSet};
-use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest};
 use crate::compare::ignore;
 use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
-use crate::execute::concurrent_writes::SLOW;
 use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
@@ -33,19 +30,13 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
-use crate::model::text::{listed, short};
+use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned, adopts_dependents};
 use crate::read::{self, WHOLE_OBJECTS};
 
-/// The pause before the second look at an object that is being deleted; doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-/// The longest pause between two looks.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
 /// The reason that a dry run reports for an update that the server may refuse.
 pub(crate) const RECREATED_IF: &str = "recreated if the server refuses the update";
-const AGAIN: &str = "run the same command again to create it";
 
 /// An object that may be deleted to be created again, with what that judgement needs.
 pub(crate) struct Victim {
@@ -342,49 +333,6 @@ impl Execution<'_> {
         }
     }
 
-    /// Waits until the object is gone; the error names what it waits for. A stop of the run ends the wait unless
-    /// this run has deleted the object with this UID: then it would leave a recreation half done.
-    async fn until_gone(&self, object: &DesiredObject, uid: Option<&str>) -> Result<(), Message> {
-        let is_half_done = uid.is_some();
-        let mut uid = uid.map(str::to_owned);
-        let begun = Instant::now();
-        let mut pause = FIRST_PAUSE;
-        let mut is_noted = false;
-        loop {
-            let found = read::object(self.server, &object.resource, &object.key).await;
-            let found = found.map_err(|error| {
-                Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(AGAIN)
-            })?;
-            let live = found.and_then(|found| Live::from_object(&found, &object.resource));
-            let going = live.filter(|live| live.presence == Presence::Terminating);
-            let going = going.filter(|live| *uid.get_or_insert_with(|| live.uid.clone()) == live.uid);
-            let limit = self.writing.deletion_patience;
-            let is_stopped = !is_half_done && self.interrupt.is_requested();
-            let end = if is_stopped {
-                Some(self.interrupt.cause().reason().to_owned())
-            } else {
-                let limit = limit.filter(|limit| begun.elapsed() >= *limit);
-                limit.map(|limit| format!("timed out waiting for the condition after {}", short(limit)))
-            };
-            match (going, end) {
-                (None, None) => return Ok(()),
-                (None, Some(_)) if !is_stopped => return Ok(()),
-                (Some(live), None) if !is_noted && begun.elapsed() >= SLOW => {
-                    is_noted = true;
-                    let reason = waits_for(&live).unwrap_or_else(|| "it is still being deleted".to_owned());
-                    self.wait_notes.add(&object.key, &reason);
-                }
-                (Some(_), None) => {}
-                (going, Some(end)) => return Err(not_created(going.as_ref(), &end)),
-            }
-            tokio::select! {
-                () = self.interrupt.requested(), if !is_half_done => {}
-                () = sleep(pause) => {}
-            }
-            pause = LONGEST_PAUSE.min(pause * 2);
-        }
-    }
-
     /// The dry run that creates the object.
     pub(crate) fn creation_dry_run_request(&self, object: &DesiredObject) -> ApiRequest {
         let WriteSettings {
@@ -426,22 +374,4 @@ fn is_already_there(error: &ApiError) -> bool {
         .status()
         .is_some_and(|status| status.reason == "AlreadyExists");
     error.is(StatusCode::CONFLICT) && has_reason
-}
-
-/// Returns the reasons why the object is still there.
-fn waits_for(live: &Live) -> Option<String> {
-    (!live.waits_for.is_empty()).then(|| live.waits_for.join("; "))
-}
-
-/// The error of an object that is deleted, and not created again. `going` is the live object, if it still
-/// terminates.
-fn not_created(going: Option<&Live>, end: &str) -> Message {
-    let Some(live) = going else {
-        return Message::new(format!("deleted, but not created again: {end}")).with_hint(AGAIN);
-    };
-    let waits_for = waits_for(live).map_or_else(String::new, |reasons| format!(": {reasons}"));
-    Message::new(format!(
-        "not created again: {end}: it is still being deleted{waits_for}"
-    ))
-    .with_hint(AGAIN)
 }

@@ -146,7 +146,7 @@ impl HeldRecreation {
 #[test]
 fn a_signal_while_the_object_goes_finishes_the_recreation_and_begins_nothing() {
     for signal in [Signal::Interrupt, Signal::Terminate, Signal::Quit, Signal::HangUp] {
-        let mut recreation = HeldRecreation::start(Program::new(), &[]);
+        let mut recreation = HeldRecreation::start(Program::with_hangup(), &[]);
         recreation.running.signal(signal);
         recreation.running.wait_for_message("stopping");
         HeldRecreation::release(&recreation.held);
