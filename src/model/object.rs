@@ -95,9 +95,9 @@ impl Object {
         mentions(self.metadata_json(), key)
     }
 
-    /// Returns whether a value may be empty: null, false, zero, or a text, a list or a mapping without content.
+    /// Returns whether a value may be empty: null, or a text, a list or a mapping without content.
     pub fn may_have_empty_values(&self) -> bool {
-        const EMPTY: [&str; 6] = [":null", ":false", ":0", ":\"\"", ":[]", ":{}"];
+        const EMPTY: [&str; 4] = [":null", ":\"\"", ":[]", ":{}"];
         str::from_utf8(&self.text).map_or(true, |text| EMPTY.iter().any(|value| text.contains(value)))
     }
 

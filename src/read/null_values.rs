@@ -37,7 +37,9 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
             None => None,
         };
         let Some(definition) = definition else { continue };
-        let of_kind = |member: &&mut DesiredObject| definition_key(&member.resource) == key;
+        let of_kind = |member: &&mut DesiredObject| {
+            member.object.may_hold_null() && definition_key(&member.resource) == key
+        };
         for member in desired.members.iter_mut().filter(of_kind) {
             if let Some(version) = CrdVersion::of(&definition, &member.resource.version)
                 && let Some(object) = without_forbidden_nulls(&member.object, &version)

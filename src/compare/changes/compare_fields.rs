@@ -186,11 +186,13 @@ impl<'a> FieldComparison<'a> {
         if live == Some(desired) || self.leaves_as_it_is(name, desired, live, shape) {
             return Ok(());
         }
-        let written_differently = live.is_some_and(|live| match shape {
-            Shape::BuiltIn => defaults::same(desired, live, self.field_in(self.container(), name)),
-            Shape::Schema(schema, _) => schema_defaults::same(desired, live, schema),
-            Shape::Deduced | Shape::Unknown => false,
-        });
+        let field = self.field_in(self.container(), name);
+        let written_differently = match (shape, live) {
+            (Shape::BuiltIn, Some(live)) => defaults::same(desired, live, field),
+            (Shape::BuiltIn, None) => self.built_in && defaults::vanishes(desired, field),
+            (Shape::Schema(schema, _), Some(live)) => schema_defaults::same(desired, live, schema),
+            (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
+        };
         if written_differently {
             self.undisturbed(None)
         } else {
@@ -239,6 +241,15 @@ impl<'a> FieldComparison<'a> {
             {
                 match live {
                     Some(Value::Array(_)) => Ok(()),
+                    None if self.built_in
+                        && defaults::vanishes(
+                            desired,
+                            self.field_in(self.innermost(self.path.len()), name),
+                        ) =>
+                    {
+                        let key = format!("f:{name}");
+                        self.undisturbed(Some(&key))
+                    }
                     _ => Err(Reason::ValueDiffers(self.below(name))),
                 }
             }

@@ -1,4 +1,5 @@
-//! Values of built-in kinds as the server returns them: defaults inside atomic values, quantities in canonical form.
+//! Values of built-in kinds as the server returns them: defaults inside atomic values, zero
+//! values left out, quantities in canonical form.
 //!
 //! The `OpenAPI` document knows none of these defaults. They are typed from the defaulting
 //! functions of every served version (`pkg/apis/*/v1/defaults.go`, Kubernetes 1.36), and applied
@@ -6,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::quantity;
+use super::{quantity, zeros};
 use crate::model::built_in_kinds::TypeMeta;
 
 /// A field of an object: its name, the name of the field that it is in, and the object's kind.
@@ -51,6 +52,8 @@ pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
                     .all(|(desired, live)| same(desired, live, field))
         }
         _ if desired == live => true,
+        // Where a type has no `omitempty`, an empty list is read as null.
+        (Value::Array(_), Value::Null) => vanishes(desired, field),
         // Go's `encoding/base64` ignores line breaks, and writes none.
         (Value::String(desired), Value::String(live))
             if field.type_meta.is_bytes(field.container, field.name) =>
@@ -65,9 +68,9 @@ pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
 }
 
 fn same_fields(desired: &Map<String, Value>, live: &Map<String, Value>, field: Field<'_>) -> bool {
-    let all_desired = desired.iter().all(|(name, value)| {
-        live.get(name)
-            .is_some_and(|live| same(value, live, field.below(name)))
+    let all_desired = desired.iter().all(|(name, value)| match live.get(name) {
+        Some(live) => same(value, live, field.below(name)),
+        None => vanishes(value, field.below(name)),
     });
     all_desired
         && live
@@ -115,6 +118,28 @@ fn is_default(value: &Value, field: Field<'_>, desired: &Map<String, Value>, aro
     };
     value.as_str() == Some(text)
 }
+
+/// Returns whether the server leaves this value out.
+pub(super) fn vanishes(desired: &Value, field: Field<'_>) -> bool {
+    // What an EndpointSlice holds are pointers, and a pointer to nothing is something.
+    if field.kind() == "EndpointSlice" && !IN_METADATA.contains(&field.container) {
+        return desired.is_null();
+    }
+    // A key that people chose stays, whatever it is called and whatever its value.
+    if field.type_meta.has_chosen_keys(field.container) {
+        return false;
+    }
+    match desired {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(_) | Value::Bool(_) | Value::String(_) | Value::Number(_) => {
+            zeros::is_left_out(desired, field)
+        }
+    }
+}
+
+/// The root of an object, and the fields of its metadata that hold others.
+const IN_METADATA: &[&str] = &["", "metadata", "annotations", "labels", "ownerReferences"];
 
 /// An item of a `LimitRange` with the limits that follow from its other ones
 /// (`SetDefaults_LimitRangeItem`).

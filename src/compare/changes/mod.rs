@@ -62,11 +62,12 @@
 //! the apply would store what every reader sees already. The property test excepts custom
 //! resources that have been sent such metadata, and no other difference.
 //!
-//! The third: a webhook configuration into which another manager has written `caBundle: ""`
-//! is stored with empty bytes, which every reading drops, and so does the next write of any
-//! kind; that counts as a new generation (`reflect.DeepEqual` in the strategy of
-//! `pkg/registry/admissionregistration`). The property test excepts these kinds, and no other
-//! difference than the generation.
+//! The third: the strategies of webhook configurations and of `NetworkPolicy` count a new generation
+//! when an absent list becomes an empty one (`reflect.DeepEqual` in `pkg/registry/*/strategy.go`),
+//! although every reading drops both. An apply of `ingress: []` would do so each time, and wake
+//! controllers for nothing. The same holds for `caBundle: ""`, which another manager has written:
+//! it is stored as empty bytes until the next write of any kind. The property test excepts these
+//! kinds, and no other difference than the generation.
 //!
 //! The fourth and last exception is the part-of label: `adopt` and `move` write it by a patch,
 //! and so it is owned by an `Update` entry of our manager. An apply would add it to our `Apply`
@@ -82,6 +83,7 @@ mod own_and_other_entries;
 mod quantity;
 mod schema_defaults;
 mod schema_field_set;
+mod zeros;
 
 #[cfg(test)]
 mod tests;

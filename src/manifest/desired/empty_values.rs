@@ -1,14 +1,13 @@
-//! Leaves out the values of a manifest that say nothing: what is empty where the server makes no difference between
-//! empty and absent.
+//! Leaves out the values of a manifest that mean nothing: null, what is empty in metadata, and a few empty values of
+//! built-in kinds that the server replaces.
 //!
-//! The server drops such a value, or puts a default in its place. So an apply of it would write each time (a
-//! `NetworkPolicy` with `ingress: []` gets a new generation), conflict with the controller that fills the field in
-//! (`rules: []` of an aggregated `ClusterRole`), or fail: `protocol: ""` is another key of a port than `TCP`.
+//! The server drops a null, or puts a default in its place, so an apply of it would write each time, or fail. kubectl
+//! apply drops nulls as well. In the metadata of an object no empty value means anything. The server replaces an empty
+//! `protocol` by `TCP`, which is another key of a port; it makes the selector of a Job; and a controller fills in the
+//! `rules` of an aggregated `ClusterRole`.
 //!
-//! In the metadata of an object no empty value means anything. Of all other fields this is known for built-in kinds:
-//! null is absent, and so is an empty list. Whether an empty text, number or map is, the `OpenAPI` document does not
-//! say: if its Go field has `omitempty` and no pointer. These tables are typed from the `types.go` of every served
-//! version (`k8s.io/api` 1.36).
+//! Any other empty value is sent: it clears what another manager has written (`ingress: []` of a `NetworkPolicy`). Whether
+//! it is the live one written in another way is for the comparison to say.
 
 use serde_json::{Map, Value, json};
 
@@ -21,8 +20,7 @@ pub(super) fn leave_out_of_metadata(metadata: &mut Map<String, Value>) {
     metadata.retain(|name, value| name == "name" || !is_empty(value));
 }
 
-/// Returns an object of a built-in kind without the empty values that the server would leave out, except in its
-/// metadata.
+/// Returns an object of a built-in kind without the values that mean nothing, except in its metadata.
 pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Object {
     let api_version = gvk.api_version();
     let type_meta = TypeMeta {
@@ -43,6 +41,9 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
     };
     let metadata = fields.remove("metadata");
     root.leave_out_of(&mut fields);
+    if fields.contains_key("aggregationRule") && fields.get("rules").is_some_and(is_empty) {
+        fields.remove("rules");
+    }
     fields.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
     Object::of(&fields)
 }
@@ -87,27 +88,24 @@ impl Field<'_> {
         }
     }
 
-    /// Returns whether an object without this value is the same. A value of another type than that of its field is
-    /// not left out, so that the server says what is wrong.
+    /// Returns whether an object without this value is the same.
     fn leaves_out(self, value: &Value) -> bool {
-        // The fields in the lists of an EndpointSlice are pointers: an explicit zero differs from an absent one.
-        if self.type_meta.kind == "EndpointSlice" && !self.container.is_empty() {
-            return value.is_null();
-        }
         match value {
             Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            Value::Object(fields) if fields.is_empty() => self.is_one_of(MAPS) || self.is_selector_of_job(),
-            Value::Bool(false) => self.is_one_of(FLAGS),
-            Value::String(text) if text.is_empty() => self.is_one_of(TEXTS) && !self.is_pointer_to_protocol(),
-            Value::Number(number) if number.as_i64() == Some(0) => self.is_one_of(NUMBERS),
-            _ => false,
+            Value::String(text) => text.is_empty() && self.is_replaced_text(),
+            Value::Object(fields) => fields.is_empty() && self.is_selector_of_job(),
+            Value::Array(_) | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
-    fn is_one_of(self, names: &[&str]) -> bool {
-        let path = format!("{}.{}", self.container, self.name);
-        names.contains(&self.name) || names.contains(&path.as_str())
+    /// Returns whether it is the key of an item which the server replaces if it is empty: by a default, or by nothing.
+    fn is_replaced_text(self) -> bool {
+        match (self.type_meta.kind, self.container, self.name) {
+            // There it is a pointer, and invalid.
+            ("NetworkPolicy" | "EndpointSlice", ..) => false,
+            (_, "ports", "protocol") | ("ServiceAccount", "secrets", "name") => true,
+            _ => false,
+        }
     }
 
     /// Returns whether it is the selector that the server makes for a `Job` (`pkg/registry/batch/job/strategy.go`).
@@ -118,99 +116,18 @@ impl Field<'_> {
         );
         is_of_job && self.container == "spec" && self.name == "selector"
     }
-
-    fn is_pointer_to_protocol(self) -> bool {
-        self.type_meta.kind == "NetworkPolicy" && self.name == "protocol"
-    }
 }
 
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::Bool(flag) => !flag,
+        Value::Bool(_) => false,
         Value::Number(number) => number.as_i64() == Some(0),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
     }
 }
-
-/// Booleans. A name that has another type elsewhere is `CONTAINER.NAME`, here and below.
-const FLAGS: &[&str] = &[
-    "globalDefault",
-    "hostIPC",
-    "hostNetwork",
-    "hostPID",
-    "nfs.readOnly",
-    "paused",
-    "persistentVolumeClaim.readOnly",
-    "publishNotReadyAddresses",
-    "spec.preserveUnknownFields",
-    "stdin",
-    "stdinOnce",
-    "tty",
-    "volumeMounts.readOnly",
-];
-
-const NUMBERS: &[&str] = &[
-    "failureThreshold",
-    "healthCheckNodePort",
-    "hostPort",
-    "initialDelaySeconds",
-    "minReadySeconds",
-    "nodePort",
-    "successThreshold",
-];
-
-const TEXTS: &[&str] = &[
-    "description",
-    "dnsPolicy",
-    "effect",
-    "env.value",
-    "externalName",
-    "externalTrafficPolicy",
-    "hostIP",
-    "hostname",
-    "imagePullPolicy",
-    "loadBalancerIP",
-    "medium",
-    "nodeName",
-    "ports.protocol",
-    "priorityClassName",
-    "resourceFieldRef.containerName",
-    "schedulerName",
-    "scheme",
-    "serviceAccount",
-    "serviceAccountName",
-    "sessionAffinity",
-    "secrets.name",
-    "subPath",
-    "subPathExpr",
-    "subdomain",
-    "subjects.apiGroup",
-    "subjects.namespace",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "tls.secretName",
-    "tolerations.key",
-    "tolerations.operator",
-    "tolerations.value",
-    "volumeName",
-    "volumeNamespace",
-    "workingDir",
-];
-
-/// Maps; a struct is written whether it is empty or not.
-const MAPS: &[&str] = &[
-    "annotations",
-    "binaryData",
-    "data",
-    "labels",
-    "limits",
-    "matchLabels",
-    "nodeSelector",
-    "requests",
-];
 
 #[cfg(test)]
 mod tests {
@@ -227,20 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_left_out() {
+    fn what_means_nothing_is_left_out() {
         let table = [
-            (
-                "networking.k8s.io/v1",
-                "NetworkPolicy",
-                json!({"spec": {"ingress": []}}),
-                json!({"spec": {}}),
-            ),
-            (
-                "networking.k8s.io/v1",
-                "NetworkPolicy",
-                json!({"spec": {"podSelector": {"matchLabels": {}}, "ingress": [{"ports": [{"protocol": ""}]}]}}),
-                json!({"spec": {"podSelector": {}, "ingress": [{"ports": [{"protocol": ""}]}]}}),
-            ),
             (
                 "v1",
                 "Service",
@@ -251,7 +156,7 @@ mod tests {
                 "rbac.authorization.k8s.io/v1",
                 "ClusterRole",
                 json!({"aggregationRule": {"clusterRoleSelectors": []}, "rules": []}),
-                json!({"aggregationRule": {}}),
+                json!({"aggregationRule": {"clusterRoleSelectors": []}}),
             ),
             (
                 "batch/v1",
@@ -262,12 +167,8 @@ mod tests {
             (
                 "v1",
                 "Pod",
-                json!({"spec": {"volumes": [{"emptyDir": {}}], "containers": [
-                    {"tty": false, "resources": {"limits": {"cpu": null}, "requests": {}}, "env": [{"value": ""}], "args": []},
-                ]}}),
-                json!({"spec": {"volumes": [{"emptyDir": {}}], "containers": [
-                    {"resources": {"limits": {"cpu": "0"}}, "env": [{}]},
-                ]}}),
+                json!({"spec": {"containers": [{"resources": {"limits": {"cpu": null}}, "env": null}]}}),
+                json!({"spec": {"containers": [{"resources": {"limits": {"cpu": "0"}}}]}}),
             ),
             (
                 "v1",
@@ -282,30 +183,35 @@ mod tests {
     }
 
     #[test]
-    fn what_says_something_stays() {
+    fn what_means_something_stays() {
         for (api_version, kind, fields) in [
             (
                 "apps/v1",
                 "Deployment",
-                json!({"spec": {"replicas": 0, "paused": "", "template": {"metadata": {}}}}),
+                json!({"spec": {"replicas": 0, "paused": false, "template": {"metadata": {}}}}),
             ),
             ("v1", "ConfigMap", json!({"data": {"hostname": "", "labels": ""}})),
             (
-                "v1",
-                "Pod",
-                json!({"spec": {"securityContext": {}, "automountServiceAccountToken": false}}),
+                "networking.k8s.io/v1",
+                "NetworkPolicy",
+                json!({"spec": {"ingress": [], "egress": [{"ports": [{"protocol": ""}]}]}}),
             ),
             (
                 "discovery.k8s.io/v1",
                 "EndpointSlice",
-                json!({"ports": [{"name": ""}], "endpoints": [{"zone": "", "addresses": []}]}),
+                json!({"ports": [], "endpoints": [{"zone": ""}]}),
+            ),
+            (
+                "rbac.authorization.k8s.io/v1",
+                "ClusterRole",
+                json!({"rules": []}),
             ),
             (
                 "apiextensions.k8s.io/v1",
                 "CustomResourceDefinition",
                 json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {"default": null, "enum": []}}}]}}),
             ),
-            ("example.com/v1", "Service", json!({"spec": {"ports": []}})),
+            ("example.com/v1", "Service", json!({"spec": {"ports": null}})),
         ] {
             assert_eq!(cleaned(api_version, kind, &fields), fields);
         }

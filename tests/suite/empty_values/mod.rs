@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::{Files, Set, cluster, eventually, fresh, identities, namespace, objects_file};
+use crate::support::{
+    Files, Set, cluster, eventually, fresh, identities, named, namespace, objects_file, with,
+};
 
 const WORKLOADS: &str = include_str!("workloads.yaml");
 const OTHER_KINDS: &str = include_str!("other_kinds.yaml");
@@ -214,4 +216,29 @@ fn of_custom_resources() {
     };
     cluster().define(definition);
     assert_stays(base);
+}
+
+#[test]
+fn an_empty_list_clears_what_another_manager_wrote() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let policy = |ingress: Value| {
+        with(
+            named("networking.k8s.io/v1", "NetworkPolicy", Some(&home), "web"),
+            &json!({"spec": {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": ingress}}),
+        )
+    };
+    let closed = [policy(json!([]))];
+    set.apply(&closed);
+    cluster().patch(&closed[0], &json!({"spec": {"ingress": [{}]}}));
+
+    let run = set.apply_with(&closed, &[]).expect(1);
+    assert_eq!(run.results("failed"), identities(&closed));
+    let run = set.apply_with(&closed, &["--force-conflicts"]).expect(0);
+
+    assert_eq!(run.results("configured"), identities(&closed));
+    let live = cluster().live(&closed[0]).expect("the policy");
+    assert_eq!(live["spec"].get("ingress"), None);
+    let run = set.apply(&closed);
+    assert_eq!(run.results("unchanged"), identities(&closed));
 }

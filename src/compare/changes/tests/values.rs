@@ -15,6 +15,13 @@ fn values_written_differently_are_recognized() {
             json!({"f:resources": {"f:limits": {"f:cpu": {}}}}),
             json!({"resources": {"limits": {"cpu": "500m"}}}),
         ),
+        (json!({"env": []}), json!({}), json!({})),
+        (json!({"args": []}), json!({"f:args": {}}), json!({})),
+        (
+            json!({"tty": false, "workingDir": ""}),
+            json!({"f:tty": {}, "f:workingDir": {}}),
+            json!({}),
+        ),
         (
             json!({"env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}]}),
             json!({"f:env": {"k:{\"name\":\"A\"}":
