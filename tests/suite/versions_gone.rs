@@ -27,8 +27,10 @@ fn retiring(definition: &Value, group: &str, end: &'static str) -> Proxy {
     let (definition, root) = (definition.clone(), format!("/apis/{group}/v2/"));
     let start = root.clone();
     let is_it = move |sent: &Sent| {
-        let path = sent.path.split('?').next().unwrap_or_default();
-        sent.method == Method::GET && path.starts_with(&start) && path.ends_with(end)
+        let (path, query) = sent.path.split_once('?').unwrap_or((&sent.path, ""));
+        // `delete` lists what lacks the label at the same time, which must not be what it waits for.
+        let is_of_members = !query.contains("%21") && !query.contains('!');
+        sent.method == Method::GET && path.starts_with(&start) && path.ends_with(end) && is_of_members
     };
     Proxy::before_request(is_it, move || {
         let mut versions = definition["spec"]["versions"].clone();
