@@ -5,8 +5,8 @@ use controlplane::{ControlPlane, Grant};
 use serde_json::json;
 
 use crate::support::{
-    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, fresh, namespace,
-    objects_file,
+    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, fresh, identities,
+    named, namespace, objects_file, with,
 };
 
 /// Asserts that the run failed with this code, one error that holds `texts`, and a hint.
@@ -377,4 +377,22 @@ fn a_user_with_rights_in_one_namespace_alone_is_served() {
     let verbs = ["get", "list", "create", "patch", "delete"];
     apply_one(user(&home, &verbs), &set).expect(0);
     set.assert_holds(&[config_map(&home, "one", "1")]);
+}
+
+#[test]
+fn an_address_is_the_name_of_its_object() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let unique = fresh("address");
+    let name = format!("2001:db8::{}", unique.rsplit('-').next().expect("a number"));
+    let reference = json!({"group": "", "resource": "services", "namespace": home, "name": "web"});
+    let address = [with(
+        named("networking.k8s.io/v1", "IPAddress", None, &name),
+        &json!({"spec": {"parentRef": reference}}),
+    )];
+    set.apply(&address);
+    let run = set.apply(&address);
+    assert_eq!(run.results("unchanged"), identities(&address));
+    set.delete(&[]).expect(0);
+    assert_eq!(cluster().live(&address[0]), None);
 }

@@ -242,3 +242,30 @@ fn an_empty_list_clears_what_another_manager_wrote() {
     let run = set.apply(&closed);
     assert_eq!(run.results("unchanged"), identities(&closed));
 }
+
+#[test]
+fn the_rules_of_an_aggregated_role_are_left_to_its_controller() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let selector = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}});
+    let role = with(
+        named(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            None,
+            &fresh("role"),
+        ),
+        &selector,
+    );
+    let aggregated = [with(role.clone(), &json!({"rules": []}))];
+    set.apply(&aggregated);
+    let rules = json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]});
+    let written = cluster().apply_as("clusterrole-aggregation-controller", &with(role, &rules));
+
+    let run = set.apply(&aggregated);
+
+    assert_eq!(run.results("unchanged"), identities(&aggregated));
+    let live = cluster().live(&aggregated[0]).expect("the role");
+    assert_eq!(live["rules"], written["rules"]);
+    set.delete(&[]).expect(0);
+}
