@@ -11,7 +11,8 @@ use crate::compare::changes::CrdVersion;
 use crate::compare::null_values::without_forbidden_nulls;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::built_in_kinds::is_built_in;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::container_owners::Containers;
+use crate::model::identity::ObjectKey;
 use crate::model::resource::{Origin, Resource};
 
 /// Leaves out of custom resources what is null and must not be. The schema of a CRD in the manifests is that of this
@@ -25,7 +26,12 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         .members
         .iter()
         .filter(|member| is_custom(&member.resource) && member.object.may_hold_null())
-        .map(|member| (definition_key(&member.resource), Arc::clone(&member.resource)))
+        .map(|member| {
+            (
+                Containers::definition_key(&member.resource),
+                Arc::clone(&member.resource),
+            )
+        })
         .collect();
     for (key, resource) in custom {
         let of_manifests = desired.members.iter().find(|member| member.key == key);
@@ -38,7 +44,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         };
         let Some(definition) = definition else { continue };
         let of_kind = |member: &&mut DesiredObject| {
-            member.object.may_hold_null() && definition_key(&member.resource) == key
+            member.object.may_hold_null() && Containers::definition_key(&member.resource) == key
         };
         for member in desired.members.iter_mut().filter(of_kind) {
             if let Some(version) = CrdVersion::of(&definition, &member.resource.version)
@@ -53,12 +59,4 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
 
 fn is_custom(resource: &Resource) -> bool {
     resource.group.contains('.') && !is_built_in(&resource.api_version(), &resource.kind)
-}
-
-fn definition_key(resource: &Resource) -> ObjectKey {
-    ObjectKey {
-        group_kind: GroupKind::custom_resource_definition(),
-        namespace: None,
-        name: resource.definition_name(),
-    }
 }
