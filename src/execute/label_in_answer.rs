@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use crate::cluster::apiserver::Reply;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
@@ -25,6 +26,12 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
         "the server {verb} the label {PART_OF_LABEL}; an admission policy or webhook may be the cause"
     );
     Some(Message::new(text).with_hint(HINT))
+}
+
+/// Returns the same as [`label_error`], for the answer to a write of an object.
+pub(super) fn label_error_in(reply: &Reply, written: Option<&str>) -> Option<Message> {
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    label_error(written, label_of(&answer))
 }
 
 /// Returns the first of the labels or annotations that were `written` which the answer lacks, or has with another value.

@@ -16,7 +16,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
-use crate::execute::label_in_answer::{label_error, label_of};
+use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::unusable_versions::without_unusable_versions;
@@ -162,8 +162,7 @@ impl Relabelling<'_> {
         if !is_of(&reply, live) {
             return Ok(Answer::OfAnotherObject);
         }
-        let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-        let error = label_error(self.part_of.map(ApplySetId::as_str), label_of(&object));
+        let error = label_error_in(&reply, self.part_of.map(ApplySetId::as_str));
         Ok(error.map_or(Answer::Labeled, Answer::Other))
     }
 

@@ -16,7 +16,7 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
-use crate::execute::label_in_answer::{label_error, label_of};
+use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
@@ -111,8 +111,7 @@ impl Detacher<'_> {
             let request = self.request(&dependent, &operations);
             match webhooks.send(self.server, request).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => {
-                    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-                    let error = label_error(dependent.part_of.as_deref(), label_of(&answer));
+                    let error = label_error_in(&reply, dependent.part_of.as_deref());
                     let what = "owner references were removed, but ";
                     return error.map_or(Ok(()), |error| Err(error.behind(what)));
                 }

@@ -10,7 +10,7 @@ use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
-use crate::execute::label_in_answer::{label_error, label_of};
+use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
 use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
@@ -144,8 +144,7 @@ impl Execution<'_> {
         let request = execution.member_request(object, live_membership, None);
         // Any other trouble is that of the apply.
         let reply = self.server.send(request).await.ok()?;
-        let predicted: Value = serde_json::from_slice(&reply.body).ok()?;
-        label_error(object.part_of().as_deref(), label_of(&predicted))
+        label_error_in(&reply, object.part_of().as_deref())
     }
 
     /// Interprets the answer to a successful apply.
