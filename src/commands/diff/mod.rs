@@ -188,7 +188,7 @@ async fn compare(
     let mut predictions = Vec::new();
     let parent = predict_parent(&prepared, run).await?;
     let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
-    let record_after = predict_record(&prepared, &predictions).await?;
+    let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = record_change(&prepared, &record_after);
     let live_parent = compare_parent(&prepared, &record_after, parent, found);
     let unanswered = unanswered(&predictions);

@@ -2,38 +2,23 @@
 
 use crate::error::Error;
 use crate::event::Action;
-use crate::execute::Prediction;
+use crate::execute::{Interrupt, Prediction};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
-use crate::read::{self, ReadError};
 use crate::report::{RecordChange, RecordDocument};
 use crate::session::prepare::Prepared;
 
-/// Returns the record that the run would leave: it keeps the kinds of objects that lack their label, and everything if
-/// an object would fail.
-pub(super) async fn predict_record(prepared: &Prepared, predictions: &[Prediction]) -> Result<Record, Error> {
-    let plan = &prepared.plan;
-    if predictions
-        .iter()
-        .any(|object| object.outcome.action == Action::Failed)
-    {
-        return Ok(plan.record_during.clone());
+/// Returns the record that the run would leave: everything stays recorded if an object would fail.
+pub(super) async fn predict_record(
+    prepared: &Prepared,
+    interrupt: &Interrupt,
+    predictions: &[Prediction],
+) -> Result<Record, Error> {
+    let is_failing = |object: &Prediction| object.outcome.action == Action::Failed;
+    if predictions.iter().any(is_failing) {
+        return Ok(prepared.plan.record_during.clone());
     }
-    let parent = &prepared.named.set.parent;
-    let writing = &prepared.writing;
-    let mut record = plan.record_after.clone();
-    for places in prepared
-        .state
-        .places
-        .outside(&plan.record_after, parent.namespace.as_deref())
-    {
-        let server = &prepared.cluster.server;
-        let found =
-            read::members_without_label(server, &places, &writing.field_manager, writing.concurrency).await;
-        let found = found.map_err(ReadError::from)?;
-        record = record.union(&Record::of(found.iter().map(|live| &live.key), parent));
-    }
-    Ok(record)
+    Ok(prepared.execution(interrupt).predict_record().await?)
 }
 
 /// Returns the record before the run, and the one after it.

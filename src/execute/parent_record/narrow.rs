@@ -9,7 +9,8 @@ use crate::event::Event;
 use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::annotations;
-use crate::read::{self, ListTargets};
+use crate::model::live::Live;
+use crate::read::{self, ListError, ListTarget, ListTargets};
 
 /// The record before it is narrowed.
 #[derive(Clone, Copy)]
@@ -79,14 +80,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
         let parent = &self.set.parent;
-        let (manager, concurrency) = (&self.writing.field_manager, self.writing.concurrency);
-        let look = async |places: &ListTargets| {
-            let found = read::members_without_label(self.server, places, manager, concurrency).await;
-            found.map_err(|(_, error)| ParentWriteError::Unwatched(error))
-        };
-        let [kinds, namespaces] = &places.outside(target, parent.namespace.as_deref());
-        let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
-        found.extend(more);
+        let found = self.members_without_label(places, target).await;
+        let found = found.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
         if !found.is_empty() {
             let consequence = format!(
                 "their kinds and namespaces stay recorded until you apply, adopt or delete them; see `kubectl applyset verify {}`",
@@ -96,6 +91,21 @@ impl ParentWriting<'_> {
             sink(Event::Warning(warning));
         }
         Ok(Record::of(found.iter().map(|live| &live.key), parent))
+    }
+
+    /// Lists members without their label in those of these collections that `target` does not cover.
+    pub(super) async fn members_without_label(
+        &self,
+        places: &ListTargets,
+        target: &Record,
+    ) -> Result<Vec<Live>, (ListTarget, ListError)> {
+        let (manager, concurrency) = (&self.writing.field_manager, self.writing.concurrency);
+        let look =
+            async |places| read::members_without_label(self.server, places, manager, concurrency).await;
+        let [kinds, namespaces] = &places.outside(target, self.set.parent.namespace.as_deref());
+        let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
+        found.extend(more);
+        Ok(found)
     }
 
     /// Writes `target` over the record that is `known`. A write that failed only because another

@@ -16,7 +16,7 @@ use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
-use crate::read::{ListError, ListTargets, METADATA_LIST};
+use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST};
 
 /// Pauses between lists of objects that are being deleted: the server's own controllers finish within
 /// them.
@@ -67,6 +67,20 @@ impl Execution<'_> {
                 Ok(Ending::Done)
             }
         }
+    }
+
+    /// Returns the record as a run leaves it in which nothing fails: it keeps the kinds of objects that lack their label.
+    ///
+    /// # Errors
+    ///
+    /// Something that the record would lose could not be listed.
+    pub async fn predict_record(&self) -> Result<Record, (ListTarget, ListError)> {
+        let after = &self.plan.record_after;
+        let parent = self.parent_writing();
+        let found = parent
+            .members_without_label(&self.defined_places(), after)
+            .await?;
+        Ok(after.union(&Record::of(found.iter().map(|live| &live.key), &self.set.parent)))
     }
 
     /// Lists until deleted objects are gone, or until one has to wait for something slow.

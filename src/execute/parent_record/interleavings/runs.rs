@@ -96,17 +96,7 @@ impl Run<'_> {
         };
         let look = async || Ok::<_, ParentWriteError>(places(&self.look(&lost).await?));
         if !known.overtaken && look().await?.is_empty() {
-            let sink: &mut Sink<'_> = &mut ignore;
-            let narrowed = self
-                .parent
-                .narrow(
-                    &mut known,
-                    &desired,
-                    with_labels(&wide, &ListTargets::default()),
-                    look,
-                    sink,
-                )
-                .await?;
+            let narrowed = self.narrow(&mut known, &desired, &wide, look).await?;
             if narrowed != Narrowed::Overtaken {
                 return Ok(());
             }
@@ -141,17 +131,7 @@ impl Run<'_> {
             let look = async || Ok::<_, ParentWriteError>(places(&self.look(&wide).await?));
             if !left.is_empty() {
                 let mut known = Known::of(&whole.object);
-                let sink: &mut Sink<'_> = &mut ignore;
-                let narrowed = self
-                    .parent
-                    .narrow(
-                        &mut known,
-                        &left,
-                        with_labels(&wide, &ListTargets::default()),
-                        look,
-                        sink,
-                    )
-                    .await?;
+                let narrowed = self.narrow(&mut known, &left, &wide, look).await?;
                 if narrowed == Narrowed::Overtaken {
                     let current = self.parent.read().await?;
                     self.parent.widen(current, &wide, &mut ignore).await?;
@@ -168,6 +148,23 @@ impl Run<'_> {
             }
         }
         Err(ParentWriteError::Contended)
+    }
+
+    /// Narrows the record. The server of these runs removes no label.
+    async fn narrow(
+        &self,
+        known: &mut Known,
+        target: &Record,
+        wide: &Record,
+        second_look: impl AsyncFnOnce() -> Result<Record, ParentWriteError>,
+    ) -> Result<Narrowed, ParentWriteError> {
+        let wide = Wide {
+            record: wide,
+            places: &ListTargets::default(),
+        };
+        self.parent
+            .narrow(known, target, wide, second_look, &mut ignore)
+            .await
     }
 
     async fn disband(&self) -> Result<(), ParentWriteError> {
@@ -252,11 +249,6 @@ impl Run<'_> {
 }
 
 fn ignore(_: Event) {}
-
-/// The server of these runs removes no label.
-fn with_labels<'a>(record: &'a Record, places: &'a ListTargets) -> Wide<'a> {
-    Wide { record, places }
-}
 
 fn record(kinds: &[&str]) -> Record {
     Record {
