@@ -23,6 +23,7 @@ mod url;
 
 use std::fmt;
 use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -54,13 +55,15 @@ impl Position {
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.line == other.line
             && match (&*self.source, &*other.source) {
-                (Source::Path(one), Source::Path(two)) => match (one.canonicalize(), two.canonicalize()) {
-                    (Ok(one), Ok(two)) => one == two,
-                    _ => one == two,
-                },
+                (Source::Path(one), Source::Path(two)) => real_path(one) == real_path(two),
                 (one, two) => one == two,
             }
     }
+}
+
+/// Returns the path without symbolic links; as it is if it cannot be followed.
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 impl fmt::Display for Position {

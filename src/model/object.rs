@@ -97,13 +97,12 @@ impl Object {
 
     /// Returns whether a value may be empty: null, or a text, a list or a mapping without content.
     pub fn may_have_empty_values(&self) -> bool {
-        const EMPTY: [&str; 4] = [":null", ":\"\"", ":[]", ":{}"];
-        str::from_utf8(&self.text).map_or(true, |text| EMPTY.iter().any(|value| text.contains(value)))
+        may_contain_any(&self.text, &[":null", ":\"\"", ":[]", ":{}"])
     }
 
     /// Returns whether a value may be null.
     pub fn may_hold_null(&self) -> bool {
-        str::from_utf8(&self.text).map_or(true, |text| text.contains(":null"))
+        may_contain_any(&self.text, &[":null"])
     }
 
     /// The object as a value; null if it is nested too deeply to be parsed.
@@ -119,11 +118,15 @@ impl From<&Value> for Object {
     }
 }
 
-/// Returns whether JSON may have this key. A search in a string is many times faster than a comparison at
-/// each byte.
+/// Returns whether JSON may have this key.
 fn mentions(text: &[u8], key: &str) -> bool {
-    let quoted = format!("\"{key}\":");
-    str::from_utf8(text).map_or(true, |text| text.contains(&quoted))
+    may_contain_any(text, &[&format!("\"{key}\":")])
+}
+
+/// Returns whether a text may contain one of these parts. A search in a string is many times faster than a comparison
+/// at each byte.
+fn may_contain_any(text: &[u8], parts: &[&str]) -> bool {
+    str::from_utf8(text).map_or(true, |text| parts.iter().any(|part| text.contains(part)))
 }
 
 fn separate(text: &mut Vec<u8>) {

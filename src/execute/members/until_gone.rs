@@ -56,15 +56,15 @@ impl Execution<'_> {
                 limit.map(|limit| format!("timed out waiting for the condition after {}", short(limit)))
             };
             match (going, end) {
-                (None, None) => return Ok(()),
-                (None, Some(_)) if is_half_done || !is_stopped => return Ok(()),
+                (None, Some(end)) if is_stopped && !is_half_done => return Err(not_created(None, &end)),
+                (None, _) => return Ok(()),
+                (Some(live), Some(end)) => return Err(not_created(Some(&live), &end)),
                 (Some(live), None) if !is_noted && begun.elapsed() >= SLOW => {
                     is_noted = true;
                     let reason = waits_for(&live).unwrap_or_else(|| "it is still being deleted".to_owned());
                     self.wait_notes.add(&object.key, &reason);
                 }
                 (Some(_), None) => {}
-                (going, Some(end)) => return Err(not_created(going.as_ref(), &end)),
             }
             tokio::select! {
                 () = self.interrupt.requested(), if !is_half_done => {}

@@ -164,6 +164,9 @@ fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTree
         && desired.parent.is_none()
         && plan.applies() == 0
         && plan.deletions() == 0;
+    if is_unchanged {
+        return None;
+    }
     let taken: HashMap<&ObjectKey, &Live> = state
         .observed
         .others
@@ -182,7 +185,7 @@ fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTree
             former_set: taken.and_then(|live| live.part_of.clone()),
         }
     });
-    (!is_unchanged).then(|| applies.collect())
+    Some(applies.collect())
 }
 
 async fn resolve(
