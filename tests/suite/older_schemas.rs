@@ -52,6 +52,11 @@ fn group() -> String {
     format!("{}.example.com", fresh("g"))
 }
 
+fn replace_versions(definition: &Value) {
+    let versions = json!({"spec": {"versions": definition["spec"]["versions"]}});
+    cluster().patch(definition, &versions);
+}
+
 /// Writes a note as another writer does.
 fn note(object: &Value, name: &str) {
     let value = json!({"metadata": {"annotations": {name: "1"}}});
@@ -148,10 +153,7 @@ fn entries_of_others_in_a_version_that_is_not_served_are_rewritten_too() {
     set.apply(&[widget(&group, &home, "v1", first)]);
     note(&widget(&group, &home, OLD, json!({})), "seen");
     let definition = with_older_schema(&group, OldVersion::NotServed);
-    cluster().patch(
-        &definition,
-        &json!({"spec": {"versions": definition["spec"]["versions"]}}),
-    );
+    replace_versions(&definition);
     eventually("the old version is not served any more", || {
         (!cluster().knows(&format!("/apis/{group}/{OLD}/widgets"))).then_some(())
     });
@@ -180,10 +182,7 @@ fn released_objects_keep_their_fields_after_an_older_schema_changed() {
     let mut definition = wide;
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"] =
         json!({"type": "integer"});
-    cluster().patch(
-        &definition,
-        &json!({"spec": {"versions": definition["spec"]["versions"]}}),
-    );
+    replace_versions(&definition);
     let mut probe = widget(&group, &home, OLD, json!({"color": "red"}));
     probe["metadata"]["name"] = json!("probe");
     eventually("the server uses the other schema", || {
