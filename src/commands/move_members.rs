@@ -21,7 +21,9 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan};
-use crate::read::{Cluster, KindWaits, NamedSet, ParentError, Wanted, named_set};
+use crate::read::{
+    Cluster, KindWaits, NamedSet, ParentError, ReadError, Wanted, members_without_label, named_set,
+};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::{Agreed, CommandRun};
@@ -146,7 +148,7 @@ async fn prepare(
     let (mut cluster, manifests) = discover_for(connection, &options.selection, run.kind_waits()).await?;
     let mut consent = membership.consent.clone();
     let Planned {
-        from,
+        mut from,
         former,
         into,
         held,
@@ -161,14 +163,21 @@ async fn prepare(
         }
         cluster.discover_again().await?;
     };
-    let sets = [&from, &into].map(|read| &read.named.set);
     let settled = into
         .members(&cluster, None, &BTreeSet::new(), concurrency)
         .await?;
+    let members = remaining(&from.named.set, &held, &plan, &membership.appliers);
+    if members.is_empty() {
+        let places = &from.state.places;
+        let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
+        from.state
+            .keep_recorded(&unlabeled.map_err(ReadError::from)?, &from.named);
+        run.report_warnings(&from.state.warnings);
+    }
     let obstacles = Obstacles {
         unlisted: from.state.observed.unlisted.clone(),
-        owned: owned_by_parent(sets[0], &settled, &into),
-        members: remaining(sets[0], &held, &plan, &membership.appliers),
+        owned: owned_by_parent(&from.named.set, &settled, &into),
+        members,
     };
     let farewell = farewell(obstacles, &options.selection);
     let rights = rights(&from, &into, &plan, &record, &farewell);

@@ -100,6 +100,12 @@ impl Live {
             .any(|writer| appliers.contains(writer))
     }
 
+    /// Returns whether the server took the part-of label on the way, by an admission policy or webhook: the object
+    /// lacks it, and a field manager owns it. Every other client that removes a label takes it from its owners, too.
+    pub fn has_lost_label(&self) -> bool {
+        self.part_of.is_none() && !self.part_of_writers.is_empty()
+    }
+
     /// Returns whether the object has a copied label and is owned by another object than the set's parent. It is not a
     /// member, and is deleted when its owner is.
     pub fn is_owned_copy(&self, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> bool {

@@ -17,7 +17,8 @@ use crate::model::live::Live;
 pub struct Observed {
     /// The record of the parent; empty if there is no parent yet.
     pub recorded: Record,
-    /// Kinds whose objects cannot be listed, with the namespaces that stay recorded for them.
+    /// The part of the record that stays, because a list of members does not show all that it leads to: kinds whose
+    /// objects cannot be listed, and objects that have lost their label before their set ends.
     pub unlisted: Record,
     /// Objects that carry the set's part-of label.
     pub members: Vec<Live>,

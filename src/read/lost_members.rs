@@ -18,8 +18,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
 use crate::model::text::listed;
 
-/// Finds the objects in this scope whose label the server has removed: the field manager has applied it, and the object
-/// lacks it.
+/// Finds the objects in this scope whose label the server has removed, of any field manager.
 ///
 /// # Errors
 ///
@@ -27,21 +26,17 @@ use crate::model::text::listed;
 pub async fn members_without_label(
     server: &ApiServer,
     places: &ListTargets,
-    manager: &str,
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let without_label = |item: &Value, resource: &Arc<Resource>| {
-        has_lost_label(item, manager)
-            .then(|| present(item, resource))
-            .flatten()
-    };
+    let without_label =
+        |item: &Value, resource: &Arc<Resource>| present(item, resource).filter(Live::has_lost_label);
     let mut found = members(server, places, &unlabeled(), concurrency, without_label).await?;
     unique_by_uid(&mut found, |live| live, |_| false);
     Ok(found)
 }
 
-/// Finds everything in this scope, as far as it can be listed, that the field manager has applied and that is in no
-/// set: what people have unlabeled, and what `disband` has released, too.
+/// Finds the same, as far as it can be listed, and everything else that the field manager has applied and that is in no
+/// set: what people have unlabeled, and what `disband` has released.
 pub async fn lost_members(
     server: &ApiServer,
     places: &ListTargets,
@@ -55,9 +50,8 @@ pub async fn lost_members(
         seen: &|| {},
     };
     let lost = |item: &Value, resource: &Arc<Resource>| {
-        is_applied_without_a_set(item, manager)
-            .then(|| present(item, resource))
-            .flatten()
+        present(item, resource)
+            .filter(|live| live.has_lost_label() || is_applied_without_a_set(item, manager))
     };
     let mut look = list_visible(server, places, looking, lost).await;
     unique_by_uid(&mut look.found, |live| live, |_| false);
@@ -83,16 +77,6 @@ fn present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {
     Live::from_object(item, resource).filter(|live| live.presence == Presence::Present)
 }
 
-/// Returns whether a field manager has applied the part-of label, which the object lacks. An admission policy changes
-/// what is stored, and not who owns it; every other client that removes a label takes it from its owners, too.
-fn has_lost_label(object: &Value, manager: &str) -> bool {
-    let metadata = &object["metadata"];
-    let label = format!("f:{PART_OF_LABEL}");
-    let mut applied = applied_by(metadata, manager);
-    metadata["labels"].get(PART_OF_LABEL).is_none()
-        && applied.any(|entry| entry["fieldsV1"]["f:metadata"]["f:labels"].get(&label).is_some())
-}
-
 /// Returns whether a field manager has applied fields of the object, which is neither a member of a
 /// set nor a parent.
 fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
@@ -106,13 +90,8 @@ fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
     {
         return false;
     }
-    applied_by(metadata, manager).next().is_some()
-}
-
-/// Returns the entries of `metadata.managedFields` of what a field manager has applied.
-fn applied_by<'o>(metadata: &'o Value, manager: &str) -> impl Iterator<Item = &'o Value> {
-    let entries = metadata["managedFields"].as_array().into_iter().flatten();
-    entries.filter(move |entry| entry["manager"] == manager && entry["operation"] == "Apply")
+    let mut entries = metadata["managedFields"].as_array().into_iter().flatten();
+    entries.any(|entry| entry["manager"] == manager && entry["operation"] == "Apply")
 }
 
 #[cfg(test)]
@@ -142,27 +121,6 @@ mod tests {
         ];
         for (object, expected) in table {
             assert_eq!(is_applied_without_a_set(&object, "ours"), expected, "{object}");
-        }
-    }
-    #[test]
-    fn a_label_that_its_applier_owns_and_the_object_lacks_was_removed_on_the_way() {
-        let owner = |manager: &str, operation: &str, label: &str| {
-            json!([{"manager": manager, "operation": operation,
-                "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{label}")): {}}}}}])
-        };
-        let ours = || owner("ours", "Apply", PART_OF_LABEL);
-        for (labels, managed_fields, expected) in [
-            (json!({"app": "x"}), ours(), true),
-            (json!(null), ours(), true),
-            (json!({PART_OF_LABEL: "any"}), ours(), false),
-            // Taken off, or released: no one owns it.
-            (json!(null), owner("ours", "Apply", "app"), false),
-            (json!(null), owner("ours", "Update", PART_OF_LABEL), false),
-            (json!(null), owner("theirs", "Apply", PART_OF_LABEL), false),
-            (json!(null), json!(null), false),
-        ] {
-            let object = json!({"metadata": {"labels": labels, "managedFields": managed_fields}});
-            assert_eq!(has_lost_label(&object, "ours"), expected, "{object}");
         }
     }
 }

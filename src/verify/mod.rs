@@ -89,13 +89,14 @@ pub fn check_orphans(
 }
 
 /// Reports the lost members that the record of one of this program's `sets` covers. What the record of one of the
-/// `others` covers as well may be theirs, so it counts only against the sets whose parents are in its namespace.
+/// `others` covers as well may be theirs, so it counts only against the sets whose parents are in its namespace, and
+/// against those that keep it recorded.
 pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surroundings<'_>) -> Vec<Finding> {
     let Surroundings { discovery, lost, .. } = surroundings;
     let mut findings = Vec::new();
     for live in lost {
         let is_shared = others.iter().any(|set| set.may_hold(live, discovery));
-        let is_counted = |set: &&Examined| !is_shared || set.is_home_of(live);
+        let is_counted = |set: &&Examined| !is_shared || live.has_lost_label() || set.is_home_of(live);
         let holders = sets.iter().filter(|set| set.may_hold(live, discovery));
         let holders: Vec<&Examined> = holders.filter(is_counted).collect();
         let finding = member_findings::lost(live);

@@ -110,7 +110,7 @@ fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     (!unused.is_empty()).then(|| {
         let message = format!("recorded, but without members: {unused}");
         Finding::new(Rule::RecordTooWide, &set.identity, message)
-            .hint("ignore it, or apply the set again, which narrows the record")
+            .hint("ignore it, or apply the set again, which narrows the record unless an object there lost its label")
     })
 }
 

@@ -707,10 +707,10 @@ fn a_move_looks_once_through_all_kinds_if_the_new_set_has_no_record() {
     let home = format!("/api/v1/namespaces/{}", new.namespace);
     assert_eq!(to_new.iter().filter(|sent| sent.path == home).count(), 1);
     assert!(!paths.iter().any(|path| path.contains("/componentstatuses")));
-    // Discovery, both parents, the members before, after and in between, their labels, and what the
-    // old parent owns.
+    // Discovery, both parents, the members before, after and in between, their labels, what has lost its
+    // label, and what the old parent owns.
     assert!(
-        to_new.len() <= everywhere + 42,
+        to_new.len() <= everywhere + 47,
         "{everywhere} of {}",
         to_new.len()
     );

@@ -321,24 +321,54 @@ fn a_move_keeps_a_kind_recorded_if_an_object_of_it_lacks_its_label() {
 }
 
 #[test]
-fn delete_says_what_it_leaves_without_a_label() {
+fn a_set_does_not_end_while_an_object_of_it_lacks_its_label() {
     let home = namespace("home");
-    let set = Set::secret(&home, "web");
+    let [set, new] = ["web", "new"].map(|name| Set::secret(&home, name));
     let policy = Policy::removing(&home);
     let objects = [config_map(&home, "bare", "1"), service(&home, "web", 80)];
-    set.apply_with(&objects, &[]).expect(1);
+    // Another field manager than that of later runs.
+    set.apply_with(&objects[..1], &["--field-manager=pipeline"])
+        .expect(1);
+    policy.end();
+    set.apply(&objects[1..]);
+
+    for (command, arguments) in [("move", "new"), ("delete", "--yes")] {
+        for flags in [&["--dry-run=server"][..], &[]] {
+            let run = set.invoke(command, &[&[arguments], flags].concat()).expect(1);
+            assert_warned_of_bare(&run, &home);
+        }
+        set.assert_records(&objects[..1]);
+    }
+    new.assert_holds(&objects[1..]);
+    assert!(cluster().live(&objects[0]).is_some());
+    let run = set.invoke("verify", &["-o", "json"]).expect(1);
+    let document = run.document();
+    assert_eq!(document["findings"][0]["rule"], "lost-member");
+
+    cluster().delete(&objects[0]);
+    set.delete(&[]).expect(0);
+    assert_eq!(set.live_parent(), None);
+}
+
+#[test]
+fn an_object_without_its_label_is_reported_for_every_set_that_may_have_held_it() {
+    let [home, other_home, shared] = ["home", "other", "shared"].map(namespace);
+    let [set, other] = [&home, &other_home].map(|namespace| Set::secret(namespace, "web"));
+    other.apply(&[config_map(&shared, "theirs", "1")]);
+    let policy = Policy::removing(&shared);
+    set.apply_with(&[config_map(&shared, "bare", "1")], &[]).expect(1);
     policy.end();
 
-    for flags in [&["--dry-run=server"][..], &[]] {
-        let run = set.delete(flags).expect(0);
-        let warnings = run.warnings();
-        let is_about_it = |warning: &String| {
-            warning.contains("configmap/bare in namespace") && warning.contains("not deleted")
-        };
-        assert!(warnings.iter().any(is_about_it), "{}", run.stderr);
-        assert_eq!(run.results("deleted").len(), 2);
+    for set in [set, other] {
+        let run = set.invoke("verify", &["-o", "json"]).expect(1);
+        let findings = run.document()["findings"].clone();
+        let is_lost =
+            |finding: &Value| finding["rule"] == "lost-member" && finding["object"]["name"] == "bare";
+        assert!(
+            findings.as_array().expect("findings").iter().any(is_lost),
+            "{findings}"
+        );
     }
-    assert_eq!(set.live_parent(), None);
 }
 
 #[test]

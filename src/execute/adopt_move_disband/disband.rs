@@ -26,7 +26,7 @@ pub struct Disbanding<'a> {
     pub current: &'a ParentObject,
     /// The scope of its members.
     pub targets: &'a ListTargets,
-    /// The part of the record whose objects cannot be listed; it stays.
+    /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub unlisted: &'a Record,
     /// The objects to release.
     pub plan: &'a MembershipPlan,

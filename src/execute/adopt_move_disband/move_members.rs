@@ -35,7 +35,7 @@ pub struct Moving<'a> {
     pub targets: &'a ListTargets,
     /// Its record, without the kinds that are not served any more.
     pub recorded: &'a Record,
-    /// The part of the record whose objects cannot be listed; it stays.
+    /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub unlisted: &'a Record,
     /// The recorded scope of the new set.
     pub new_targets: &'a ListTargets,
@@ -65,7 +65,7 @@ pub struct Obstacles {
     pub members: Vec<Live>,
     /// A member of the new set that names the old parent as its owner.
     pub owned: Option<ObjectKey>,
-    /// A scope with members that perhaps cannot be listed.
+    /// A scope with members that a list may not show.
     pub unlisted: Record,
 }
 
@@ -103,7 +103,7 @@ impl Moving<'_> {
         Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
     }
 
-    /// Reports why the old set is kept. It fails if members may remain that the user cannot list.
+    /// Reports why the old set is kept. It fails if members may remain that no list shows.
     fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.from.set.parent;
         if !obstacles.members.is_empty() {

@@ -48,7 +48,7 @@ pub(crate) struct Releasing<'a> {
     pub(crate) remaining: Remaining<'a>,
     /// The parent's record when this scope was determined.
     pub(crate) scope_of: Reading,
-    /// The part of the record whose objects cannot be listed; it stays.
+    /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub(crate) unlisted: Record,
     /// The field managers whose content does not keep the parent.
     pub(crate) managers: BTreeSet<String>,

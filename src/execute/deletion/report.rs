@@ -16,7 +16,7 @@ use crate::read::WholeParent;
 pub(crate) const CREATED_AGAIN: &str =
     "it was deleted during the run, and created again to record what is left";
 
-/// Describes what is left of a set: objects, and kinds that cannot be listed.
+/// Describes what is left of a set: objects, and kinds whose members a list may not show.
 pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
     let objects = objects.map(|live| live.key.to_string());
     let kinds = unlisted
@@ -26,10 +26,10 @@ pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted:
     listed(objects.chain(kinds))
 }
 
-/// Returns the reason that members may remain in kinds that cannot be listed.
+/// Returns the reason that members may remain which a list of members does not show.
 pub(crate) fn unlistable(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
-    format!("members may remain in kinds that cannot be listed: {kinds}")
+    format!("members may remain that no list of members shows: objects of kind {kinds}")
 }
 
 /// Returns the event of an object with its reason.

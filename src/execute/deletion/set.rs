@@ -43,7 +43,7 @@ pub struct SetDeletion<'a> {
     pub parent: Option<&'a WholeParent>,
     /// The scope in which members were listed.
     pub places: &'a ListTargets,
-    /// The part of the record whose objects cannot be listed; it stays.
+    /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub unlisted: &'a Record,
     /// The plan.
     pub plan: &'a Plan,

@@ -84,7 +84,7 @@ impl ParentWriting<'_> {
         let found = found.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
         if !found.is_empty() {
             let consequence = format!(
-                "their kinds and namespaces stay recorded until you apply, adopt or delete them; see `kubectl applyset verify {}`",
+                "what leads there stays recorded until no such object is left; see `kubectl applyset verify {}`",
                 parent.argument()
             );
             let warning = read::warning_of_unlabeled(&found, &consequence);
@@ -99,9 +99,8 @@ impl ParentWriting<'_> {
         places: &ListTargets,
         target: &Record,
     ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-        let (manager, concurrency) = (&self.writing.field_manager, self.writing.concurrency);
-        let look =
-            async |places| read::members_without_label(self.server, places, manager, concurrency).await;
+        let concurrency = self.writing.concurrency;
+        let look = async |places| read::members_without_label(self.server, places, concurrency).await;
         let [kinds, namespaces] = &places.outside(target, self.set.parent.namespace.as_deref());
         let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
         found.extend(more);

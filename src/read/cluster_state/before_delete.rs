@@ -9,9 +9,7 @@ use super::{ClusterState, Rules, comparison, container_owners};
 use crate::manifest::desired::Desired;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{
-    Cluster, NamedSet, ParentError, ReadError, WholeParent, members_without_label, warning_of_unlabeled,
-};
+use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent, members_without_label};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -30,17 +28,9 @@ pub(super) async fn read(
         state.likely_members_left = orphans.left_out.likely_members;
     }
     let members = comparison::read_members(server, named, &nothing, &state.places, rules, None);
-    let unlabeled = async {
-        let (manager, concurrency) = (rules.field_manager, rules.concurrency);
-        Ok(members_without_label(server, &state.places, manager, concurrency).await?)
-    };
+    let unlabeled = async { Ok(members_without_label(server, &state.places, rules.concurrency).await?) };
     let (read, unlabeled) = try_join(members, unlabeled).await?;
-    if !unlabeled.is_empty() {
-        // Nothing leads to them once the parent is gone.
-        let consequence = "not deleted, since nothing shows their set; see `kubectl applyset verify -A`";
-        let warning = warning_of_unlabeled(&unlabeled, consequence);
-        state.warnings.push(warning);
-    }
+    state.keep_recorded(&unlabeled, named);
     let observed = &mut state.observed;
     observed.members = read.members;
     if state.parent.is_none() && observed.members.is_empty() {

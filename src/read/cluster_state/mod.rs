@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::cluster::Cluster;
 use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
+use super::lost_members::warning_of_unlabeled;
 use super::members::members;
 use super::named_set::NamedSet;
 use super::orphans::Search;
@@ -30,7 +31,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
-use crate::model::applyset::{PART_OF_LABEL, Tooling};
+use crate::model::applyset::{PART_OF_LABEL, Record, Tooling};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
@@ -141,6 +142,22 @@ impl ClusterState {
         unique_by_uid(&mut found, |live| live, |key| asked.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(found)
+    }
+
+    /// Warns of objects that have lost their label in the scope of a set that is about to end, and keeps what leads to
+    /// them recorded.
+    pub fn keep_recorded(&mut self, unlabeled: &[Live], named: &NamedSet) {
+        if unlabeled.is_empty() {
+            return;
+        }
+        let parent = &named.set.parent;
+        let consequence = format!(
+            "the set stays until no such object is left; see `kubectl applyset verify {}`",
+            parent.argument()
+        );
+        self.warnings.push(warning_of_unlabeled(unlabeled, &consequence));
+        let record = Record::of(unlabeled.iter().map(|live| &live.key), parent);
+        self.observed.unlisted = self.observed.unlisted.union(&record);
     }
 }
 
