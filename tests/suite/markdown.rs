@@ -2,10 +2,14 @@
 
 use std::slice::from_ref;
 
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::support::{
-    Files, Program, Run, Set, cluster, config_map, named, namespace, objects_file, secret, service, with,
+    Files, Program, Run, Set, cluster, config_map, named, namespace, objects_file, python_tools, secret,
+    service, with,
 };
 
 fn run(set: &Set, command: &str, objects: &[Value], flags: &[&str]) -> Run {
@@ -219,5 +223,93 @@ fn other_commands_have_no_markdown() {
         let run = Program::new().args(words).args(["-n", &home]).run().expect(2);
         assert!(run.stderr.contains(message), "{words:?}: {}", run.stderr);
         assert_eq!(run.stdout, "", "{words:?}");
+    }
+}
+
+/// Renders a page as GitHub does, and prints what is not ours: tags and attributes, comments, and mentions outside of
+/// code.
+const RENDERING: &str = r#"
+import sys
+from html.parser import HTMLParser
+import cmarkgfm
+from cmarkgfm.cmark import Options
+
+OURS = {"h3", "p", "b", "strong", "code", "pre", "ul", "li", "details", "summary"}
+
+class Reader(HTMLParser):
+    within_code = 0
+    def handle_starttag(self, tag, attributes):
+        self.within_code += tag == "code"
+        if tag not in OURS or dict(attributes) not in ({}, {"lang": "diff"}):
+            print("tag", tag, attributes)
+    def handle_endtag(self, tag):
+        self.within_code -= tag == "code"
+    def handle_comment(self, text):
+        print("comment", text[:40])
+    def handle_data(self, text):
+        if "attacker" in text and not self.within_code:
+            print("text", text[:80])
+
+page = sys.stdin.read()
+reader = Reader()
+reader.feed(cmarkgfm.github_flavored_markdown_to_html(page, Options.CMARK_OPT_UNSAFE))
+reader.close()
+"#;
+
+/// Asserts that everything of a page that means something to GitHub is ours.
+#[track_caller]
+fn assert_only_ours(page: &str) {
+    let mut rendering = Command::new(python_tools().join("python"))
+        .args(["-c", RENDERING])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python");
+    let mut input = rendering.stdin.take().expect("an input");
+    input.write_all(page.as_bytes()).expect("it reads");
+    drop(input);
+    let output = rendering.wait_with_output().expect("an end");
+    assert!(output.status.success());
+    let foreign = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(foreign, "", "{page}");
+    assert!(page.contains("attacker"), "{page}");
+}
+
+#[test]
+fn whatever_foreign_text_holds_only_ours_means_something_to_github() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let live = config_map(&home, "web", "1");
+    for count in [2, 15, 16, 79, 80, 81, 240, 255, 256, 257] {
+        let attack = format!(
+            "{}<img src=x>@attacker [x](https://example.com) <!--",
+            "`".repeat(count)
+        );
+        let lines = format!("a\n{attack}\n\n{attack}\n</details>\n");
+        let object = with(
+            config_map(&home, "web", &lines),
+            &json!({
+                "metadata": {"annotations": {"note": attack}},
+                "data": {"line": attack},
+            }),
+        );
+        // The message of the server quotes the value.
+        let wrong = with(
+            service(&home, "wrong", 80),
+            &json!({"spec": {"sessionAffinity": attack, "externalName": attack}}),
+        );
+        let name: String = attack.replace('/', "").chars().take(200).collect();
+        let files = Files::new().with(&format!("{name}.yaml"), &objects_file(&[object, wrong]));
+        let manager = format!("{}%3Cb%3E%40attacker", "%60".repeat(count.min(100)));
+        for command in ["diff", "apply"] {
+            cluster().apply_as(&manager, &live);
+            let run = set
+                .invocation(Program::new(), command, &["-o", "markdown", "-f"])
+                .args([files.directory()])
+                .run()
+                .expect(1);
+            assert_only_ours(&run.stdout);
+        }
+        cluster().delete(&live);
     }
 }

@@ -6,9 +6,13 @@ use crate::model::text::{one_line, printable_text};
 /// The most bytes of one message or name.
 const LONGEST: usize = 2000;
 
+/// The most backticks in a row on a page. GitHub's parser (cmark-gfm) knows no delimiter of a code span with more than
+/// 80, and keeps the length of a fence in one byte.
+const MAX_BACKTICKS: usize = 16;
+
 /// Returns the text as a code span, for paragraphs and lists.
 pub(super) fn code(text: &str) -> String {
-    let text = clipped(&one_line(text), LONGEST);
+    let text = clipped(&without_long_runs(&one_line(text)), LONGEST);
     if text.trim().is_empty() {
         return "` `".to_owned();
     }
@@ -47,7 +51,7 @@ pub(super) fn html_code(text: &str) -> String {
 
 /// Returns the lines as a block of code behind a fence that is longer than any within.
 pub(super) fn fenced(language: &str, lines: &str) -> String {
-    let lines = printable_text(lines);
+    let lines = without_long_runs(&printable_text(lines));
     let fence = "`".repeat(longest_run(&lines).max(2) + 1);
     let end = if lines.is_empty() || lines.ends_with('\n') {
         ""
@@ -55,6 +59,22 @@ pub(super) fn fenced(language: &str, lines: &str) -> String {
         "\n"
     };
     format!("{fence}{language}\n{lines}{end}{fence}\n")
+}
+
+/// Returns the text with the backticks escaped for which no delimiter is long enough.
+fn without_long_runs(text: &str) -> String {
+    let mut run = 0;
+    let mut written = String::with_capacity(text.len());
+    for character in text.chars() {
+        run = if character == '`' { run + 1 } else { 0 };
+        if run < MAX_BACKTICKS {
+            written.push(character);
+        } else {
+            written.extend(character.escape_unicode());
+            run = 0;
+        }
+    }
+    written
 }
 
 /// Returns the length of the longest run of backticks.
@@ -113,5 +133,18 @@ mod tests {
         assert_eq!(clipped("web", 3), "web");
         assert_eq!(short_code("a`b```", 100), "`a'b'''`");
         assert!(code(&"`".repeat(5000)).len() < 7000);
+    }
+
+    #[test]
+    fn no_run_of_backticks_is_longer_than_github_understands() {
+        for count in [15, 16, 17, 79, 80, 81, 254, 255, 256, 1000] {
+            for text in [code(&"`".repeat(count)), fenced("", &"`".repeat(count))] {
+                assert!(longest_run(&text) <= MAX_BACKTICKS, "{count}: {text}");
+            }
+        }
+        assert_eq!(
+            without_long_runs(&"`".repeat(17)),
+            format!("{}\\u{{60}}`", "`".repeat(15))
+        );
     }
 }
