@@ -152,30 +152,49 @@ pub fn printable_json(json: String) -> String {
     if is_plain || !json.contains(is_escaped) {
         return json;
     }
-    let escaped = json.chars().map(|character| {
+    json.chars().fold(String::new(), |mut escaped, character| {
         if is_escaped(character) {
-            format!("\\u{:04x}", u32::from(character))
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units).iter();
+            escaped.extend(units.map(|unit| format!("\\u{unit:04x}")));
         } else {
-            character.to_string()
+            escaped.push(character);
         }
-    });
-    escaped.collect()
+        escaped
+    })
 }
 
-/// Returns whether the text holds a character that controls a terminal or changes the direction of
-/// text, other than a line break, or a command of a CI runner.
+/// Returns whether the text holds a character that controls a terminal or is not seen, other than a line break, or a
+/// command of a CI runner.
 pub fn is_steering(text: &str) -> bool {
     has_runner_command(text) || text.contains(|character| is_hostile(character) && character != '\n')
 }
 
-/// Returns whether the character controls the terminal, breaks a line, or changes the direction of
-/// text, by which a reviewer would read another order than the real one.
+/// Returns whether the character controls the terminal, breaks a line, or is not seen: a mark of direction, by which a
+/// reviewer would read another order than the real one, or a character that Unicode says to ignore by default
+/// (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), by which two names look the same.
 fn is_hostile(character: char) -> bool {
-    let turns = matches!(
+    let is_unseen = matches!(
         character,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
     );
-    turns || matches!(character, '\u{2028}' | '\u{2029}') || character.is_control()
+    is_unseen || matches!(character, '\u{2028}' | '\u{2029}') || character.is_control()
 }
 
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
@@ -245,6 +264,8 @@ mod tests {
             ("two\nlines\r\n", "two\\nlines\\r\\n"),
             ("a\u{85}b\u{2028}c\u{2029}d", "a\\u{85}b\\u{2028}c\\u{2029}d"),
             ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
+            ("a\u{200b}\u{200d}\u{2060}\u{ad}b", "a\\u{200b}\\u{200d}\\u{2060}\\u{ad}b"),
+            ("\u{3164}\u{fe0f}\u{feff}\u{e0020}", "\\u{3164}\\u{fe0f}\\u{feff}\\u{e0020}"),
             ("ä ✓", "ä ✓"),
             ("::add-mask::x", "\\u{3a}:add-mask::x"),
             ("a ##vso[task]", "a #\\u{23}vso[task]"),
@@ -273,7 +294,7 @@ mod tests {
 
     #[test]
     fn json_stays_json() {
-        let value = serde_json::json!({"a\u{85}b": "\u{1b}[31m\t\u{7f}\u{9b}\nä\u{2028}"});
+        let value = serde_json::json!({"a\u{85}b": "\u{1b}[31m\t\u{7f}\u{9b}\nä\u{2028}\u{e0020}"});
         let text = printable_json(format!("{value:#}"));
         assert!(!text.contains(|character: char| character.is_control() && character != '\n'));
         assert!(text.contains("a\\u0085b"), "{text}");
