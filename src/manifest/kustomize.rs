@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
-use super::source::{STREAM_LIMIT, credentials};
+use super::source::{STREAM_LIMIT, said_without_url_secrets};
 use crate::find_program::{self, ProgramError};
-use crate::model::text::{HIDDEN, os_cause};
+use crate::model::text::os_cause;
 
 /// The programs that render a kustomization, each with its subcommand.
 const PROGRAMS: [(&str, &str); 2] = [("kubectl", "kustomize"), ("kustomize", "build")];
@@ -97,11 +97,7 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
             Ok((_, _, said)) => {
-                let mut said = said.trim().to_owned();
-                // The program quotes its arguments.
-                if let Some(credentials) = credentials(directory) {
-                    said = said.replace(credentials, HIDDEN);
-                }
+                let said = said_without_url_secrets(said.trim(), directory);
                 let command = format!("{program} {subcommand}");
                 return Err(KustomizeError::Failed { command, said }.into());
             }

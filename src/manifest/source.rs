@@ -43,7 +43,7 @@ impl Source {
     pub fn from_filename_flag(argument: &str) -> Self {
         if argument == "-" {
             Self::StandardInput
-        } else if argument.starts_with("http://") || argument.starts_with("https://") {
+        } else if is_url(argument) {
             Self::Url(argument.to_owned())
         } else {
             Self::Path(PathBuf::from(argument))
@@ -57,7 +57,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(path) => {
-                let path = path.to_string_lossy();
+                let path = without_url_secrets(&path.to_string_lossy());
                 if path.is_empty() || path.chars().any(char::is_control) {
                     write!(f, "{path:?}")
                 } else {
@@ -65,36 +65,49 @@ impl fmt::Display for Source {
                 }
             }
             Self::StandardInput => f.write_str("standard input"),
-            Self::Url(url) => write!(f, "{}", without_secrets(url).escape_debug()),
+            Self::Url(url) => write!(f, "{}", without_url_secrets(url).escape_debug()),
             Self::Kustomization { directory, document } => {
-                write!(f, "kustomization {}", without_secrets(directory).escape_debug())?;
+                write!(f, "kustomization {}", without_url_secrets(directory).escape_debug())?;
                 document.map_or(Ok(()), |number| write!(f, ", document {number}"))
             }
         }
     }
 }
 
-/// Returns a URL without user name, password and query.
-fn without_secrets(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
+/// Returns whether the argument of `-f` is a URL; a scheme may be in capitals (RFC 3986, 3.1).
+fn is_url(argument: &str) -> bool {
+    let scheme = argument.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("http" | "https"))
+}
+
+/// Returns the text without what may be secret in a URL: its query, and everything between `://` and the last `@`, since
+/// a password may hold any character by mistake.
+fn without_url_secrets(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
     };
     let (rest, query) = match rest.split_once('?') {
         Some((rest, _)) => (rest, "?…"),
         None => (rest, ""),
     };
-    let rest = match credentials(url) {
-        Some(credentials) => &rest[credentials.len() + 1..],
-        None => rest,
-    };
-    format!("{scheme}://{rest}{query}")
+    match rest.rsplit_once('@') {
+        Some((_, rest)) => format!("{scheme}://…@{rest}{query}"),
+        None => format!("{scheme}://{rest}{query}"),
+    }
 }
 
-/// Returns user name and password of a URL.
-pub(super) fn credentials(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
-    authority.rsplit_once('@').map(|(credentials, _)| credentials)
+/// Returns what a program says of this argument, without what may be secret in URLs.
+pub(super) fn said_without_url_secrets(said: &str, argument: &str) -> String {
+    said.replace(argument, &without_url_secrets(argument))
+        .split_inclusive(char::is_whitespace)
+        .map(without_url_secrets_of_word)
+        .collect()
+}
+
+/// Returns a word, and the quotation mark and the blank behind it, without what may be secret in a URL.
+fn without_url_secrets_of_word(word: &str) -> String {
+    let text = word.trim_end().trim_end_matches(['\'', '"']);
+    format!("{}{}", without_url_secrets(text), &word[text.len()..])
 }
 
 /// Reads the text of a source.
@@ -158,16 +171,25 @@ mod tests {
         let table = [
             (
                 "https://me:SECRET@a.b/c@d.yaml?token=SECRET",
-                "https://a.b/c@d.yaml?…",
+                "https://…@d.yaml?…",
             ),
             ("https://a.b?SECRET/x", "https://a.b?…"),
+            ("https://me:SEC/RET@a.b/c.yaml", "https://…@a.b/c.yaml"),
+            ("HTTPS://me:SECRET@a.b/c.yaml", "HTTPS://…@a.b/c.yaml"),
+            ("ftp://me:SECRET@a.b/c.yaml", "ftp://…@a.b/c.yaml"),
             ("http://a.b:8080/c.yaml", "http://a.b:8080/c.yaml"),
         ];
         for (url, shown) in table {
             assert_eq!(Source::from_filename_flag(url).to_string(), shown);
         }
         let remote = Source::kustomization("https://me:SECRET@a.b/c?ref=v1").to_string();
-        assert_eq!(remote, "kustomization https://a.b/c?…");
+        assert_eq!(remote, "kustomization https://…@a.b/c?…");
+        let url = "https://me:SEC RET@a.b/c?x=SECRET";
+        let said = format!("cannot fetch '{url}'\nfrom git::https://me:SECRET@d.e/f?token=SECRET now");
+        assert_eq!(
+            said_without_url_secrets(&said, url),
+            "cannot fetch 'https://…@a.b/c?…'\nfrom git::https://…@d.e/f?… now"
+        );
     }
 
     #[test]
