@@ -157,6 +157,7 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     let path = path.to_owned();
     // Paths in it, that of a credentials plugin among them, are relative to its directory.
     let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let directory = absolute.parent().unwrap_or(&absolute).to_owned();
     let mut kubeconfig = Kubeconfig::read_from(absolute).map_err(|error| match error {
         KubeconfigError::ReadConfig(error, _) => ConnectionError::UnreadableKubeconfig { path, error },
         KubeconfigError::Parse(error) => ConnectionError::UnparsableKubeconfig {
@@ -169,7 +170,30 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     })?;
     // kubectl writes `current-context: ""`, which means none; merging would keep it.
     kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
+    clear_empty_paths(&mut kubeconfig, &directory);
     Ok(kubeconfig)
+}
+
+/// Takes out the paths that were empty, which means none. kube has joined them to the directory of the file.
+fn clear_empty_paths(kubeconfig: &mut Kubeconfig, directory: &Path) {
+    let clusters = kubeconfig.clusters.iter_mut();
+    let clusters = clusters.filter_map(|named| named.cluster.as_mut());
+    let users = kubeconfig.auth_infos.iter_mut();
+    let users = users.filter_map(|named| named.auth_info.as_mut());
+    let paths = clusters
+        .map(|cluster| &mut cluster.certificate_authority)
+        .chain(users.flat_map(|user| {
+            [
+                &mut user.client_certificate,
+                &mut user.client_key,
+                &mut user.token_file,
+            ]
+        }));
+    for path in paths {
+        if path.as_ref().is_some_and(|path| Path::new(path) == directory) {
+            *path = None;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -217,6 +241,24 @@ mod tests {
         assert!(none.expect("nothing to read").is_none());
         let error = read(Some(&missing)).expect_err("a named file has to be there");
         assert!(error.is_usage(), "{error}");
+    }
+
+    #[test]
+    fn an_empty_path_means_none() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("config");
+        let text = "clusters: [{name: c, cluster: {server: 'https://a.b', certificate-authority: ''}}]\n\
+            users: [{name: u, user: {client-certificate: '', client-key: key, tokenFile: ''}}]\n";
+        std::fs::write(&path, text).expect("a file");
+
+        let read = read_file(&path).expect("a kubeconfig");
+
+        let cluster = read.clusters[0].cluster.as_ref().expect("a cluster");
+        assert_eq!(cluster.certificate_authority, None);
+        let user = read.auth_infos[0].auth_info.as_ref().expect("a user");
+        assert_eq!((&user.client_certificate, &user.token_file), (&None, &None));
+        let key = directory.path().join("key").display().to_string();
+        assert_eq!(user.client_key, Some(key));
     }
 
     #[test]
