@@ -67,7 +67,11 @@ impl fmt::Display for Source {
             Self::StandardInput => f.write_str("standard input"),
             Self::Url(url) => write!(f, "{}", without_url_secrets(url).escape_debug()),
             Self::Kustomization { directory, document } => {
-                write!(f, "kustomization {}", without_url_secrets(directory).escape_debug())?;
+                write!(
+                    f,
+                    "kustomization {}",
+                    without_url_secrets(directory).escape_debug()
+                )?;
                 document.map_or(Ok(()), |number| write!(f, ", document {number}"))
             }
         }
@@ -76,7 +80,9 @@ impl fmt::Display for Source {
 
 /// Returns whether the argument of `-f` is a URL; a scheme may be in capitals (RFC 3986, 3.1).
 fn is_url(argument: &str) -> bool {
-    let scheme = argument.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let scheme = argument
+        .split_once("://")
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
 

@@ -264,8 +264,14 @@ mod tests {
             ("two\nlines\r\n", "two\\nlines\\r\\n"),
             ("a\u{85}b\u{2028}c\u{2029}d", "a\\u{85}b\\u{2028}c\\u{2029}d"),
             ("\u{202e}txt.exe", "\\u{202e}txt.exe"),
-            ("a\u{200b}\u{200d}\u{2060}\u{ad}b", "a\\u{200b}\\u{200d}\\u{2060}\\u{ad}b"),
-            ("\u{3164}\u{fe0f}\u{feff}\u{e0020}", "\\u{3164}\\u{fe0f}\\u{feff}\\u{e0020}"),
+            (
+                "a\u{200b}\u{200d}\u{2060}\u{ad}b",
+                "a\\u{200b}\\u{200d}\\u{2060}\\u{ad}b",
+            ),
+            (
+                "\u{3164}\u{fe0f}\u{feff}\u{e0020}",
+                "\\u{3164}\\u{fe0f}\\u{feff}\\u{e0020}",
+            ),
             ("ä ✓", "ä ✓"),
             ("::add-mask::x", "\\u{3a}:add-mask::x"),
             ("a ##vso[task]", "a #\\u{23}vso[task]"),

@@ -34,10 +34,14 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     let Some(first) = faults.first() else {
         return other_reason(error, object);
     };
-    let invalid_message: Vec<String> = faults
+    let mut lines: Vec<_> = faults
         .iter()
-        .map(|fault| {
-            let line = line_of_field(&object.position, &fault.path);
+        .map(|fault| (line_of_field(&object.position, &fault.path), fault))
+        .collect();
+    lines.sort_by_key(|(line, _)| *line);
+    let invalid_message: Vec<String> = lines
+        .into_iter()
+        .map(|(line, fault)| {
             let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
             format!("{}{line}: {}", fault.path.trim_start_matches('.'), fault.text)
         })
@@ -48,7 +52,13 @@ pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     } else {
         format!(" --api-version={}/{}", resource.group, resource.version)
     };
-    Message::new(format!("strict decoding error: {}", invalid_message.join("; "))).with_hint(format!(
+    let message = Message::new(format!("strict decoding error: {}", invalid_message.join("; ")));
+    let message = if faults.iter().any(FieldFault::lacks_quotes) {
+        message.with_hint("put quotes around the value: YAML reads it as a number or a boolean")
+    } else {
+        message
+    };
+    message.with_hint(format!(
         "check the fields with `kubectl explain {}{}{version}`",
         resource.plural,
         parent_of(&first.path)
@@ -96,6 +106,14 @@ struct FieldFault {
     text: String,
 }
 
+impl FieldFault {
+    /// Returns whether the manifest has a number or a boolean where the API has a text.
+    fn lacks_quotes(&self) -> bool {
+        let value = self.text.strip_prefix("expected string, got ");
+        value.is_some_and(|value| value != MAPPING && value != LIST)
+    }
+}
+
 /// Returns the fields that a message of the server names. Empty for all but two kinds of
 /// messages: those of server-side apply, a fault in each line, and those of strict decoding.
 fn faults(message: &str) -> Vec<FieldFault> {
@@ -138,13 +156,16 @@ fn plainly(text: &str) -> String {
         return text.to_owned();
     };
     if value.starts_with("map[") {
-        format!("{said}a mapping")
+        format!("{said}{MAPPING}")
     } else if value.starts_with('[') {
-        format!("{said}a list")
+        format!("{said}{LIST}")
     } else {
         format!("{said}{value}")
     }
 }
+
+const MAPPING: &str = "a mapping";
+const LIST: &str = "a list";
 
 /// The formats in which Go prints a value of structured-merge-diff, in the order of trying.
 const GO_VALUES: [&str; 2] = ["&value.valueUnstructured{Value:", "&{"];
@@ -206,26 +227,35 @@ mod tests {
 
     #[test]
     fn a_value_of_the_wrong_type_is_reported_without_words_of_go() {
-        for (text, expected) in [
+        for (text, expected, lacks_quotes) in [
             (
                 "expected string, got &value.valueUnstructured{Value:1}",
                 "expected string, got 1",
+                true,
             ),
             (
                 "expected string, got &value.valueUnstructured{Value:map[string]interface {}{\"a\":1}}",
                 "expected string, got a mapping",
+                false,
             ),
             (
                 "expected string, got &value.valueUnstructured{Value:[]interface {}{1}}",
                 "expected string, got a list",
+                false,
             ),
-            ("expected map, got &{x}", "expected map, got x"),
+            ("expected map, got &{x}", "expected map, got x", false),
             (
                 "expected numeric (int or float), got string",
                 "expected numeric (int or float), got string",
+                false,
             ),
         ] {
-            assert_eq!(plainly(text), expected);
+            let fault = FieldFault {
+                path: ".a".to_owned(),
+                text: plainly(text),
+            };
+            assert_eq!(fault.text, expected);
+            assert_eq!(fault.lacks_quotes(), lacks_quotes, "{text}");
         }
     }
 
