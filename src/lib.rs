@@ -17,6 +17,7 @@ pub mod manifest;
 pub mod model;
 pub mod plan;
 pub mod read;
+pub mod regular_file;
 pub mod report;
 pub mod session;
 pub mod settings;

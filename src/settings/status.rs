@@ -1,12 +1,13 @@
 //! Reads `--wait-rules`.
 
 use std::fmt;
-use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::StatusFlags;
 use crate::compare::status::{BuiltInRules, RuleSet, StatusRules};
 use crate::error::Error;
+use crate::regular_file::{self, SMALL};
 
 /// The value that turns the built-in rules off.
 const NONE: &str = "none";
@@ -37,7 +38,7 @@ fn read(file: &str) -> Result<RuleSet, Error> {
 
 /// Reads the text of a file of rules.
 pub(super) fn rule_text(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
-    fs::read_to_string(file).map_err(|error| Error::Usage {
+    regular_file::read_text(Path::new(file), SMALL).map_err(|error| Error::Usage {
         message: format!("{flag} {file}: {}", reason(&error)),
         hint: hint.to_owned(),
     })

@@ -18,6 +18,7 @@ use crate::packaging::CHECKOUT;
 const ORDER: &[&str] = &[
     "model",
     "find_program",
+    "regular_file",
     "cluster",
     "manifest",
     "compare",

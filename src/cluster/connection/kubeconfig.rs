@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
 use super::{ConnectionError, home};
+use crate::regular_file::{self, SMALL};
 
 /// The cluster, user and namespace that a kubeconfig selects.
 #[derive(Default)]
@@ -157,6 +158,10 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     let path = path.to_owned();
     // Paths in it, that of a credentials plugin among them, are relative to its directory.
     let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    // kube reads it without a limit.
+    if let Err(error) = regular_file::read(&path, SMALL) {
+        return Err(ConnectionError::UnreadableKubeconfig { path, error });
+    }
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
     let mut kubeconfig = Kubeconfig::read_from(absolute).map_err(|error| match error {
         KubeconfigError::ReadConfig(error, _) => ConnectionError::UnreadableKubeconfig { path, error },

@@ -13,7 +13,7 @@ mod kubeconfig_validation;
 mod kuberc;
 mod user_credentials;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
@@ -30,6 +30,7 @@ pub use self::kuberc::{Denial, KubercError};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
+use crate::regular_file::{self, SMALL};
 
 /// Settings of the connection; `None` leaves a setting to the kubeconfig.
 #[derive(Clone, Default)]
@@ -324,7 +325,7 @@ fn check_files(user: &AuthInfo) -> Result<(), ConnectionError> {
     ];
     for (what, path) in files {
         if let Some(path) = path {
-            std::fs::File::open(path).map_err(|error| ConnectionError::UnreadableFile {
+            regular_file::read(Path::new(path), SMALL).map_err(|error| ConnectionError::UnreadableFile {
                 what,
                 path: path.into(),
                 error,
@@ -347,7 +348,10 @@ fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Connecti
             "certificate-authority-data",
             STANDARD.decode(data).map_err(|error| error.to_string()),
         ),
-        (None, Some(path)) => (path, std::fs::read(path).map_err(|error| error.to_string())),
+        (None, Some(path)) => (
+            path,
+            regular_file::read(Path::new(path), SMALL).map_err(|error| error.to_string()),
+        ),
         (None, None) => return Ok(None),
     };
     let invalid = |reason: String| ConnectionError::CertificateAuthority(place.into(), reason);

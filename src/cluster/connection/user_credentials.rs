@@ -13,6 +13,7 @@ use super::exec_credential_plugin::{self, Answer};
 use super::kuberc::Policy;
 use super::{ConnectionError, Login};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
+use crate::regular_file::{self, SMALL};
 
 /// The time after which a token file is read again (client-go, `NewCachedFileTokenSource`).
 const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
@@ -75,7 +76,7 @@ fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Con
 }
 
 fn read_token(file: impl AsRef<Path>) -> Result<Token, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let text = regular_file::read_text(file.as_ref(), SMALL).map_err(|error| error.to_string())?;
     let until = SystemTime::now() + TOKEN_FILE_PERIOD;
     Some(text.trim())
         .filter(|token| !token.is_empty())

@@ -2,8 +2,8 @@
 //! is not applied. The digest is not a signature: who can
 //! write the file can make one.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use super::SavedPlan;
 use super::plain_digest;
 use super::secrets::hides_values_of_a_secret;
 use crate::model::text::os_cause;
+use crate::regular_file;
 
 const API_VERSION: &str = "kubectl-applyset/v1";
 const KIND: &str = "Plan";
@@ -72,7 +73,7 @@ pub fn discard(path: &Path) -> io::Result<bool> {
     let Ok(file) = target(path) else {
         return Ok(false);
     };
-    let is_plan = text(&file)
+    let is_plan = regular_file::read_text(&file, LIMIT)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
         .is_some_and(|document| is_plan(&document));
@@ -101,20 +102,10 @@ fn target(path: &Path) -> io::Result<PathBuf> {
 
 /// Reads the file of a plan.
 pub fn read(path: &Path) -> Result<SavedPlan, Unsealable> {
-    unseal(&text(path)?)
+    unseal(&regular_file::read_text(path, LIMIT)?)
 }
 
-/// A plan is as long as its manifests; an endless file must not fill the memory.
-fn text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let read = File::open(path)?.take(LIMIT + 1).read_to_string(&mut text)?;
-    if read as u64 > LIMIT {
-        return Err(io::Error::other(format!("larger than {} MiB", LIMIT >> 20)));
-    }
-    Ok(text)
-}
-
-/// The longest plan that is read, in bytes: twice the longest source of manifests.
+/// The longest plan that is read, in bytes: it is as long as its manifests; twice the longest source of manifests.
 const LIMIT: u64 = 512 << 20;
 
 pub(super) fn seal(plan: &SavedPlan) -> String {

@@ -354,10 +354,24 @@ fn a_plan_needs_no_rights_on_namespaces() {
 }
 
 #[test]
-fn a_plan_that_has_no_end_is_refused() {
-    let run = Program::new()
-        .args(["apply", "--plan", "/dev/zero"])
-        .run()
-        .expect(2);
-    assert!(run.stderr.contains("larger than"), "{}", run.stderr);
+fn a_file_that_has_no_end_is_not_read() {
+    for flag in ["--plan", "--kubeconfig", "--ignore", "--wait-rules", "--kuberc"] {
+        let set: &[&str] = if flag == "--plan" {
+            &[]
+        } else {
+            &["web", "-f", "-"]
+        };
+        let run = Program::new()
+            .args(["apply"])
+            .args(set)
+            .args([flag, "/dev/zero"])
+            .env("KUBERC", "")
+            .run()
+            .expect(2);
+        assert!(
+            run.stderr.contains("not a regular file"),
+            "{flag}: {}",
+            run.stderr
+        );
+    }
 }

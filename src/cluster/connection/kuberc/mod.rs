@@ -17,6 +17,7 @@ use self::credential_plugin_preference::Preference;
 pub use self::error::{Denial, KubercError};
 use super::home;
 use crate::find_program;
+use crate::regular_file::{self, SMALL};
 
 /// The credentials plugins that may run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,7 +84,7 @@ fn preference_file(
 }
 
 fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
-    let text = std::fs::read(path).map_err(|error| KubercError::Unreadable {
+    let text = regular_file::read(path, SMALL).map_err(|error| KubercError::Unreadable {
         path: path.to_owned(),
         error,
     })?;

@@ -5,7 +5,6 @@ mod judged;
 mod without_place;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
@@ -25,6 +24,7 @@ use crate::model::text::os_cause;
 use crate::plan::saved::Seen;
 use crate::plan::undo::{self, Loss, LossCase, UndoRecord, UndoScope, Verdict};
 use crate::plan::{Plan, Preconditions};
+use crate::regular_file;
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
 use judged::{Judged, judge_all};
@@ -47,12 +47,7 @@ pub fn text_of(file: &Path) -> Result<Option<String>, Error> {
         message: format!("--plan {}: {cause}", file.display()),
         hint: "name a file that you can read".to_owned(),
     };
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes));
-    let length = read.map_err(|error| unreadable(os_cause(&error)))?;
-    if length as u64 > LIMIT {
-        return Err(unreadable(format!("larger than {} MiB", LIMIT >> 20)));
-    }
+    let bytes = regular_file::read(file, LIMIT).map_err(|error| unreadable(os_cause(&error)))?;
     // A line that was not written to its end may end within a character.
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
@@ -71,7 +66,7 @@ pub fn is_undo_file(file: &Path) -> bool {
 
 fn first_line(file: &Path) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    BufReader::new(File::open(file)?.take(LONGEST_HEADER)).read_until(b'\n', &mut line)?;
+    BufReader::new(regular_file::open(file)?.take(LONGEST_HEADER)).read_until(b'\n', &mut line)?;
     Ok(line)
 }
 
