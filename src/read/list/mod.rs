@@ -23,8 +23,9 @@ const LATER_PAGES: usize = 2_000;
 const PAGE_BYTES: usize = 8 << 20;
 /// Limit of restarts of a list whose continue token has expired.
 const FRESH_STARTS: usize = 3;
-/// Pages that one list may have: no cluster holds five million members of a kind.
-const MOST_PAGES: usize = 10_000;
+/// Pages that one list may have: with `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB), and a list that
+/// never ends is given up within a minute or two.
+const MOST_PAGES: usize = 1_200;
 
 /// A label selector, and the form of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
