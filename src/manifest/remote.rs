@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,8 +32,8 @@ const REDIRECTS: u32 = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server may be silent.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long one answer may take as a whole.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
+/// How long a URL may take, with its redirects and repeated attempts.
+const URL_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Why a URL yields no manifest.
 #[derive(Debug, thiserror::Error)]
@@ -95,12 +95,17 @@ impl RemoteError {
 
 /// Fetches the manifest behind a URL.
 pub(super) fn fetch(url: &str) -> Result<Vec<u8>, Problem> {
+    fetch_until(url, Instant::now() + URL_TIMEOUT)
+}
+
+fn fetch_until(url: &str, end: Instant) -> Result<Vec<u8>, Problem> {
     let target = UrlWithCredentials::parse(url)?;
     let mut agents = Agents::default();
     let mut attempt = 1;
     loop {
-        match follow(&mut agents, &target) {
-            Err(Problem::Remote(error)) if attempt < ATTEMPTS && error.may_pass() => {}
+        match follow(&mut agents, &target, end) {
+            Err(Problem::Remote(error))
+                if attempt < ATTEMPTS && error.may_pass() && Instant::now() + PAUSE < end => {}
             result => return result,
         }
         sleep(PAUSE);
@@ -144,16 +149,15 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
         .user_agent(USER_AGENT)
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_per_read(Some(READ_TIMEOUT))
-        .timeout_per_call(Some(ANSWER_TIMEOUT))
         .build();
     Ok(config.into())
 }
 
 /// Requests a URL, and those that redirects lead to.
-fn follow(agents: &mut Agents, target: &UrlWithCredentials) -> Result<Vec<u8>, Problem> {
+fn follow(agents: &mut Agents, target: &UrlWithCredentials, end: Instant) -> Result<Vec<u8>, Problem> {
     let mut target = target.clone();
     for _ in 0..=REDIRECTS {
-        let response = get(&agents.of(&target.uri)?, &target)?;
+        let response = get(&agents.of(&target.uri)?, &target, end)?;
         match location(&response) {
             Some(location) => target = target.redirected(&location)?,
             None => return manifest(response),
@@ -162,8 +166,10 @@ fn follow(agents: &mut Agents, target: &UrlWithCredentials) -> Result<Vec<u8>, P
     Err(RemoteError::Redirects.into())
 }
 
-fn get(agent: &Agent, target: &UrlWithCredentials) -> Result<Response<Body>, RemoteError> {
-    let mut request = agent.get(&target.uri);
+fn get(agent: &Agent, target: &UrlWithCredentials, end: Instant) -> Result<Response<Body>, RemoteError> {
+    let left = end.saturating_duration_since(Instant::now());
+    let config = agent.get(&target.uri).config();
+    let mut request = config.timeout_global(Some(left)).build();
     if let Some(credentials) = &target.credentials {
         request = request.header(
             header::AUTHORIZATION,
@@ -228,7 +234,37 @@ fn failure(error: ureq::Error) -> RemoteError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::thread;
+
     use super::*;
+
+    #[test]
+    fn a_server_that_answers_byte_by_byte_has_one_limit_for_a_url() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/x.yaml", listener.local_addr().expect("an address"));
+        let (requests, received) = mpsc::channel();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let requests = requests.clone();
+                thread::spawn(move || {
+                    let _ = requests.send(());
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
+                    while stream.write_all(b"a: b\r\n").is_ok() {
+                        sleep(Duration::from_millis(20));
+                    }
+                });
+            }
+        });
+
+        let fetched = fetch_until(&url, Instant::now() + Duration::from_millis(200));
+
+        let error = fetched.expect_err("no end of the headers");
+        assert_eq!(error.to_string(), "no answer: timed out");
+        assert_eq!(received.try_iter().count(), 1);
+    }
 
     #[test]
     fn web_pages_are_not_taken_for_manifests() {
