@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kubernetes_yaml::{Errors, Node, Part};
+use kubernetes_yaml::{AliasBudget, Errors, Node, Part};
 
 use super::error::Fault;
 use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
@@ -30,10 +30,11 @@ pub(super) struct Reading {
 impl Reading {
     /// Reads these sources.
     pub(super) fn of_sources(sources: Vec<(Source, Text)>) -> Self {
-        Self::of_all(sources, |(source, text)| Self::of_source(source, text))
+        let aliases = AliasBudget::default();
+        Self::of_all(sources, |(source, text)| Self::of_source(source, text, &aliases))
     }
 
-    fn of_source(source: Source, text: Text) -> Self {
+    fn of_source(source: Source, text: Text, aliases: &AliasBudget) -> Self {
         let text = match text {
             Text::Read(text) => Ok(text),
             Text::Elsewhere => source::text(&source, &mut io::empty()),
@@ -42,7 +43,9 @@ impl Reading {
         match text {
             Ok(text) => {
                 let parts = source::parts(source, &text);
-                Self::of_all(parts, |(source, text)| Self::of_text(&Arc::new(source), text))
+                Self::of_all(parts, |(source, text)| {
+                    Self::of_text(&Arc::new(source), text, aliases)
+                })
             }
             Err(problem) => {
                 let place = Place::Source(source);
@@ -53,8 +56,9 @@ impl Reading {
         }
     }
 
-    fn of_text(source: &Arc<Source>, text: &str) -> Self {
-        Self::of_all(kubernetes_yaml::parts(text), |part| Self::of_part(source, part))
+    fn of_text(source: &Arc<Source>, text: &str, aliases: &AliasBudget) -> Self {
+        let parts = kubernetes_yaml::parts(text, aliases);
+        Self::of_all(parts, |part| Self::of_part(source, part))
     }
 
     fn of_part(source: &Arc<Source>, part: Part<'_>) -> Self {

@@ -137,7 +137,7 @@ pub enum Problem {
     #[error("alias inside its own anchor")]
     RecursiveAlias,
     /// Aliases that multiply.
-    #[error("the aliases of this document expand to more than {} MiB", MAX_ALIAS_BYTES >> 20)]
+    #[error("the aliases of all documents together expand to more than {} MiB", MAX_ALIAS_BYTES >> 20)]
     TooManyAliases,
     /// Mappings and lists nested too deeply.
     #[error("nested more than {MAX_DEPTH} levels deep")]

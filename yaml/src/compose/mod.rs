@@ -9,14 +9,14 @@ use granit_parser::{
     ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag, options,
 };
 
-use crate::limits::{MAX_ALIAS_BYTES, MAX_DEPTH, MAX_DUPLICATES, MAX_VALUES};
+use crate::limits::{AliasBudget, MAX_DEPTH, MAX_DUPLICATES, MAX_VALUES};
 use crate::node::{Content, Entry, Node, Origin};
 use crate::scalar::{Scalar, Style, resolve};
 use crate::{Error, Errors, Position, Problem};
 
 /// Reads the text of one document, which begins at this position of its source. `None` if it
 /// holds nothing but comments.
-pub(crate) fn read(text: &str, origin: Position) -> Result<Option<Node>, Errors> {
+pub(crate) fn read(text: &str, origin: Position, aliases: &AliasBudget) -> Result<Option<Node>, Errors> {
     check_characters(text, origin)?;
     let mut options = options! {
         flow_nesting_limit: MAX_DEPTH,
@@ -31,7 +31,7 @@ pub(crate) fn read(text: &str, origin: Position) -> Result<Option<Node>, Errors>
         flow_depth: 0,
         anchors: HashMap::new(),
         values: 0,
-        alias_bytes: MAX_ALIAS_BYTES,
+        aliases,
         duplicates: Vec::new(),
     };
     let document = composer.document();
@@ -84,8 +84,7 @@ struct Composer<'text> {
     flow_depth: usize,
     anchors: HashMap<usize, Node>,
     values: usize,
-    /// How many bytes anchors and aliases may still add.
-    alias_bytes: usize,
+    aliases: &'text AliasBudget,
     duplicates: Vec<Error>,
 }
 
@@ -324,12 +323,12 @@ impl<'text> Composer<'text> {
     }
 
     /// Counts a copy of a node against the limit on aliases.
-    fn spend(&mut self, position: Position, node: &Node) -> Result<(), Error> {
-        self.alias_bytes = self
-            .alias_bytes
-            .checked_sub(node.weight())
-            .ok_or_else(|| Error::new(position, Problem::TooManyAliases))?;
-        Ok(())
+    fn spend(&self, position: Position, node: &Node) -> Result<(), Error> {
+        if self.aliases.spend(node.weight()) {
+            Ok(())
+        } else {
+            Err(Error::new(position, Problem::TooManyAliases))
+        }
     }
 }
 

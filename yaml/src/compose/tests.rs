@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn read(text: &str, origin: Position) -> Result<Option<Node>, Errors> {
+    super::read(text, origin, &AliasBudget::default())
+}
+
 fn problem(text: &str) -> String {
     let errors = read(text, Position::START).expect_err("refused");
     errors.into_iter().next().expect("an error").to_string()

@@ -8,7 +8,7 @@ use std::vec;
 
 use crate::compose;
 use crate::json::{JsonValues, Stop};
-use crate::{Error, Errors, Node, Position, Problem};
+use crate::{AliasBudget, Error, Errors, Node, Position, Problem};
 
 /// The least bytes of YAML that make a part.
 const PART: usize = 64 << 10;
@@ -28,30 +28,31 @@ const TEMPLATE: &str = "{{";
 /// assert_eq!(errors.to_string(), "4:1: key \"kind\" was already set in line 3");
 /// ```
 pub fn documents(text: &str) -> Documents<'_> {
+    let aliases = AliasBudget::default();
     if text.trim_start().starts_with('{') {
-        Documents::of_json(text)
+        Documents::of_json(text, aliases)
     } else {
-        Documents::of_yaml(split(text, Position::START))
+        Documents::of_yaml(split(text, Position::START), aliases)
     }
 }
 
 /// Divides a text into parts that can be read in any order, and in parallel. A part holds whole
 /// documents, of YAML 64 KiB or more. A stream of JSON values is one part: only reading divides
-/// it.
+/// it. All of them, and what else is read with this budget, share the limit on aliases.
 ///
 /// ```
 /// let text = "kind: Pod\n---\nkind: Job\n".repeat(10_000);
 /// let documents = std::thread::scope(|scope| {
-///     let parts = kubernetes_yaml::parts(&text).into_iter();
+///     let parts = kubernetes_yaml::parts(&text, &Default::default()).into_iter();
 ///     let count = |part: kubernetes_yaml::Part<'_>| part.into_iter().count();
 ///     let threads: Vec<_> = parts.map(|part| scope.spawn(move || count(part))).collect();
 ///     threads.into_iter().map(|thread| thread.join().expect("a count")).sum::<usize>()
 /// });
 /// assert_eq!(documents, 10_001);
 /// ```
-pub fn parts(text: &str) -> Vec<Part<'_>> {
+pub fn parts<'text>(text: &'text str, aliases: &AliasBudget) -> Vec<Part<'text>> {
     if text.trim_start().starts_with('{') {
-        return vec![Part(Documents::of_json(text))];
+        return vec![Part(Documents::of_json(text, aliases.clone()))];
     }
     let mut parts = Vec::new();
     let mut run = Vec::new();
@@ -60,12 +61,13 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
         size += document.text.len();
         run.push(document);
         if size >= PART {
-            parts.push(Part(Documents::of_yaml(std::mem::take(&mut run))));
+            let run = std::mem::take(&mut run);
+            parts.push(Part(Documents::of_yaml(run, aliases.clone())));
             size = 0;
         }
     }
     if !run.is_empty() {
-        parts.push(Part(Documents::of_yaml(run)));
+        parts.push(Part(Documents::of_yaml(run, aliases.clone())));
     }
     parts
 }
@@ -83,7 +85,10 @@ impl<'text> IntoIterator for Part<'text> {
 }
 
 /// The documents of a text, read one by one. Made by [`documents`] and [`Part`].
-pub struct Documents<'text>(Format<'text>);
+pub struct Documents<'text> {
+    format: Format<'text>,
+    aliases: AliasBudget,
+}
 
 enum Format<'text> {
     Json(JsonValues<'text>),
@@ -94,43 +99,47 @@ enum Format<'text> {
     },
 }
 
-impl<'text> Documents<'text> {
-    fn of_json(text: &'text str) -> Self {
-        Self(Format::Json(JsonValues::new(text)))
-    }
-
-    fn of_yaml(documents: Vec<YamlDocument<'text>>) -> Self {
-        Self::of_yaml_or_json(documents, None)
-    }
-
-    fn of_yaml_or_json(documents: Vec<YamlDocument<'text>>, json_error: Option<Error>) -> Self {
+impl<'text> Format<'text> {
+    fn of_yaml(documents: Vec<YamlDocument<'text>>, json_error: Option<Error>) -> Self {
         let documents = documents.into_iter();
-        Self(Format::Yaml {
+        Self::Yaml {
             documents,
             json_error,
-        })
+        }
+    }
+}
+
+impl<'text> Documents<'text> {
+    fn of_json(text: &'text str, aliases: AliasBudget) -> Self {
+        let format = Format::Json(JsonValues::new(text));
+        Self { format, aliases }
+    }
+
+    fn of_yaml(documents: Vec<YamlDocument<'text>>, aliases: AliasBudget) -> Self {
+        let format = Format::of_yaml(documents, None);
+        Self { format, aliases }
     }
 
     /// Returns the next document, null or not.
     fn read(&mut self) -> Option<Result<Node, Errors>> {
         loop {
-            match &mut self.0 {
+            match &mut self.format {
                 Format::Json(values) => match values.next()? {
                     Ok(node) => return Some(Ok(node)),
                     Err(Stop::Invalid(error)) => {
-                        *self = Self::of_yaml(Vec::new());
+                        self.format = Format::of_yaml(Vec::new(), None);
                         return Some(Err(Errors::new(error)));
                     }
                     Err(Stop::Other { rest, start, error }) => {
                         let error = looks_like_json(rest).then_some(error);
-                        *self = Self::of_yaml_or_json(split(rest, start), error);
+                        self.format = Format::of_yaml(split(rest, start), error);
                     }
                 },
                 Format::Yaml {
                     documents,
                     json_error,
                 } => {
-                    let Some(document) = documents.next()?.read() else {
+                    let Some(document) = documents.next()?.read(&self.aliases) else {
                         continue;
                     };
                     return Some(match (document, json_error.take()) {
@@ -178,11 +187,12 @@ fn split(text: &str, start: Position) -> Vec<YamlDocument<'_>> {
         let before = end - line.len();
         // A separator belongs to the document below it only if nothing precedes it.
         if before > begin {
-            documents.push(YamlDocument {
+            let document = YamlDocument {
                 text: &text[begin..before],
                 origin,
                 separator: separator.take(),
-            });
+            };
+            documents.extend(Some(document).filter(YamlDocument::may_hold_something));
             begin = end;
             origin = Position::new(number + 1, 1);
         }
@@ -209,17 +219,22 @@ struct YamlDocument<'text> {
 }
 
 impl YamlDocument<'_> {
+    /// Returns whether it has to be read: a text of many megabytes may have nothing but separators.
+    fn may_hold_something(&self) -> bool {
+        self.separator.is_some() || !matches!(self.text.trim(), "" | "---")
+    }
+
     /// Reads the document; `None` if it holds nothing but comments.
-    fn read(&self) -> Option<Result<Node, Errors>> {
+    fn read(&self, aliases: &AliasBudget) -> Option<Result<Node, Errors>> {
         if let Some((position, text)) = self.separator {
             let problem = Problem::Separator(text.to_owned());
             return Some(Err(Errors::new(Error::new(position, problem))));
         }
         // kubectl ends the last line, which matters to a block scalar in it.
         let document = if self.text.ends_with('\n') {
-            compose::read(self.text, self.origin)
+            compose::read(self.text, self.origin, aliases)
         } else {
-            compose::read(&format!("{}\n", self.text), self.origin)
+            compose::read(&format!("{}\n", self.text), self.origin, aliases)
         };
         let document = document.map_err(|errors| errors.map(|error| self.named(error)));
         document.transpose()

@@ -65,3 +65,24 @@ fn texts_are_divided_as_kubectl_divides_them() {
         assert_eq!(contents(text), expected, "{text:?}");
     }
 }
+
+#[test]
+fn documents_that_are_read_together_share_the_limit_on_aliases() {
+    let items = vec!["*b"; 1_000].join(", ");
+    let value = "x".repeat(1_000);
+    let document = format!("a: &b {value}\nc: [{items}]\n---\n");
+    let refused = |texts: &[&str]| {
+        let aliases = AliasBudget::default();
+        let parts = texts.iter().flat_map(|text| parts(text, &aliases));
+        parts.flat_map(Part::into_iter).filter(Result::is_err).count()
+    };
+    let text = document.repeat(50);
+    assert_eq!(refused(&[text.as_str()]), 0);
+    assert!(refused(&[text.as_str(); 2]) > 0);
+    assert!(documents(&text.repeat(2)).any(|document| document.is_err()));
+}
+
+#[test]
+fn separators_alone_are_no_documents() {
+    assert_eq!(split(&"---\n".repeat(10_000), Position::START).len(), 1);
+}
