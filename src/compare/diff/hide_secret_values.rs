@@ -23,7 +23,7 @@ pub(crate) const FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
-    let values = values([&*live, &*predicted]);
+    let values = values(live.iter().chain(&*predicted));
     for field in FIELDS {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
@@ -50,9 +50,17 @@ pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
     }
 }
 
-/// Returns the values of both states, as they are written, encoded and decoded.
-fn values(states: [&Option<Value>; 2]) -> BTreeSet<String> {
-    let objects = states.into_iter().flatten();
+/// Returns the keys of the annotations of a Secret that contain one of its values.
+pub(crate) fn annotations_with_values(secret: &Value) -> impl Iterator<Item = &String> {
+    let values = values([secret].into_iter());
+    let annotations = secret["metadata"]["annotations"].as_object();
+    let held = annotations.into_iter().flatten();
+    held.filter(move |(_, text)| holds_one(text, &values))
+        .map(|(key, _)| key)
+}
+
+/// Returns the values of these states of a Secret, as they are written, encoded and decoded.
+fn values<'o>(objects: impl Iterator<Item = &'o Value>) -> BTreeSet<String> {
     let fields = objects.flat_map(|object| FIELDS.map(|field| &object[field]));
     let texts = fields
         .filter_map(Value::as_object)
@@ -73,17 +81,13 @@ const SHORT: usize = 4;
 /// Hides annotations that contain a value, as a whole: tools keep manifests in annotations, and
 /// people keep notes.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
-    let holds_one = |text: &Value| {
-        let text = text.as_str().unwrap_or_default();
-        values.iter().any(|value| text.contains(value.as_str()))
-    };
     let mut copies = BTreeSet::new();
     for annotations in [&mut *live, &mut *predicted]
         .into_iter()
         .flatten()
         .filter_map(annotations)
     {
-        let held = annotations.iter().filter(|(_, text)| holds_one(text));
+        let held = annotations.iter().filter(|(_, text)| holds_one(text, values));
         copies.extend(held.map(|(key, _)| key.clone()));
     }
     for key in copies {
@@ -95,6 +99,11 @@ fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: 
                 .and_then(|object| annotations(object)?.get_mut(&key)),
         );
     }
+}
+
+fn holds_one(text: &Value, values: &BTreeSet<String>) -> bool {
+    let text = text.as_str().unwrap_or_default();
+    values.iter().any(|value| text.contains(value.as_str()))
 }
 
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {

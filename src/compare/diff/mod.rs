@@ -14,8 +14,8 @@ use serde_json::Value;
 
 pub(crate) use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
-pub(crate) use hide_secret_values::FIELDS as SECRET_FIELDS;
 pub use hide_secret_values::{AFTER, BEFORE};
+pub(crate) use hide_secret_values::{FIELDS as SECRET_FIELDS, annotations_with_values};
 pub use ownership_change::OwnershipChange;
 pub use parent::parent;
 

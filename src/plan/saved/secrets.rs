@@ -1,14 +1,14 @@
 //! Keeps the values of Secrets out of the file of a plan, and takes them from the manifests
 //! again when it is carried out: only those that the plan was made with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{Salt, SavedManifest, SavedPlan, SavedSource};
-use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS};
+use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, annotations_with_values};
 use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
 use crate::model::identity::GroupVersionKind;
 use crate::model::text::HIDDEN;
@@ -40,7 +40,9 @@ pub(super) fn hide(
 ) -> (Value, BTreeMap<String, String>) {
     let mut hidden = BTreeMap::new();
     if is_secret(gvk) {
-        for pointer in pointers(&object) {
+        let copies = annotations_with_values(&object).map(|key| annotation(key));
+        let pointers: BTreeSet<String> = copies.chain(pointers(&object)).collect();
+        for pointer in pointers {
             if let Some(value) = object.pointer_mut(&pointer) {
                 hidden.insert(pointer.clone(), digest(&pointer, value, salt));
                 *value = json!(HIDDEN);
@@ -155,13 +157,15 @@ fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
     object == saved.object && hidden == saved.hidden
 }
 
-/// Returns whether exactly the values of a Secret are hidden. If anything else were, live values of a
-/// Secret could be put into a field that is printed.
+/// Returns whether the values of a Secret are hidden, and nothing else but annotations. If anything else were, live
+/// values of a Secret could be put into a field that is printed. An annotation is printed only if it holds no value.
 pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
     let is_secret = saved.object["apiVersion"] == "v1" && saved.object["kind"] == "Secret";
     let mut pointers = pointers(&saved.object);
+    pointers.retain(|pointer| !is_annotation(pointer));
     pointers.sort();
-    saved.hidden.is_empty() || (is_secret && saved.hidden.keys().eq(&pointers))
+    let values = saved.hidden.keys().filter(|pointer| !is_annotation(pointer));
+    saved.hidden.is_empty() || (is_secret && values.eq(&pointers))
 }
 
 fn is_secret(gvk: &GroupVersionKind) -> bool {
@@ -182,12 +186,23 @@ fn pointers(object: &Value) -> Vec<String> {
             Some(_) => pointers.push(format!("/{field}")),
         }
     }
-    let last_applied = format!("/metadata/annotations/{}", escaped(LAST_APPLIED));
+    let last_applied = annotation(LAST_APPLIED);
     if object.pointer(&last_applied).is_some() {
         pointers.push(last_applied);
     }
     pointers
 }
+
+/// Returns the JSON pointer of an annotation.
+fn annotation(key: &str) -> String {
+    format!("{ANNOTATIONS}{}", escaped(key))
+}
+
+fn is_annotation(pointer: &str) -> bool {
+    pointer.starts_with(ANNOTATIONS)
+}
+
+const ANNOTATIONS: &str = "/metadata/annotations/";
 
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

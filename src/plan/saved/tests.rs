@@ -10,7 +10,7 @@ use crate::model::set::Set;
 use crate::plan::{Dependent, Dependents, Detachment, LiveMembership, SkipReason, Unchanged};
 use crate::plan::{Refusal, fixtures};
 
-const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
+const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\n    note: the key is in-the-text\n    other: nothing\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
 
 fn salt() -> Salt {
     Salt::random().expect("random bytes")
@@ -88,11 +88,9 @@ fn a_plan_that_would_show_values_of_a_secret_is_refused() {
     let as_another_kind = read(|saved| saved.object["kind"] = json!("ConfigMap"));
     assert!(matches!(as_another_kind, Unsealable::Changed));
     let elsewhere = read(|saved| {
-        saved.object["metadata"]["annotations"] = json!({"note": "***"});
+        saved.object["metadata"]["labels"] = json!({"note": "***"});
         let digest = saved.hidden["/data/key"].clone();
-        saved
-            .hidden
-            .insert("/metadata/annotations/note".to_owned(), digest);
+        saved.hidden.insert("/metadata/labels/note".to_owned(), digest);
     });
     assert!(matches!(elsewhere, Unsealable::Changed));
 }
@@ -152,7 +150,7 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     for value in ["in-the", "aW4tdGhl"] {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
-    assert_eq!(plan.manifests[0].hidden.len(), 3);
+    assert_eq!(plan.manifests[0].hidden.len(), 4);
     let restored = restore(&plan).expect("files").expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
