@@ -17,6 +17,16 @@ const GROWING: [&str; 3] = ["replace", "format", "join"];
 pub(super) const GROWING_CALLS: usize = 2;
 /// Most additions inside macros: each may double a list or a string.
 pub(super) const ADDITIONS: usize = 8;
+/// Functions and operators that go through a list, or compare two values to their ends. Two literals are short.
+const SEARCHING: [&str; 7] = [
+    "@in",
+    "_==_",
+    "_!=_",
+    "matches",
+    "contains",
+    "equivalent",
+    "intersects",
+];
 /// Most bytes that growing strings may come to.
 const BYTES: usize = 250_000_000;
 /// Most steps that an evaluation may take: nodes of the object to the power of the nesting.
@@ -35,6 +45,8 @@ pub(super) struct Cost {
     additions: usize,
     /// Whether strings become lists.
     splits: bool,
+    /// Searches through values inside macros and one another, a macro counted as one, too.
+    searches: u32,
 }
 
 impl Cost {
@@ -48,6 +60,7 @@ impl Cost {
             growing: count(expression, &|expression| calls(expression, &GROWING)),
             additions: additions(expression),
             splits: count(expression, &|expression| calls(expression, &["split"])) > 0,
+            searches: searches(expression),
         };
         if cost.nesting > DEEPEST {
             Err(ExpressionError::TooDeep(cost.nesting))
@@ -58,6 +71,12 @@ impl Cost {
         } else {
             Ok(cost)
         }
+    }
+
+    /// Returns whether the searches in these values may take long.
+    pub(super) fn may_take_long<'v>(&self, values: impl Iterator<Item = &'v Value>) -> bool {
+        let size: usize = values.map(nodes).sum();
+        size.checked_pow(self.searches).is_none_or(|steps| steps > STEPS)
     }
 
     /// Returns whether an expression of so many bytes must not be evaluated on these values.
@@ -133,6 +152,32 @@ fn nesting(expression: &IdedExpr) -> u32 {
             (inside + 1).max(nesting(&of.iter_range))
         }
         other => deepest(&children(other)).unwrap_or_default(),
+    }
+}
+
+/// Returns how many macros and searches through values are inside one another at most.
+fn searches(expression: &IdedExpr) -> u32 {
+    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| searches(inner)).max();
+    let inside = deepest(&children(&expression.expr)).unwrap_or_default();
+    match &expression.expr {
+        Expr::Comprehension(of) => {
+            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]).unwrap_or_default();
+            (inside + 1).max(searches(&of.iter_range))
+        }
+        Expr::Call(call) if SEARCHING.contains(&call.func_name.as_str()) => {
+            let is_short = call.args.iter().any(|inner| is_literal(&inner.expr));
+            inside + u32::from(!is_short)
+        }
+        _ => inside,
+    }
+}
+
+/// Returns whether a value stands in the expression.
+fn is_literal(expression: &Expr) -> bool {
+    match expression {
+        Expr::Literal(_) => true,
+        Expr::List(list) => list.elements.iter().all(|item| is_literal(&item.expr)),
+        _ => false,
     }
 }
 

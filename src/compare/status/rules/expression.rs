@@ -5,7 +5,9 @@
 //! `encoders`, of optional values, and those of `sets`, which the crate lacks.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, mpsc};
+use std::time::Duration;
 
 use cel::common::ast::{Expr, IdedExpr};
 use cel::objects::{Key, Map};
@@ -15,9 +17,12 @@ use serde_json::Value;
 use super::cost::{
     ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, children, depth, most_open_brackets,
 };
+use crate::model::text::short;
 
 /// Longest expression in bytes.
 const LONGEST: usize = 4096;
+/// The time for one object, if its lists are long.
+const DEADLINE: Duration = Duration::from_secs(1);
 /// The stack of the parser: it may take 20 KiB for an operation, and more for a bracket.
 const STACK: usize = 128 << 20;
 
@@ -25,8 +30,10 @@ const STACK: usize = 128 << 20;
 #[derive(Debug)]
 pub(super) struct Expression {
     text: String,
-    program: Program,
+    program: Arc<Program>,
     cost: Cost,
+    /// Whether an evaluation has taken too long: no second thread is left to itself.
+    is_slow: AtomicBool,
 }
 
 /// The result of an expression for an object.
@@ -114,8 +121,9 @@ impl Expression {
         let cost = Cost::of(program.expression())?;
         Ok(Self {
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
-            program,
+            program: Arc::new(program),
             cost,
+            is_slow: AtomicBool::new(false),
         })
     }
 
@@ -136,10 +144,11 @@ impl Expression {
                 Some((name, field.or(whole)?))
             })
             .collect();
-        let values = variables.iter().map(|(_, value)| *value);
-        if self.cost.is_too_high(values, self.text.len()) {
+        let values = || variables.iter().map(|(_, value)| *value);
+        if self.cost.is_too_high(values(), self.text.len()) {
             return Answer::Unclear("the object is too large for the expression".to_owned());
         }
+        let may_take_long = self.cost.may_take_long(values());
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         for (name, value) in variables {
             context.add_variable_from_value(name, to_cel(value));
@@ -147,15 +156,39 @@ impl Expression {
         if add_sets(&mut context).is_err() {
             return Answer::Unclear("the functions of sets cannot be declared".to_owned());
         }
-        match self.program.execute(&context) {
-            Ok(cel::Value::Bool(true)) => Answer::Yes,
-            Ok(cel::Value::Bool(false)) => Answer::No,
-            Ok(other) => Answer::Unclear(format!("it is of type {}, not bool", other.type_of())),
-            Err(ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name)) => {
-                Answer::Unclear(format!("{name} is missing"))
-            }
-            Err(error) => Answer::Unclear(error.to_string()),
+        if may_take_long {
+            self.evaluate_within(DEADLINE, context)
+        } else {
+            answer(&self.program, &context)
         }
+    }
+
+    /// Evaluates beside the program, which goes on at the deadline: the thread cannot be stopped, and ends with the program.
+    fn evaluate_within(&self, deadline: Duration, context: Context<'static, 'static>) -> Answer {
+        let too_long = || Answer::Unclear(format!("it takes longer than {}", short(deadline)));
+        if self.is_slow.load(Ordering::Relaxed) {
+            return too_long();
+        }
+        let program = Arc::clone(&self.program);
+        let (sender, receiver) = mpsc::channel();
+        // No one receives the answer after the deadline.
+        std::thread::spawn(move || drop(sender.send(answer(&program, &context))));
+        receiver.recv_timeout(deadline).unwrap_or_else(|_| {
+            self.is_slow.store(true, Ordering::Relaxed);
+            too_long()
+        })
+    }
+}
+
+fn answer(program: &Program, context: &Context<'_, '_>) -> Answer {
+    match program.execute(context) {
+        Ok(cel::Value::Bool(true)) => Answer::Yes,
+        Ok(cel::Value::Bool(false)) => Answer::No,
+        Ok(other) => Answer::Unclear(format!("it is of type {}, not bool", other.type_of())),
+        Err(ExecutionError::NoSuchKey(name) | ExecutionError::UndeclaredReference(name)) => {
+            Answer::Unclear(format!("{name} is missing"))
+        }
+        Err(error) => Answer::Unclear(error.to_string()),
     }
 }
 
@@ -421,5 +454,28 @@ mod tests {
             evaluate("status.items.exists(a, a.n == 9999)", &object),
             Answer::Yes
         );
+    }
+
+    #[test]
+    fn an_evaluation_that_takes_too_long_is_given_up() {
+        let numbers: Vec<i32> = (0..30_000).collect();
+        let object = json!({"spec": {"l": numbers, "m": [1, 2]}});
+        for text in [
+            "spec.l.all(x, x in spec.l)",
+            "spec.l.all(x, spec.l == spec.l)",
+            "spec.l.all(x, sets.contains(spec.l, [x]))",
+        ] {
+            let compiled = Expression::compile(text).expect(text);
+            for _ in 0..2 {
+                let found = compiled.evaluate(&object);
+                assert_eq!(
+                    found,
+                    Answer::Unclear("it takes longer than 1s".to_owned()),
+                    "{text}"
+                );
+            }
+        }
+        assert_eq!(evaluate("spec.m.all(x, x in spec.l)", &object), Answer::Yes);
+        assert_eq!(evaluate("spec.l.exists(x, x in [3, 4])", &object), Answer::Yes);
     }
 }
