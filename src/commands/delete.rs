@@ -239,5 +239,5 @@ fn proposal(named: &NamedSet, state: &ClusterState, plan: &Plan) -> Proposal {
     };
     let refusals = state.take_over.clone().into_iter().chain([deletes]);
     let refusals = refusals.chain(plan.refusals.iter().cloned());
-    Proposal::new(refusals.collect(), plan.all_prunes())
+    Proposal::new(refusals.collect(), plan.all_prunes()).about(&named.set)
 }

@@ -96,7 +96,8 @@ async fn prepare(
             .members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
-        let proposal = Proposal::new(refusals(&read, &plan, &membership.appliers), &plan.changes);
+        let refusals = refusals(&read, &plan, &membership.appliers);
+        let proposal = Proposal::new(refusals, &plan.changes).about(&read.named.set);
         let outline = || prompt::outline_of_labels(&plan);
         if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break (read, parent, plan);

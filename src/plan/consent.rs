@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::{Plan, Refusal};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::set::Set;
 
 /// A plan as a question shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Proposal {
     /// What has to be lifted before it may be carried out. The parent as it was read is among them, if it has
     /// to be taken over.
     pub refusals: Vec<Refusal>,
-    /// The UIDs of the objects that are deleted, or that join or leave a set.
+    /// The UIDs of the objects that are deleted, or that join or leave a set, and of the set's parent.
     pub objects: BTreeSet<String>,
     /// With `--confirm`, the objects that are applied; `None` if nothing changes, or without the flag.
     pub applies: Option<BTreeSet<ProposedApply>>,
@@ -39,6 +40,13 @@ impl Proposal {
             objects: objects.into_iter().map(|live| live.uid.clone()).collect(),
             applies: None,
         }
+    }
+
+    /// Returns the proposal as one about this set: another object with the name of its parent is not within it.
+    #[must_use]
+    pub fn about(mut self, set: &Set) -> Self {
+        self.objects.extend(set.parent_uid.clone());
+        self
     }
 
     /// Returns whether an answer can lift all refusals.
@@ -99,7 +107,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::live;
+    use super::super::fixtures::{live, set};
     use super::*;
     use crate::event::Operation;
     use crate::model::applyset::Tooling;
@@ -174,6 +182,12 @@ mod tests {
             };
             assert!(!consent.covers(&now), "{now:?}");
         }
+        let with_parent = |uid: &str| {
+            let parent_uid = Some(uid.to_owned());
+            proposal(&[], &[], None).about(&Set { parent_uid, ..set() })
+        };
+        let consent = Consent::To(with_parent("shown"));
+        assert!(consent.covers(&with_parent("shown")) && !consent.covers(&with_parent("made again")));
         // An object that is asked about without `--confirm` shows no applies.
         let consent = Consent::To(proposal(&[plain()], &["a"], None));
         assert!(!consent.covers(&proposal(&[], &[], Some(&["c"]))));

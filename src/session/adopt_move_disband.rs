@@ -79,7 +79,7 @@ impl SetRead {
     /// Returns what the user has to agree to before the labels of this plan are written.
     pub fn proposal(&self, plan: &MembershipPlan) -> Proposal {
         let refusals = self.state.take_over.iter().chain(&plan.refusals).cloned();
-        Proposal::new(refusals.collect(), &plan.changes)
+        Proposal::new(refusals.collect(), &plan.changes).about(&self.named.set)
     }
 
     /// Lists the objects that carry the set's label and match these labels, by their keys among `asked`

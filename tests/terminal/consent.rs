@@ -193,6 +193,51 @@ fn a_member_that_is_made_again_while_an_apply_asks_is_another_one() {
 }
 
 #[test]
+fn an_object_that_is_made_again_in_a_namespace_while_an_apply_asks_is_another_one() {
+    let home = namespace("home");
+    let away = fresh("away");
+    let set = Set::secret(&home, "web");
+    let (holder, kept) = (namespace_object(&away), config_map(&home, "kept", "1"));
+    set.apply(&[holder.clone(), kept.clone()]);
+    let mine = |value| config_map(&away, "mine", value);
+    cluster().create(&mine("1"));
+    let mut asking = apply(&set, std::slice::from_ref(&kept), &[]);
+    cluster().delete(&mine("1"));
+    cluster().create(&mine("2"));
+    asking.answer("web\n");
+    asking.asks_again("configmap/mine");
+    asking.answer("no\n");
+    asking.ends(3);
+    let live = cluster().live(&mine("2")).expect("the other one");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+}
+
+#[test]
+fn a_parent_that_is_made_again_while_a_command_asks_is_another_one() {
+    for command in ["delete", "disband"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let member = config_map(&home, "one", "1");
+        set.apply(std::slice::from_ref(&member));
+        let parent = cluster().live(&set.parent).expect("the parent");
+        let metadata = json!({
+            "labels": parent["metadata"]["labels"],
+            "annotations": parent["metadata"]["annotations"],
+        });
+        let parent = with(set.parent.clone(), &json!({"metadata": metadata}));
+        let mut asking = Asking::start(set.invocation(Program::new(), command, &[]));
+        cluster().delete(&parent);
+        cluster().create(&parent);
+        let before = cluster().state(&[&home]);
+        asking.answer(if command == "delete" { "web\n" } else { "yes\n" });
+        asking.asks_again("configmap/one");
+        asking.answer("no\n");
+        asking.ends(3);
+        assert_eq!(cluster().state(&[&home]), before, "{command}");
+    }
+}
+
+#[test]
 fn less_than_was_shown_is_not_asked_about_again() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -55,7 +55,8 @@ pub(super) fn loss(
         if !lost.is_empty() || !unknown.is_empty() {
             losses.push(Refusal::HoldsOthers {
                 container: object(),
-                lost,
+                lost: keys(&lost),
+                uids: lost.iter().map(|held| held.uid.clone()).collect(),
                 unknown,
                 operation,
             });
@@ -91,7 +92,14 @@ pub(super) fn filled(seen: Option<&Contents>, now: &Contents, going: &Going) -> 
     let mut unknown = going.unknown(now);
     unknown.retain(|name| !was_unknown.contains(name));
     let lost = lost_objects(now, seen_objects, &going.uids);
-    (!lost.is_empty() || !unknown.is_empty()).then_some(SkipReason::FilledSincePlan { lost, unknown })
+    (!lost.is_empty() || !unknown.is_empty()).then(|| SkipReason::FilledSincePlan {
+        lost: keys(&lost),
+        unknown,
+    })
+}
+
+fn keys(objects: &[&Held]) -> Vec<ObjectKey> {
+    objects.iter().map(|held| held.key.clone()).collect()
 }
 
 /// Returns the objects with a keep annotation.
@@ -109,7 +117,7 @@ pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &Held> {
 /// of its owners ends in an object that is counted, going or agreed to. Owners that own each other end
 /// nowhere, and an owner that exists in every namespace ends no chain. An object that also has an owner
 /// outside which stays would outlive the others, so it is a loss of its own.
-fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<ObjectKey> {
+fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<&'c Held> {
     let objects = || contents.objects.iter();
     let everywhere: HashSet<&str> = objects()
         .chain(seen)
@@ -158,10 +166,7 @@ fn lost_objects(contents: &Contents, seen: &[Held], going: &BTreeSet<String>) ->
         let is_kept_or_planned = everywhere.contains(uid) || is_settled(uid) || omitted.contains(uid);
         !is_kept_or_planned
     };
-    objects()
-        .filter(|held| is_lost(&held.uid))
-        .map(|held| held.key.clone())
-        .collect()
+    objects().filter(|held| is_lost(&held.uid)).collect()
 }
 
 /// Returns the UIDs of the objects that an object was made for. Endpoints are made for the Service of

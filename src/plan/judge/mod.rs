@@ -47,8 +47,8 @@ pub struct Judge<'a> {
     /// The objects that are deleted, and so are not a loss.
     going: Going,
     /// Key: a pruned object. Value: desired or kept objects with an owner reference to it, or to something
-    /// deleted with it, each with its keep annotation.
-    attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Option<String>>>,
+    /// deleted with it.
+    attached: HashMap<ObjectKey, BTreeMap<ObjectKey, Dependent>>,
     /// Key: a pruned object. Value: the objects that this run cannot keep; see [`Dependents::bound`].
     bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// Losses that the user has confirmed, by the object.
@@ -189,7 +189,7 @@ impl<'a> Judge<'a> {
         for pruned in &detachment.pruned {
             let attached = self.attached.entry(pruned.clone()).or_default();
             let dependent = &detachment.dependent;
-            attached.insert(dependent.key.clone(), dependent.keep_annotation.clone());
+            attached.insert(dependent.key.clone(), dependent.clone());
         }
     }
 
@@ -318,15 +318,27 @@ impl<'a> Judge<'a> {
     /// Refuses to delete the object if the garbage collector would delete desired or kept ones after it.
     fn owns(&self, live: &Live) -> Option<Refusal> {
         let attached = self.attached.get(&live.key)?;
-        (!attached.is_empty()).then(|| Refusal::OwnsDependents {
-            object: live.key.clone(),
-            dependents: attached.keys().cloned().collect(),
-            keep_annotations: attached
-                .iter()
-                .filter_map(|(key, keep_annotation)| Some((key.clone(), keep_annotation.clone()?)))
+        (!attached.is_empty()).then(|| self.owns_dependents(&live.key, attached.values()))
+    }
+
+    fn owns_dependents<'d>(
+        &self,
+        object: &ObjectKey,
+        dependents: impl Iterator<Item = &'d Dependent> + Clone,
+    ) -> Refusal {
+        let keep_annotations = dependents
+            .clone()
+            .filter_map(|dependent| Some((dependent.key.clone(), dependent.keep_annotation.clone()?)));
+        Refusal::OwnsDependents {
+            object: object.clone(),
+            keep_annotations: keep_annotations.collect(),
+            uids: dependents
+                .clone()
+                .map(|dependent| dependent.uid.clone())
                 .collect(),
+            dependents: dependents.map(|dependent| dependent.key.clone()).collect(),
             operation: self.operation(),
-        })
+        }
     }
 
     /// Returns `Delete` without desired objects: there are no manifests to put an object back into.
@@ -350,14 +362,8 @@ impl<'a> Judge<'a> {
         if self.goes_last(&detachment.dependent) {
             return true;
         }
-        let is_accepted = |pruned: &ObjectKey| {
-            self.is_accepted(&Refusal::OwnsDependents {
-                object: pruned.clone(),
-                dependents: vec![detachment.dependent.key.clone()],
-                keep_annotations: BTreeMap::new(),
-                operation: self.operation(),
-            })
-        };
+        let dependent = || std::iter::once(&detachment.dependent);
+        let is_accepted = |pruned: &ObjectKey| self.is_accepted(&self.owns_dependents(pruned, dependent()));
         self.policy.data_loss == DataLoss::Allowed || detachment.pruned.iter().all(is_accepted)
     }
 

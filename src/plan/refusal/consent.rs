@@ -13,27 +13,25 @@ impl Refusal {
             (
                 Self::HoldsOthers {
                     container,
-                    lost,
+                    uids,
                     unknown,
                     ..
                 },
                 Self::HoldsOthers {
                     container: shown,
-                    lost: shown_lost,
+                    uids: shown_uids,
                     unknown: shown_unknown,
                     ..
                 },
-            ) => container == shown && is_among(lost, shown_lost) && is_among(unknown, shown_unknown),
+            ) => container == shown && uids.is_subset(shown_uids) && is_among(unknown, shown_unknown),
             (
-                Self::OwnsDependents {
-                    object, dependents, ..
-                },
+                Self::OwnsDependents { object, uids, .. },
                 Self::OwnsDependents {
                     object: shown,
-                    dependents: shown_dependents,
+                    uids: shown_uids,
                     ..
                 },
-            ) => object == shown && is_among(dependents, shown_dependents),
+            ) => object == shown && uids.is_subset(shown_uids),
             (Self::EmptyManifests { objects }, Self::EmptyManifests { objects: shown })
             | (Self::PrunesAll { objects }, Self::PrunesAll { objects: shown }) => is_among(objects, shown),
             (
@@ -86,6 +84,8 @@ fn is_among<T: Eq + Hash>(some: &[T], all: &[T]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::event::Operation;
     use crate::model::identity::{GroupKind, ObjectKey};
@@ -99,7 +99,8 @@ mod tests {
         };
         let holds = |container: &str, lost: &[&str], unknown: &[&str]| Refusal::HoldsOthers {
             container: key("Namespace", container),
-            lost: lost.iter().map(|name| key("ConfigMap", name)).collect(),
+            lost: lost.iter().map(|_| key("ConfigMap", "any")).collect(),
+            uids: lost.iter().map(|&uid| uid.to_owned()).collect(),
             unknown: unknown.iter().map(|&name| name.to_owned()).collect(),
             operation: Operation::Apply,
         };
@@ -141,6 +142,14 @@ mod tests {
         ] {
             assert_eq!(refusal.is_within(&shown), is_within, "{refusal}");
         }
+        let owns = |uid: &str| Refusal::OwnsDependents {
+            object: key("ConfigMap", "owner"),
+            dependents: vec![key("ConfigMap", "any")],
+            uids: [uid.to_owned()].into(),
+            keep_annotations: BTreeMap::new(),
+            operation: Operation::Apply,
+        };
+        assert!(owns("x").is_within(&owns("x")) && !owns("x").is_within(&owns("z")));
         assert!(storage("x").is_within(&storage("x")));
         assert!(!storage("x").is_within(&storage("y")));
     }

@@ -6,7 +6,7 @@ mod messages;
 mod of_plan;
 mod phrases;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use of_plan::of_hooks;
 pub(super) use of_plan::of_plan;
@@ -117,6 +117,8 @@ pub enum Refusal {
         container: ObjectKey,
         /// Objects that would be lost.
         lost: Vec<ObjectKey>,
+        /// Their UIDs: consent covers no other objects with these names.
+        uids: BTreeSet<String>,
         /// Resources that could not be listed.
         unknown: Vec<String>,
         /// The command: `delete` has no manifests to put the object back into.
@@ -156,6 +158,8 @@ pub enum Refusal {
         object: ObjectKey,
         /// The objects that would be lost with it.
         dependents: Vec<ObjectKey>,
+        /// Their UIDs: consent covers no other objects with these names.
+        uids: BTreeSet<String>,
         /// The annotations or labels, as `key: value`, that keep some of them.
         keep_annotations: BTreeMap<ObjectKey, String>,
         /// The command: `delete` has no manifests to put the object back into.
@@ -375,6 +379,7 @@ mod tests {
             Refusal::HoldsOthers {
                 container: objects[0].clone(),
                 lost: objects,
+                uids: BTreeSet::new(),
                 unknown: Vec::new(),
                 operation: Operation::Apply,
             },

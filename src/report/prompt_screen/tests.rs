@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::event::Operation;
 use crate::model::applyset::Tooling;
@@ -53,6 +55,7 @@ fn what_hurts_comes_first_and_the_rest_is_folded() {
             Refusal::HoldsOthers {
                 container: namespace,
                 lost: vec![key("ConfigMap", data, "handmade")],
+                uids: BTreeSet::new(),
                 unknown: Vec::new(),
                 operation: Operation::Apply,
             },
@@ -224,6 +227,7 @@ fn nothing_is_wider_than_the_terminal() {
         lost: (0..30)
             .map(|number| key("ConfigMap", Some("shop"), &format!("{long}{number}")))
             .collect(),
+        uids: BTreeSet::new(),
         unknown: vec!["pods".to_owned()],
         operation: Operation::Apply,
     }];

@@ -23,6 +23,7 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::undo::UndoScope;
@@ -109,7 +110,7 @@ pub async fn to_write(
         let (made, ()) = join(read_and_plan(&mut resolved, options, options.take_over), asking).await;
         let (state, policy, mut plan) = made?;
         let desired = &resolved.desired;
-        let proposal = proposal(desired, &state, &plan, options.confirm);
+        let proposal = proposal(&resolved.named.set, desired, &state, &plan, options.confirm);
         let outline = || prompt::outline(&plan, desired, &policy);
         if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             plan.accept();
@@ -143,14 +144,14 @@ pub async fn to_show(
 }
 
 /// Returns what the user has to agree to.
-fn proposal(desired: &Desired, state: &ClusterState, plan: &Plan, confirm: Confirm) -> Proposal {
+fn proposal(set: &Set, desired: &Desired, state: &ClusterState, plan: &Plan, confirm: Confirm) -> Proposal {
     let refusals = state.take_over.iter().chain(&plan.refusals).cloned();
     Proposal {
         applies: match confirm {
             Confirm::Dangers => None,
             Confirm::EveryChange => applies(desired, state, plan),
         },
-        ..Proposal::new(refusals.collect(), plan.all_prunes())
+        ..Proposal::new(refusals.collect(), plan.all_prunes()).about(set)
     }
 }
 
@@ -356,7 +357,8 @@ impl Prepared {
 
     /// Returns what the user has to agree to.
     pub fn proposal(&self, confirm: Confirm) -> Proposal {
-        proposal(&self.desired, &self.state, &self.plan, confirm)
+        let set = &self.named.set;
+        proposal(set, &self.desired, &self.state, &self.plan, confirm)
     }
 
     /// Returns the part of the plan that a prompt shows.
