@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::depends_on::{files, reference, rolled_out};
 use crate::support::{
-    Files, Program, Set, cluster, config_map, deployment, identities, namespace, secret, with,
+    Files, Program, Set, cluster, config_map, deletes_claims, deployment, identities, namespace, secret,
+    stateful_set, with,
 };
 
 const READY: [&str; 4] = ["-v", "--wait=0", "--prune-when=ready", "--allow-prune-all"];
@@ -85,6 +86,29 @@ fn what_comes_to_depend_on_another_prune_during_the_wait_goes_first() {
     cluster().patch(&user, &json!({"metadata": {"finalizers": null}}));
     running.finish().expect(0);
     set.assert_holds(&[web]);
+}
+
+#[test]
+fn a_stateful_set_that_has_come_to_delete_its_claims_is_not_pruned() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [web, database] = [deployment(&home, "web", 1), stateful_set(&home, "database")];
+    set.apply(&[web.clone(), database.clone()]);
+    let wanted = [web.clone()];
+    let manifests = files(&wanted);
+    let mut running = set
+        .command(Program::new(), &manifests)
+        .args(READY)
+        .args(["-o", "json"])
+        .start();
+    running.wait_for_message("0 of 1 replicas");
+    cluster().patch(&database, &deletes_claims());
+    roll_out(&web);
+    let run = running.finish().expect(1);
+    assert_eq!(run.results("failed"), identities([&database]), "{}", run.stderr);
+    let live = cluster().live(&database).expect("it stays");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    set.assert_holds(&[web, database]);
 }
 
 #[test]

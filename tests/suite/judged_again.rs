@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    ID, PART_OF, Program, Proxy, Run, Set, cluster, config_map, identities, kubectl_apply, namespace, with,
+    ID, PART_OF, Program, Proxy, Run, Set, cluster, config_map, deletes_claims, identities, kubectl_apply,
+    namespace, stateful_set, with,
 };
 
 /// Applies `desired` to a set that also holds `pruned`, which gets this patch before its DELETE.
@@ -72,6 +73,18 @@ fn what_a_member_has_become_when_it_is_to_be_deleted_counts() {
         assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null, "{name}");
         assert_eq!(set.unrecorded(), Vec::<String>::new(), "{name}");
     }
+}
+
+#[test]
+fn a_stateful_set_that_comes_to_delete_its_claims_is_not_deleted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let (desired, pruned) = (config_map(&home, "desired", "1"), stateful_set(&home, "database"));
+    let run = prune_while_patching(&set, &desired, &pruned, deletes_claims(), &[]).expect(1);
+    assert_eq!(run.results("failed"), identities([&pruned]), "{}", run.stderr);
+    let live = cluster().live(&pruned).expect("it stays");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    set.assert_holds(&[desired, pruned]);
 }
 
 #[test]

@@ -38,8 +38,8 @@ pub(crate) use files::Files;
 pub(crate) use go_tools::{go_module, go_tools, jq};
 pub(crate) use kubectl::kubectl_apply;
 pub(crate) use objects::{
-    cluster_role, config_map, covers, custom_resource, definition, deployment, identities, named,
-    namespace_object, path_of, secret, service, with,
+    cluster_role, config_map, covers, custom_resource, definition, deletes_claims, deployment, identities,
+    named, namespace_object, path_of, secret, service, stateful_set, with,
 };
 pub(crate) use omission::{Omission, without_groups};
 pub(crate) use own::OwnControlPlane;

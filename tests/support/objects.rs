@@ -45,6 +45,27 @@ pub(crate) fn deployment(namespace: &str, name: &str, replicas: u32) -> Value {
     )
 }
 
+/// A `StatefulSet` without claims.
+pub(crate) fn stateful_set(namespace: &str, name: &str) -> Value {
+    let labels = json!({"app": name});
+    with(
+        named("apps/v1", "StatefulSet", Some(namespace), name),
+        &json!({"spec": {
+            "serviceName": name,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "app", "image": "app"}]},
+            },
+        }}),
+    )
+}
+
+/// What makes a `StatefulSet` take its claims along.
+pub(crate) fn deletes_claims() -> Value {
+    json!({"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}})
+}
+
 /// A Namespace.
 pub(crate) fn namespace_object(name: &str) -> Value {
     named("v1", "Namespace", None, name)

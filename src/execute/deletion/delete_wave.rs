@@ -270,15 +270,10 @@ impl Deleting<'_> {
         deletion_as(live, self.writing.dry_run, self.purpose)
     }
 
-    /// Reads an object again that changed; `None` if it is gone.
+    /// Reads an object again that changed, as a whole: its metadata do not say which kind a definition defines, nor
+    /// whether a `StatefulSet` deletes its claims. `None` if it is gone.
     async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
-        // The metadata of a definition do not say which kind it defines.
-        let accept = if self.preconditions.require_unchanged() || live.defines.is_some() {
-            WHOLE_OBJECTS
-        } else {
-            METADATA
-        };
-        let object = reread_as(self.server, &live.key, &live.resource, accept).await?;
+        let object = reread_as(self.server, &live.key, &live.resource, WHOLE_OBJECTS).await?;
         Ok(object.and_then(|object| {
             Some(Reread {
                 live: Live::from_object(&object, &live.resource)?,

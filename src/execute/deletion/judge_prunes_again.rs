@@ -14,7 +14,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
 use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
-use crate::read::{ListTargets, METADATA_LIST};
+use crate::read::{ListTargets, WHOLE_OBJECTS};
 
 impl Execution<'_> {
     /// Returns the plan with its prunes judged again, by one LIST for each kind and place of the set, and
@@ -35,7 +35,7 @@ impl Execution<'_> {
         }
         let places = self.places_of_members();
         let concurrency = self.writing.concurrency;
-        let found = list_labeled_objects(self.server, self.set, &places, concurrency, METADATA_LIST).await;
+        let found = list_labeled_objects(self.server, self.set, &places, concurrency, WHOLE_OBJECTS).await;
         let members = match found {
             Ok(members) => members,
             Err((place, error)) => {

@@ -28,7 +28,7 @@ pub struct PrunesJudgedAgain<'a> {
     pub desired_uids: &'a HashSet<String>,
     /// The contents of namespaces and CRDs when the plan was made.
     pub contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// The members as they are now.
+    /// The members as they are now, read as whole objects.
     pub members: &'a [Live],
 }
 
@@ -113,12 +113,7 @@ impl PrunesJudgedAgain<'_> {
 /// Returns the object as it is now; as it was planned if it is not among the members any more.
 fn current(now: &HashMap<&str, &Live>, planned: &Live) -> Live {
     match now.get(planned.uid.as_str()) {
-        Some(now) if now.key == planned.key => Live {
-            // Metadata do not say which kind a CRD defines, and what a StatefulSet deletes.
-            defines: planned.defines.clone(),
-            deletes_claims: planned.deletes_claims || now.deletes_claims,
-            ..(*now).clone()
-        },
+        Some(now) if now.key == planned.key => (*now).clone(),
         _ => planned.clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Set, cluster, eventually, identities, named, namespace, with};
+use crate::support::{Set, cluster, deletes_claims, eventually, identities, named, namespace, with};
 
 fn stateful_set(home: &str, size: &str, label: &str) -> Value {
     let labels = json!({"app": label});
@@ -77,8 +77,7 @@ fn pods_are_left_to_the_new_one_unless_it_does_not_select_them() {
 fn one_that_deletes_its_claims_needs_the_flag() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
-    let deletes = json!({"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}});
-    let [old, new] = ["1Gi", "2Gi"].map(|size| with(stateful_set(&home, size, "db"), &deletes));
+    let [old, new] = ["1Gi", "2Gi"].map(|size| with(stateful_set(&home, size, "db"), &deletes_claims()));
     set.apply(&[old]);
     let new = [new];
 
