@@ -2,13 +2,19 @@
 //!
 //! Signals and time limits are handled elsewhere.
 
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// A request to stop that only becomes more urgent. It can be made from anywhere, and awaited.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     urgency: watch::Sender<Urgency>,
     cause: watch::Sender<Cause>,
+    /// The end of its time, once that has come.
+    time_over: Arc<OnceLock<Instant>>,
 }
 
 /// The cause of an interrupt.
@@ -48,6 +54,7 @@ impl Default for Interrupt {
         Self {
             urgency: watch::Sender::new(Urgency::Continue),
             cause: watch::Sender::new(Cause::User),
+            time_over: Arc::default(),
         }
     }
 }
@@ -71,15 +78,21 @@ impl Interrupt {
         now
     }
 
-    /// Requests a stop because the time of the run is over, which is the cause only if the user has
-    /// not requested one before.
-    pub fn request_by_timeout(&self) {
-        if !self.is_requested() {
-            self.cause.send_replace(Cause::Time);
-            self.request(|_| {});
-        } else if self.cause() == Cause::Time {
-            self.request(|_| {});
-        }
+    /// Raises the urgency to at least this because the time of the run is over, which is the cause only if the
+    /// user has not requested a stop before.
+    pub fn raise_by_timeout(&self, least: Urgency) {
+        self.time_over.get_or_init(Instant::now);
+        self.urgency.send_modify(|urgency| {
+            if *urgency == Urgency::Continue {
+                self.cause.send_replace(Cause::Time);
+            }
+            *urgency = least.max(*urgency);
+        });
+    }
+
+    /// Returns whether the time of the run has been over for this long, whatever the cause of the interrupt.
+    pub fn is_time_over_for(&self, time: Duration) -> bool {
+        self.time_over.get().is_some_and(|since| since.elapsed() >= time)
     }
 
     /// Returns the cause of the interrupt.
@@ -118,7 +131,6 @@ impl Interrupt {
 mod tests {
     use std::sync::mpsc;
     use std::thread;
-    use std::time::Duration;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::execute::Interrupt;
+use crate::execute::{Interrupt, Urgency};
 
 /// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -26,9 +26,9 @@ impl TimeLimit {
         let (limit, mut end) = watch::channel(Instant::now().checked_add(time));
         tokio::spawn(async move {
             is_over(&mut end).await;
-            interrupt.request_by_timeout();
+            interrupt.raise_by_timeout(Urgency::Stop);
             sleep(LAST_REQUESTS).await;
-            interrupt.request_by_timeout();
+            interrupt.raise_by_timeout(Urgency::StopAtOnce);
         });
         Self(limit)
     }
@@ -71,6 +71,7 @@ async fn reached(end: Option<Instant>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::Cause;
 
     #[tokio::test(start_paused = true)]
     async fn time_at_a_question_does_not_count_and_all_other_time_does() {
@@ -85,6 +86,19 @@ mod tests {
         assert!(interrupt.is_requested() && !interrupt.is_insisted());
         sleep(LAST_REQUESTS).await;
         assert!(interrupt.is_insisted());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_run_that_was_interrupted_before_ends_as_well() {
+        let interrupt = Interrupt::default();
+        let _limit = TimeLimit::begin(Duration::from_secs(10), interrupt.clone());
+        sleep(Duration::from_secs(2)).await;
+        interrupt.request(|_| {});
+        sleep(Duration::from_secs(9)).await;
+        assert!(!interrupt.is_insisted());
+        sleep(LAST_REQUESTS).await;
+        assert!(interrupt.is_insisted());
+        assert_eq!(interrupt.cause(), Cause::User);
     }
 
     #[tokio::test(start_paused = true)]

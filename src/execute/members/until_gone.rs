@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use crate::execute::Execution;
 use crate::execute::concurrent_writes::SLOW;
-use crate::execute::{Cause, Execution};
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
@@ -30,7 +30,6 @@ impl Execution<'_> {
         let is_half_done = uid.is_some();
         let mut uid = uid.map(str::to_owned);
         let begun = Instant::now();
-        let mut stopped: Option<Instant> = None;
         let mut pause = FIRST_PAUSE;
         let mut is_noted = false;
         loop {
@@ -42,13 +41,11 @@ impl Execution<'_> {
             let going = live.filter(|live| live.presence == Presence::Terminating);
             let going = going.filter(|live| *uid.get_or_insert_with(|| live.uid.clone()) == live.uid);
             let limit = self.writing.deletion_patience;
-            if self.interrupt.is_requested() {
-                stopped.get_or_insert_with(Instant::now);
-            }
-            let has_no_time = |since: Instant| {
-                self.interrupt.cause() == Cause::Time && since.elapsed() >= LAST_WAIT_AFTER_TIMEOUT
+            let is_stopped = if is_half_done {
+                self.interrupt.is_time_over_for(LAST_WAIT_AFTER_TIMEOUT)
+            } else {
+                self.interrupt.is_requested()
             };
-            let is_stopped = stopped.is_some_and(|since| !is_half_done || has_no_time(since));
             let end = if is_stopped {
                 Some(self.interrupt.cause().reason().to_owned())
             } else {

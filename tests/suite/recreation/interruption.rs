@@ -179,6 +179,20 @@ fn the_end_of_its_time_while_the_object_goes_finishes_the_recreation() {
 }
 
 #[test]
+fn the_end_of_its_time_ends_a_run_that_was_interrupted_before() {
+    let mut recreation = HeldRecreation::start(Program::new(), &["--timeout=4s"]);
+    recreation.running.interrupt();
+    recreation.running.wait_for_message("stopping");
+    let run = recreation
+        .running
+        .finish_within(Duration::from_mins(1))
+        .expect("its end")
+        .expect(130);
+    assert_eq!(run.results("failed"), identities(&recreation.objects));
+    HeldRecreation::release(&recreation.held);
+}
+
+#[test]
 fn a_second_interrupt_while_the_object_goes_creates_nothing() {
     let mut recreation = HeldRecreation::start(Program::new(), &[]);
     recreation.running.interrupt();
