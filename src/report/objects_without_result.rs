@@ -106,6 +106,8 @@ pub struct Unfinished {
     pub(super) not_sent: Vec<ObjectKey>,
     /// Objects to which a write was sent, without an answer that says what became of it.
     pub(super) unanswered: Vec<ObjectKey>,
+    /// Objects that were deleted to be created again, and were not.
+    pub(super) deleted: Vec<ObjectKey>,
     /// The number of objects that failed with an answer.
     pub(super) failed: usize,
 }
@@ -114,10 +116,12 @@ impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             part(
-                &self.unanswered,
+                "request",
                 "with unknown outcome, which may have taken effect",
+                &self.unanswered,
             ),
-            part(&self.not_sent, "not sent"),
+            part("object", "deleted and not created again", &self.deleted),
+            part("request", "not sent", &self.not_sent),
             (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "object"))),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -125,9 +129,9 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// Says what became of the requests to these objects; `None` without any.
-fn part(keys: &[ObjectKey], what: &str) -> Option<String> {
-    let count = counted(keys.len(), "request");
+/// Says what became of these objects, or of the requests to them; `None` without any.
+fn part(counted_as: &str, what: &str, keys: &[ObjectKey]) -> Option<String> {
+    let count = counted(keys.len(), counted_as);
     (!keys.is_empty()).then(|| format!("{count} {what}: {}", listed(keys)))
 }
 
@@ -166,19 +170,28 @@ mod tests {
             outcomes.map(|outcome| outcome.subject.key()).collect()
         };
         let table = [
-            (&["a", "b"][..], &[][..], 0, "2 requests not sent: a/a, a/b"),
+            (
+                &["a", "b"][..],
+                &[][..],
+                &[][..],
+                0,
+                "2 requests not sent: a/a, a/b",
+            ),
+            (&[], &[], &["c"], 0, "1 object deleted and not created again: a/c"),
             (
                 &["a"],
                 &["b"],
+                &[],
                 2,
                 "1 request with unknown outcome, which may have taken effect: a/b; \
                  1 request not sent: a/a; 2 objects failed",
             ),
         ];
-        for (not_sent, unanswered, failed, expected) in table {
+        for (not_sent, unanswered, deleted, failed, expected) in table {
             let unfinished = Unfinished {
                 not_sent: keys(not_sent),
                 unanswered: keys(unanswered),
+                deleted: keys(deleted),
                 failed,
             };
             assert_eq!(unfinished.to_string(), expected);

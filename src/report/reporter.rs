@@ -19,7 +19,7 @@ use super::{
     ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
     UnchangedLines, document, prompt, text_lines,
 };
-use crate::cluster::apiserver::ApiServer;
+use crate::cluster::apiserver::{ApiServer, LastWrite};
 use crate::error::{Error, Exit};
 use crate::event::{
     Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Summary,
@@ -170,18 +170,26 @@ impl Reporter {
         for outcome in self.without_result.take(&not_done) {
             let key = outcome.subject.key();
             let path = outcome.subject.resource.path_of(&key);
-            if server.is_some_and(|server| server.may_have_written(&path)) {
-                unfinished.unanswered.push(key);
-                self.object(ObjectOutcome {
-                    source: outcome.source,
-                    ..ObjectOutcome::failed(
-                        outcome.subject,
-                        "outcome unknown: the request may have taken effect".to_owned(),
-                    )
-                });
-            } else {
-                self.not_sent(outcome, &not_done);
-            }
+            let error = match server.and_then(|server| server.last_write(&path)) {
+                None => {
+                    self.not_sent(outcome, &not_done);
+                    continue;
+                }
+                // An object of the manifests is deleted only to be created again.
+                Some(LastWrite::Deleted) if outcome.source.is_some() => {
+                    unfinished.deleted.push(key);
+                    Message::new("deleted, not created again")
+                        .with_hint("run the same command again to create it")
+                }
+                Some(LastWrite::Unanswered | LastWrite::Done | LastWrite::Deleted) => {
+                    unfinished.unanswered.push(key);
+                    Message::new("outcome unknown: the request may have taken effect")
+                }
+            };
+            self.object(ObjectOutcome {
+                source: outcome.source,
+                ..ObjectOutcome::failed(outcome.subject, error)
+            });
         }
         unfinished.not_sent = mem::take(&mut self.not_sent);
         (unfinished != Unfinished::default()).then_some(unfinished)

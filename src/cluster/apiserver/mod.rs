@@ -43,6 +43,7 @@ use fastest_answer::FastestAnswer;
 use hide_sent_secret_values::SecretValues;
 use responsiveness::Responsiveness;
 use retry::{Attempts, Reachability, Retry};
+pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
@@ -169,9 +170,9 @@ impl ApiServer {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a write was sent to the object at this path, and the server has not refused it.
-    pub fn may_have_written(&self, path: &str) -> bool {
-        self.sent_writes.contains(path)
+    /// Returns the last write to the object at this path that the server has not refused; `None` if there was none.
+    pub fn last_write(&self, path: &str) -> Option<LastWrite> {
+        self.sent_writes.last(path)
     }
 
     /// The number of answers with 429 (Too Many Requests) so far.
@@ -252,6 +253,7 @@ impl ApiServer {
         loop {
             let failure = match self.send_once(&request, &mut write).await {
                 Ok(reply) => {
+                    write.done();
                     return Ok(Reply {
                         earlier_attempts,
                         ..reply

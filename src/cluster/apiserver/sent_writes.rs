@@ -1,34 +1,48 @@
 //! The objects to which a run has sent writes: what the end of a run can say of an object without a result.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::Method;
+use serde_json::Value;
 
 use super::{ApiErrorKind, ApiRequest};
 
-/// Paths of objects to which a write was sent that the server has not refused.
+/// What has become of the last write to an object that the server has not refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastWrite {
+    /// Without an answer, it may have taken effect.
+    Unanswered,
+    /// It was carried out.
+    Done,
+    /// It was carried out, and was a DELETE.
+    Deleted,
+}
+
+/// The last write to each object, by its path.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SentWrites(Arc<Mutex<HashSet<String>>>);
+pub(super) struct SentWrites(Arc<Mutex<HashMap<String, LastWrite>>>);
 
 impl SentWrites {
     /// Returns the write that this request is; one that sends nothing to an object, such as a GET or a dry run,
     /// is never noted.
     pub(super) fn of<'a>(&'a self, request: &'a ApiRequest) -> SentWrite<'a> {
-        let is_write = request.method != Method::GET && !request.path.contains("dryRun=All");
         SentWrite {
             all: self,
-            path: is_write.then(|| without_query(&request.path)),
-            is_first: false,
+            path: object_path(request),
+            method: &request.method,
+            is_sent: false,
+            before: None,
         }
     }
 
-    /// Returns whether a write was sent to the object at this path, and the server has not refused it.
-    pub(super) fn contains(&self, path: &str) -> bool {
-        self.paths().contains(path)
+    /// Returns the last write to the object at this path; `None` if there was none.
+    pub(super) fn last(&self, path: &str) -> Option<LastWrite> {
+        self.paths().get(path).copied()
     }
 
-    fn paths(&self) -> MutexGuard<'_, HashSet<String>> {
+    fn paths(&self) -> MutexGuard<'_, HashMap<String, LastWrite>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -36,30 +50,57 @@ impl SentWrites {
 /// One write, with all its attempts.
 pub(super) struct SentWrite<'a> {
     all: &'a SentWrites,
-    path: Option<&'a str>,
-    /// Whether it is the only write to its object, and no attempt at it has failed.
-    is_first: bool,
+    path: Option<String>,
+    method: &'a Method,
+    /// An attempt is under way.
+    is_sent: bool,
+    /// The write to the object before this attempt.
+    before: Option<LastWrite>,
 }
 
 impl SentWrite<'_> {
     /// Notes that an attempt is sent.
     pub(super) fn sent(&mut self) {
-        if let Some(path) = self.path {
-            self.is_first |= self.all.paths().insert(path.to_owned());
-        }
+        self.is_sent = true;
+        self.before = self.note(Some(LastWrite::Unanswered));
+    }
+
+    /// Notes that the server has carried it out.
+    pub(super) fn done(&self) {
+        self.note(Some(match *self.method {
+            Method::DELETE => LastWrite::Deleted,
+            _ => LastWrite::Done,
+        }));
     }
 
     /// Notes that an attempt has failed. An earlier one without an answer may have taken effect all the same.
     pub(super) fn failed(&mut self, kind: &ApiErrorKind) {
-        if let Some(path) = self.path.filter(|_| self.is_first && kind.is_refusal()) {
-            self.all.paths().remove(path);
+        if mem::take(&mut self.is_sent) && kind.is_refusal() {
+            self.note(self.before);
         }
-        self.is_first = false;
+    }
+
+    /// Notes the last write to the object, and returns the one before.
+    fn note(&self, last: Option<LastWrite>) -> Option<LastWrite> {
+        let path = self.path.as_ref()?;
+        match last {
+            Some(last) => self.all.paths().insert(path.clone(), last),
+            None => self.all.paths().remove(path),
+        }
     }
 }
 
-fn without_query(path: &str) -> &str {
-    path.split_once('?').map_or(path, |(path, _)| path)
+/// Returns the path of the object that a request writes; `None` if it writes none.
+fn object_path(request: &ApiRequest) -> Option<String> {
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    if request.method == Method::GET || query.contains("dryRun=All") {
+        return None;
+    }
+    if request.method != Method::POST {
+        return Some(path.to_owned());
+    }
+    let object: Value = serde_json::from_slice(&request.body).ok()?;
+    Some(format!("{path}/{}", object["metadata"]["name"].as_str()?))
 }
 
 #[cfg(test)]
@@ -84,6 +125,10 @@ mod tests {
         ApiErrorKind::Unreadable(String::new())
     }
 
+    fn last(writes: &SentWrites) -> Option<LastWrite> {
+        writes.last("/api/v1/nodes/one")
+    }
+
     #[test]
     fn a_write_is_noted_unless_the_server_has_refused_all_of_it() {
         let table = [
@@ -93,13 +138,15 @@ mod tests {
             (vec![answer(504)], true),
             (vec![no_answer()], true),
             (vec![no_answer(), answer(500)], true),
+            (vec![no_answer(), answer(409)], true),
+            (vec![answer(429), answer(409)], false),
             (vec![answer(500), no_answer()], true),
         ];
         let request = patch(&[("fieldManager", "applyset")]);
         for (failures, is_noted) in table {
             let writes = SentWrites::default();
             let mut write = writes.of(&request);
-            assert!(!writes.contains("/api/v1/nodes/one"));
+            assert_eq!(last(&writes), None);
             if failures.is_empty() {
                 write.sent();
             }
@@ -107,19 +154,55 @@ mod tests {
                 write.sent();
                 write.failed(failure);
             }
-            assert_eq!(writes.contains("/api/v1/nodes/one"), is_noted, "{failures:?}");
+            let expected = is_noted.then_some(LastWrite::Unanswered);
+            assert_eq!(last(&writes), expected, "{failures:?}");
         }
     }
 
     #[test]
-    fn a_refused_write_says_nothing_of_an_earlier_one() {
+    fn a_write_that_comes_to_nothing_says_nothing_of_an_earlier_one() {
+        let apply = patch(&[("fieldManager", "applyset")]);
+        let delete = ApiRequest {
+            method: Method::DELETE,
+            ..apply.clone()
+        };
+        for (request, done) in [(apply.clone(), LastWrite::Done), (delete, LastWrite::Deleted)] {
+            for is_answered in [true, false] {
+                let writes = SentWrites::default();
+                let mut first = writes.of(&request);
+                first.sent();
+                if is_answered {
+                    first.done();
+                }
+                let before = if is_answered { done } else { LastWrite::Unanswered };
+                assert_eq!(last(&writes), Some(before));
+                let mut second = writes.of(&apply);
+                second.failed(&answer(429));
+                assert_eq!(last(&writes), Some(before));
+                second.sent();
+                assert_eq!(last(&writes), Some(LastWrite::Unanswered));
+                second.failed(&answer(409));
+                assert_eq!(last(&writes), Some(before));
+            }
+        }
+    }
+
+    #[test]
+    fn a_creation_is_a_write_to_the_object_that_it_names() {
+        let body = |text: &'static str| {
+            let parameters = [("fieldManager", "applyset")];
+            ApiRequest::post(
+                "/api/v1/nodes",
+                &parameters,
+                "",
+                Bytes::from_static(text.as_bytes()),
+            )
+        };
         let writes = SentWrites::default();
-        let request = patch(&[("fieldManager", "applyset")]);
-        writes.of(&request).sent();
-        let mut second = writes.of(&request);
-        second.sent();
-        second.failed(&answer(409));
-        assert!(writes.contains("/api/v1/nodes/one"));
+        writes.of(&body(r#"{"spec": {}}"#)).sent();
+        assert_eq!(last(&writes), None);
+        writes.of(&body(r#"{"metadata": {"name": "one"}}"#)).sent();
+        assert_eq!(last(&writes), Some(LastWrite::Unanswered));
     }
 
     #[test]
@@ -130,7 +213,7 @@ mod tests {
             patch(&[("fieldManager", "applyset"), ("dryRun", "All")]),
         ] {
             writes.of(&request).sent();
-            assert!(!writes.contains("/api/v1/nodes/one"), "{request:?}");
+            assert_eq!(last(&writes), None, "{request:?}");
         }
     }
 }

@@ -200,6 +200,14 @@ fn a_second_interrupt_while_the_object_goes_creates_nothing() {
     recreation.running.interrupt();
     let run = recreation.running.finish().expect(130);
     assert_eq!(run.results("failed"), identities(&recreation.objects));
+    let document = run.document();
+    let error = &document["results"][0]["error"];
+    assert!(
+        error.to_string().contains("deleted, not created again"),
+        "{document:#}"
+    );
+    let says_what_is_left = |warning: &String| warning.contains("1 object deleted and not created again: ");
+    assert!(run.warnings().iter().any(says_what_is_left), "{document:#}");
     HeldRecreation::release(&recreation.held);
     eventually("it goes", || {
         cluster().live(&recreation.held).is_none().then_some(())
