@@ -56,6 +56,8 @@ pub enum Event {
     Hint(String),
     /// The objects of the plan, each with its outcome if the run ends before it reaches the object.
     Planned(Vec<ObjectOutcome>),
+    /// The run writes this parent of a set, which has no result.
+    ParentWithoutResult(Subject),
     /// Planned objects without an outcome so far are skipped, all for one reason.
     NotDone(NotDone),
     /// The set's parent was created or configured by its own manifest. It is not a member, so it has no

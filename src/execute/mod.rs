@@ -189,6 +189,7 @@ impl Execution<'_> {
             "a plan with refusals must not be carried out"
         );
         sink(Event::Planned(self.planned()));
+        sink(self.parent_writing().announcement());
         if self.writing.dry_run == DryRun::None {
             self.write(sink).await
         } else {

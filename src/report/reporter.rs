@@ -22,8 +22,8 @@ use super::{
 use crate::cluster::apiserver::{ApiServer, LastWrite};
 use crate::error::{Error, Exit};
 use crate::event::{
-    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Summary,
-    WaitStatus,
+    Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Subject,
+    Summary, WaitStatus,
 };
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -38,6 +38,8 @@ pub struct Reporter {
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     without_result: ObjectsWithoutResult,
+    /// The parents that the run writes, and that have no result.
+    parents: Vec<Subject>,
     /// Objects that are not done, because the run or a part of it ended before their turn.
     not_sent: Vec<ObjectKey>,
     /// Hints and messages that were printed: many objects may fail for one reason.
@@ -76,6 +78,7 @@ impl Reporter {
                 failures: Vec::new(),
             },
             without_result: ObjectsWithoutResult::default(),
+            parents: Vec::new(),
             not_sent: Vec::new(),
             hints: Hints::default(),
             conflicts: FieldConflicts::default(),
@@ -134,6 +137,7 @@ impl Reporter {
             Event::Object(outcome) => self.object(outcome),
             Event::Revised { before, now } => self.recount(before, now),
             Event::Planned(outcomes) => self.without_result.plan(outcomes),
+            Event::ParentWithoutResult(parent) => self.parents.push(parent),
             Event::NotDone(not_done) => {
                 for outcome in self.without_result.take(&not_done) {
                     self.not_sent(outcome, &not_done);
@@ -190,6 +194,13 @@ impl Reporter {
                 source: outcome.source,
                 ..ObjectOutcome::failed(outcome.subject, error)
             });
+        }
+        for parent in mem::take(&mut self.parents) {
+            let path = parent.resource.path_of(&parent.key());
+            let last_write = server.and_then(|server| server.last_write(&path));
+            if last_write == Some(LastWrite::Unanswered) {
+                unfinished.unanswered.push(parent.key());
+            }
         }
         unfinished.not_sent = mem::take(&mut self.not_sent);
         (unfinished != Unfinished::default()).then_some(unfinished)

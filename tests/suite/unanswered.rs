@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Fault, Files, Program, Proxy, Run, Set, cluster, config_map, eventually, identities, namespace,
-    objects_file,
+    objects_file, service,
 };
 
 /// How a test ends the run whose request is not answered.
@@ -114,6 +114,41 @@ fn a_delete_without_an_answer_has_failed_and_the_rest_was_not_sent() {
     }
     set.deletion(Program::new()).args(["--yes"]).run().expect(0);
     assert!(set.live_parent().is_none());
+}
+
+#[test]
+fn a_write_of_the_parent_without_an_answer_is_mentioned() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    let objects = [kept.clone(), service(&home, "dropped", 80)];
+    let is_mentioned = |run: &Run| {
+        let mut warnings = run.warnings().into_iter();
+        let unknown = "1 request with unknown outcome, which may have taken effect: secret/web";
+        warnings.any(|warning| warning.contains(unknown))
+    };
+    for end in [End::SecondInterrupt, End::Timeout] {
+        // The POST that makes the parent.
+        let files = Files::new().with("a.yaml", &objects_file(&objects));
+        let run = run_until_unanswered(end, "/secrets", |program| set.command(program, &files));
+        assert_eq!(run.results("skipped"), identities(&objects), "{end:?}");
+        assert!(is_mentioned(&run), "{:?}", run.warnings());
+        set.apply(&objects);
+        // The PATCH that takes Services off the record.
+        let files = Files::new().with("a.yaml", &objects_file(std::slice::from_ref(&kept)));
+        let run = run_until_unanswered(end, "/secrets/web", |program| set.command(program, &files));
+        assert_eq!(run.results("pruned"), identities(&objects[1..]), "{end:?}");
+        assert!(is_mentioned(&run), "{:?}", run.warnings());
+        // The record was written before.
+        set.apply(&objects);
+        let files = Files::new().with(
+            "a.yaml",
+            &objects_file(&[config_map(&home, "new", "1"), kept.clone()]),
+        );
+        let run = run_until_unanswered(end, "/new", |program| set.command(program, &files));
+        assert!(!is_mentioned(&run), "{:?}", run.warnings());
+        set.deletion(Program::new()).args(["--yes"]).run().expect(0);
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Disbanding<'_> {
     ///
     /// Only before the first write; later failures are reported as events.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        announce(self.plan, sink);
+        announce(&[&self.parent], self.plan, sink);
         Ok(self.write(sink).await)
     }
 

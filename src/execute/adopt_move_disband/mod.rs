@@ -53,8 +53,11 @@ fn unless_none_is_taken(
     Ending::Incomplete
 }
 
-/// Announces the objects of the plan, each with its outcome if the run ends before it.
-fn announce(plan: &MembershipPlan, sink: &mut Sink<'_>) {
+/// Announces the objects of the plan, each with its outcome if the run ends before it, and the parents.
+fn announce(parents: &[&ParentWriting<'_>], plan: &MembershipPlan, sink: &mut Sink<'_>) {
+    for parent in parents {
+        sink(parent.announcement());
+    }
     let left = plan.left.iter().map(left_alone);
     let changes = plan.changes.iter().map(untouched);
     let planned = plan.settled.iter().map(settled).chain(left).chain(changes);

@@ -76,7 +76,7 @@ impl Moving<'_> {
     ///
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        announce(self.into.plan, sink);
+        announce(&[&self.into.parent, &self.from], self.into.plan, sink);
         let ending = self.into.write(sink).await?;
         // If nothing moves, the permission to write the old parent was not checked either.
         if ending != Ending::Done {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
 use crate::compare::ownership::parent_field_manager;
-use crate::event::Event;
+use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::written;
@@ -167,6 +167,11 @@ pub(crate) enum Written {
 }
 
 impl ParentWriting<'_> {
+    /// Returns the event that announces the writes of the parent.
+    pub(crate) fn announcement(&self) -> Event {
+        Event::ParentWithoutResult(Subject::new(&self.set.parent, self.resource, None))
+    }
+
     pub(crate) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
         read::parent(self.server, self.resource, &self.set.parent).await
     }
