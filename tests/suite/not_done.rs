@@ -114,6 +114,23 @@ fn after_a_parent_that_cannot_be_written_everything_is_skipped() {
 }
 
 #[test]
+fn a_record_that_is_not_narrowed_says_what_could_not_be_listed() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[kept.clone(), service(&home, "dropped", 80)]);
+    // What may lack the set's label is listed before the record is narrowed.
+    let is_of_unlabeled = |sent: &Sent| sent.path.contains("/services?labelSelector=%21");
+    let proxy = breaking(move |sent, writes| writes >= 1 && is_of_unlabeled(sent));
+
+    let run = set.apply_through(&proxy, &[kept], &[]).expect(1);
+
+    let says_so = run.stderr.contains("cannot be listed") && !run.stderr.contains("other runs");
+    assert!(says_so, "{}", run.stderr);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
+
+#[test]
 fn what_is_not_pruned_after_an_apply_that_failed_is_skipped() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -62,8 +62,10 @@ pub enum ParentWriteError {
     /// The answer to a write cannot be read.
     #[error("the set's parent: invalid response from the server: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// Other runs may have members outside of the narrowed record.
-    #[error("other runs may be working on this set, so its record is not narrowed: {0}")]
+    /// What only the wide record leads to cannot be listed: members of other runs, or members without their label.
+    #[error(
+        "the set's record is not narrowed: the objects that it would no longer cover cannot be listed: {0}"
+    )]
     Unwatched(ListError),
     /// The answer to a write lacks a label or an annotation, or shows another value.
     #[error(
@@ -101,7 +103,7 @@ impl ParentWriteError {
                 "the set's parent changed during the run"
             }
             Self::NotServed(_) => "the kind of the set's parent is not served",
-            Self::Unwatched(_) => "other runs may be working on this set",
+            Self::Unwatched(_) => "objects that the set's record covers cannot be listed",
         }
     }
 }
