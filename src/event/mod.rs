@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::compare::status::State;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-pub use outcome::{ObjectOutcome, Remainder, Subject};
+pub use outcome::{Claims, ObjectOutcome, Remainder, Subject};
 pub use summary::Summary;
 
 /// One event of a run.

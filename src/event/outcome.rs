@@ -108,6 +108,9 @@ pub struct ObjectOutcome {
     /// What is left of a deleted object.
     #[serde(skip)]
     pub remainder: Remainder,
+    /// What becomes of the claims of an object that is to be deleted and created again.
+    #[serde(skip)]
+    pub claims: Claims,
     /// Position in the manifests; `None` for an object that is not in them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Position>,
@@ -124,6 +127,17 @@ pub enum Remainder {
     HeldByFinalizers,
 }
 
+/// What becomes of the claims of an object that is deleted and created again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claims {
+    /// It has none, or they are not deleted with it.
+    NotTouched,
+    /// They stay with its Pods, which the new object adopts.
+    Stay,
+    /// They are deleted, and so are their data.
+    Lost,
+}
+
 impl ObjectOutcome {
     /// Returns an outcome without a reason.
     pub fn new(subject: Subject, action: Action) -> Self {
@@ -136,6 +150,7 @@ impl ObjectOutcome {
             handed_over: Vec::new(),
             was_deleted: false,
             remainder: Remainder::Unknown,
+            claims: Claims::NotTouched,
             source: None,
         }
     }

@@ -7,6 +7,7 @@ mod adopt_move_disband;
 mod annotations_limit;
 mod applied_and_unchanged;
 mod apply_order_of_kinds;
+mod claims_after_recreation;
 mod consent;
 mod container_index;
 mod container_kinds;
@@ -50,6 +51,7 @@ pub use adopt_move_disband::{
 };
 pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
+pub use claims_after_recreation::claims_after_recreation;
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use container_kinds::{holds_parent_of, is_container};
 pub use deletion_remains::Remains;

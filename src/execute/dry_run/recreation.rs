@@ -13,6 +13,7 @@ use crate::execute::Execution;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
+use crate::plan::claims_after_recreation;
 use crate::read;
 
 /// The part of a name that no object has.
@@ -58,10 +59,14 @@ impl Execution<'_> {
         let predicted = self.as_created(object, live.as_ref()).await;
         // The UID of the new object is not known.
         subject.uid = None;
+        let mut outcome = ObjectOutcome::with_reason(subject, Action::Recreated, reason);
+        if let Some(live) = &live {
+            outcome.claims = claims_after_recreation(object, live);
+        }
         Prediction {
             live,
             predicted: Some(predicted),
-            ..of_outcome(ObjectOutcome::with_reason(subject, Action::Recreated, reason))
+            ..of_outcome(outcome)
         }
     }
 

@@ -142,7 +142,7 @@ fn lost_by_deletion(item: &UndoItem, manager: &str) -> impl Iterator<Item = Stri
 }
 
 /// The data that is deleted with an object.
-fn data(kind: &GroupKind, was: &Value) -> Option<&'static str> {
+pub(in crate::plan) fn data(kind: &GroupKind, was: &Value) -> Option<&'static str> {
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "PersistentVolumeClaim") => Some("the data of its volume"),
         ("", "PersistentVolume") => Some("the data of the volume"),

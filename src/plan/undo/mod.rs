@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use file::{Entry, Unreadable, begin, is_undo_file, line, read};
+pub(super) use losses::data;
 pub use losses::{Loss, LossCase, losses};
 pub use verdict::{Question, Verdict, answered, judge};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compare::diff::{Difference, OwnershipChange};
-use crate::event::{Action, ObjectOutcome, Operation, Resume, Subject};
+use crate::event::{Action, Claims, ObjectOutcome, Operation, Resume, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::write_settings::DryRun;
@@ -125,6 +125,7 @@ fn what_is_dangerous_comes_first() {
         [Some(data("a")), Some(data("b"))],
     );
     recreated.outcome.reason = "field is immutable".to_owned();
+    recreated.outcome.claims = Claims::Lost;
     let mut failed = comparison(Action::Failed, "Service", "bad", [None, None]);
     failed.outcome.error = Some("port 0".into());
     let claim = key("PersistentVolumeClaim", "data");
@@ -169,6 +170,7 @@ fn what_is_dangerous_comes_first() {
             "- `persistentvolumeclaim/data in namespace shop: not deleted: its data would be lost`\n",
             "  - hint: `annotate it",
             "**Data would be lost**\n\n- prune `namespace/old in namespace shop`: with everything in it\n",
+            "- recreate `job/run in namespace shop`: its data will be lost\n",
             "**Errors**\n\n- `parent: failed`\n",
             "**Would fail**\n\n- `service/bad in namespace shop: port 0`\n",
             "**Warnings**\n\n- `watch out (2 times)`\n",

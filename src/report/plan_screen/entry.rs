@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::{self, FieldChange, plain};
 use super::text;
 use crate::compare::diff::{AFTER, BEFORE, Difference};
-use crate::event::ObjectOutcome;
+use crate::event::{Claims, ObjectOutcome};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::GroupVersionKind;
@@ -207,8 +207,10 @@ impl<'a> Entry<'a> {
 /// `will be deleted and created again: spec.template: field is immutable`
 fn recreation(outcome: &ObjectOutcome) -> String {
     let mut text = "will be deleted and created again".to_owned();
-    if loses_data(&outcome.subject.key().group_kind) {
+    if outcome.claims == Claims::Lost || loses_data(&outcome.subject.key().group_kind) {
         text.push_str(", and its data will be lost");
+    } else if outcome.claims == Claims::Stay {
+        text.push_str(", and its Pods and claims stay");
     }
     if !outcome.reason.is_empty() {
         text = format!("{text}: {}", one_line(&outcome.reason));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compare::diff::{Difference, OwnershipChange};
-use crate::event::{ObjectOutcome, Subject};
+use crate::event::{Claims, ObjectOutcome, Subject};
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 use crate::report::{Cause, Colors, RecordDocument};
@@ -214,6 +214,31 @@ fn a_recreated_object_stands_out_and_shows_what_changes() {
             "record: no change          full text: --full",
         ]
     );
+}
+
+#[test]
+fn a_recreation_says_what_becomes_of_claims() {
+    for (claims, expected) in [
+        (Claims::NotTouched, "deleted and created again"),
+        (
+            Claims::Stay,
+            "deleted and created again, and its Pods and claims stay",
+        ),
+        (
+            Claims::Lost,
+            "deleted and created again, and its data will be lost",
+        ),
+    ] {
+        let size = |size: &str| Some(json!({"spec": {"size": size}}));
+        let values = [size("1Gi"), size("2Gi")];
+        let mut database = comparison(Action::Recreated, "StatefulSet.apps", Some("shop"), "db", values);
+        database.outcome.claims = claims;
+        let shown = screen(vec![database]);
+        assert!(
+            shown.iter().any(|line| line.trim_end().ends_with(expected)),
+            "{shown:?}"
+        );
+    }
 }
 
 #[test]

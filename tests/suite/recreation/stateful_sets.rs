@@ -87,3 +87,48 @@ fn one_that_deletes_its_claims_needs_the_flag() {
     let run = set.apply_with(&new, &flags).expect(0);
     assert_eq!(run.results("recreated"), identities(&new));
 }
+
+#[test]
+fn claims_stay_where_pods_do_although_they_would_go_with_it() {
+    for (label, stays) in [("db", true), ("other", false)] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let [old, new] = [("1Gi", "db"), ("2Gi", label)]
+            .map(|(size, label)| with(stateful_set(&home, size, label), &deletes_claims()));
+        set.apply(std::slice::from_ref(&old));
+        let owner = json!({
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "name": "db",
+            "uid": cluster().live(&old).expect("it")["metadata"]["uid"],
+            "controller": true,
+        });
+        let claim = with(
+            named("v1", "PersistentVolumeClaim", Some(&home), "data-db-0"),
+            &json!({
+                "metadata": {"ownerReferences": [owner], "finalizers": null},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+            }),
+        );
+        cluster().create(&claim);
+        let new = [new];
+        let flags = ["--recreate=StatefulSet", "--allow-data-loss"];
+        let preview = super::diff(&set, &new, &["-o", "markdown", flags[0], flags[1]]).expect(1);
+        assert_eq!(
+            preview.stdout.contains("its data will be lost"),
+            !stays,
+            "{}",
+            preview.stdout
+        );
+        set.apply_with(&new, &flags).expect(0);
+        let claim = eventually("the claim is let go, or deleted", || {
+            match cluster().live(&claim) {
+                None => Some(None),
+                Some(claim) if claim["metadata"]["deletionTimestamp"].is_string() => Some(None),
+                Some(claim) if claim["metadata"]["ownerReferences"].is_array() => None,
+                claim => Some(claim),
+            }
+        });
+        assert_eq!(claim.is_some(), stays, "{label}");
+    }
+}

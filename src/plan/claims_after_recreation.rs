@@ -1,0 +1,56 @@
+//! What becomes of the claims of an object that is deleted and created again.
+
+use serde_json::Value;
+
+use super::{adopts_dependents, undo};
+use crate::event::Claims;
+use crate::manifest::desired::DesiredObject;
+
+/// Returns what becomes of the claims of the live object, and of the data in them.
+pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
+    if adopts_dependents(object, live) {
+        Claims::Stay
+    } else if undo::data(&object.key.group_kind, live).is_some() {
+        Claims::Lost
+    } else {
+        Claims::NotTouched
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fixtures::desired;
+    use super::*;
+    use crate::model::object::Object;
+
+    #[test]
+    fn claims_stay_with_pods_that_are_adopted_and_else_follow_the_policy() {
+        let table = [
+            ("StatefulSet.apps", "db", "Delete", Claims::Stay),
+            ("StatefulSet.apps", "db", "Retain", Claims::Stay),
+            ("StatefulSet.apps", "other", "Delete", Claims::Lost),
+            ("StatefulSet.apps", "other", "Retain", Claims::NotTouched),
+            ("Deployment.apps", "db", "Delete", Claims::NotTouched),
+        ];
+        for (kind, app, policy, expected) in table {
+            let spec = |app: &str| {
+                json!({
+                    "selector": {"matchLabels": {"app": app}},
+                    "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy},
+                })
+            };
+            let object = DesiredObject {
+                object: Object::from(&json!({"metadata": {"name": "db"}, "spec": spec(app)})),
+                ..desired(kind, Some("shop"), "db")
+            };
+            let live = json!({"spec": spec("db")});
+            assert_eq!(
+                claims_after_recreation(&object, &live),
+                expected,
+                "{kind} {app} {policy}"
+            );
+        }
+    }
+}
