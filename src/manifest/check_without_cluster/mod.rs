@@ -7,6 +7,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
+use serde_json::Value;
 
 use super::error::{Fault, Problem};
 use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
@@ -39,7 +40,7 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
         return Err(faults);
     }
     let line = line(object);
-    let object = Object::of(object.entries());
+    let object = without_null_pairs(Object::of(object.entries()));
     if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_json()) {
         return Err(vec![(line, schema_problem(&error))]);
     }
@@ -58,6 +59,20 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
 
 fn line(node: &Node) -> usize {
     node.position().line()
+}
+
+/// Leaves out the labels and annotations that are null, as kubectl apply does.
+fn without_null_pairs(object: Object) -> Object {
+    if !object.may_hold_null() {
+        return object;
+    }
+    let mut metadata = object.metadata();
+    for field in ["labels", "annotations"] {
+        if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
+            pairs.retain(|_, value| !value.is_null());
+        }
+    }
+    object.with_metadata(&metadata)
 }
 
 /// Reports why metadata do not fit the API, without the place in their text: it is not that in
@@ -181,7 +196,7 @@ fn namespace(object: &Node) -> Result<String, Fault> {
 fn metadata(object: &Node, faults: &mut Vec<Fault>) {
     for field in ["labels", "annotations"] {
         let value = object.get("metadata").and_then(|metadata| metadata.get(field));
-        let entries = strings(value, &format!("metadata.{field}"), Nulls::Wrong, faults);
+        let entries = strings(value, &format!("metadata.{field}"), faults);
         if field == "labels"
             && let Some(entry) = entries.and_then(|entries| entries.entry(PART_OF))
         {
@@ -199,7 +214,7 @@ fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
         _ => return,
     };
     for field in fields {
-        let entries = strings(object.get(field), field, Nulls::Taken, faults);
+        let entries = strings(object.get(field), field, faults);
         let is_encoded = (kind, field) != ("ConfigMap", "data") && field != "stringData";
         let entries = entries.filter(|_| is_encoded).into_iter();
         for (key, entry) in entries.flat_map(Node::entries) {
@@ -225,23 +240,9 @@ fn is_base64(text: &str) -> bool {
     GO.decode(text.replace(['\r', '\n'], "")).is_ok()
 }
 
-/// The meaning of null among strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nulls {
-    /// An empty string.
-    Taken,
-    /// A value of the wrong type.
-    Wrong,
-}
-
 /// Checks a mapping from strings to strings, and returns it. `None` if it is missing, or not a
-/// mapping.
-fn strings<'node>(
-    value: Option<&'node Node>,
-    field: &str,
-    nulls: Nulls,
-    faults: &mut Vec<Fault>,
-) -> Option<&'node Node> {
+/// mapping. A null is as if its key were missing.
+fn strings<'node>(value: Option<&'node Node>, field: &str, faults: &mut Vec<Fault>) -> Option<&'node Node> {
     let value = value.filter(|value| !value.is_null())?;
     if !value.is_mapping() {
         faults.push(wrong_type(value, field, "mapping"));
@@ -252,8 +253,7 @@ fn strings<'node>(
             break;
         }
         let value = entry.value();
-        let is_taken = nulls == Nulls::Taken && value.is_null();
-        if !is_taken && value.as_str().is_none() {
+        if !value.is_null() && value.as_str().is_none() {
             faults.push(wrong_type(value, format!("{field}[{key:?}]"), "string"));
         }
     }

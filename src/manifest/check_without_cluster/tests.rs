@@ -228,6 +228,15 @@ fn base64_is_checked_as_the_server_decodes_it() {
 }
 
 #[test]
+fn a_label_or_annotation_that_is_null_is_left_out() {
+    for field in ["labels", "annotations"] {
+        let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a, {field}: {{b: null, c: ''}}}}\n");
+        let metadata = read(&text).expect("valid")[0].object.metadata();
+        assert_eq!(metadata[field], serde_json::json!({"c": ""}), "{text}");
+    }
+}
+
+#[test]
 fn all_errors_are_reported_in_reading_order() {
     let text = "kind: A\nmetadata:\n  name: 5\n  labels: {a: 1}\n---\na: b: c\n---\na: 1\na: 2\n\
                 a: 3\n---\napiVersion: v1\nkind: Fine\nmetadata: {name: fine}\n";

@@ -1,15 +1,16 @@
 //! Leaves out the values of a manifest that mean nothing: null, what is empty in metadata, and a few empty values of
 //! built-in kinds that the server replaces.
 //!
-//! The server drops a null, or puts a default in its place, so an apply of it would write each time, or fail. kubectl
-//! apply drops nulls as well. In the metadata of an object no empty value means anything. The server replaces an empty
-//! `protocol` by `TCP`, which is another key of a port; it makes the selector of a Job; and a controller fills in the
-//! `rules` of an aggregated `ClusterRole`.
+//! The server drops a null, or puts a default in its place, so an apply of it would write each time, or fail. Under a key
+//! that people choose it even makes the empty text of it, or the quantity 0. kubectl apply drops nulls as well. It also
+//! clears what others have written there, which a field that is left out does not. In the metadata of an object no empty
+//! value means anything. The server replaces an empty `protocol` by `TCP`, which is another key of a port; it makes the
+//! selector of a Job; and a controller fills in the `rules` of an aggregated `ClusterRole`.
 //!
 //! Any other empty value is sent: it clears what another manager has written (`ingress: []` of a `NetworkPolicy`). Whether
 //! it is the live one written in another way is for the comparison to say.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::model::built_in_kinds::TypeMeta;
 use crate::model::identity::GroupVersionKind;
@@ -76,12 +77,6 @@ impl Field<'_> {
         match value {
             // A schema is data: there an absent value is not null.
             Value::Object(_) if self.name == "openAPIV3Schema" => {}
-            Value::Object(fields) if self.type_meta.has_chosen_keys(self.name) => {
-                for (name, value) in fields.iter_mut().filter(|(_, value)| value.is_null()) {
-                    let is_quantity = self.type_meta.is_quantity(self.name, name);
-                    *value = if is_quantity { json!("0") } else { json!("") };
-                }
-            }
             Value::Object(fields) => self.leave_out_of(fields),
             Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -131,6 +126,8 @@ fn is_empty(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn cleaned(api_version: &str, kind: &str, fields: &Value) -> Value {
@@ -150,7 +147,7 @@ mod tests {
                 "v1",
                 "Service",
                 json!({"spec": {"ports": [{"port": 80, "protocol": "", "name": null}], "selector": {"a": null}}}),
-                json!({"spec": {"ports": [{"port": 80}], "selector": {"a": ""}}}),
+                json!({"spec": {"ports": [{"port": 80}], "selector": {}}}),
             ),
             (
                 "rbac.authorization.k8s.io/v1",
@@ -168,13 +165,19 @@ mod tests {
                 "v1",
                 "Pod",
                 json!({"spec": {"containers": [{"resources": {"limits": {"cpu": null}}, "env": null}]}}),
-                json!({"spec": {"containers": [{"resources": {"limits": {"cpu": "0"}}}]}}),
+                json!({"spec": {"containers": [{"resources": {"limits": {}}}]}}),
             ),
             (
                 "v1",
                 "Secret",
                 json!({"data": {"k": null, "j": ""}}),
-                json!({"data": {"k": "", "j": ""}}),
+                json!({"data": {"j": ""}}),
+            ),
+            (
+                "apps/v1",
+                "Deployment",
+                json!({"spec": {"template": {"metadata": {"labels": {"a": null}}, "spec": {"nodeSelector": {"z": null}}}}}),
+                json!({"spec": {"template": {"metadata": {"labels": {}}, "spec": {"nodeSelector": {}}}}}),
             ),
         ];
         for (api_version, kind, fields, expected) in table {

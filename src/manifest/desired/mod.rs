@@ -353,8 +353,8 @@ fn place(
         Scope::Cluster => None,
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
-    let object = string_data::folded(&manifest.gvk, manifest.object);
-    let object = empty_values::without_empty_values(&manifest.gvk, object);
+    let object = empty_values::without_empty_values(&manifest.gvk, manifest.object);
+    let object = string_data::folded(&manifest.gvk, object);
     let mut metadata = object.metadata();
     empty_values::leave_out_of_metadata(&mut metadata);
     match &namespace {

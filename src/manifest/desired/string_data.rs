@@ -13,8 +13,8 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 /// The object with `data` for `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret`
-/// in `pkg/apis/core/v1/conversion.go`: `stringData` wins, and null is the empty text. An invalid
-/// Secret stays as it is, for the server to reject.
+/// in `pkg/apis/core/v1/conversion.go`: `stringData` wins. An invalid Secret stays as it is, for
+/// the server to reject. Nulls are left out before.
 pub(super) fn folded(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have none, and need not be read for that.
@@ -29,26 +29,16 @@ pub(super) fn folded(gvk: &GroupVersionKind, object: Object) -> Object {
 
 /// `None` where there is nothing to fold, or nothing that can be.
 fn fold(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
-    let typed = match fields.remove("stringData")? {
-        Value::Null => Map::new(),
-        Value::Object(typed) => typed,
-        _ => return None,
+    let Value::Object(typed) = fields.remove("stringData")? else {
+        return None;
     };
     if typed.is_empty() {
         return Some(fields);
     }
     let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
-    if data.is_null() {
-        *data = Value::Object(Map::new());
-    }
     let data = data.as_object_mut()?;
     for (key, value) in typed {
-        let text = match &value {
-            Value::Null => "",
-            Value::String(text) => text,
-            _ => return None,
-        };
-        data.insert(key, Value::String(BASE64.encode(text)));
+        data.insert(key, Value::String(BASE64.encode(value.as_str()?)));
     }
     Some(fields)
 }
@@ -73,14 +63,10 @@ mod tests {
                 json!({"data": {"a": "eA==", "b": "eg=="}}),
             ),
             (
-                json!({"stringData": {"a": null, "b": "ü\n", "c": ""}, "data": null}),
-                json!({"data": {"a": "", "b": "w7wK", "c": ""}}),
+                json!({"stringData": {"b": "ü\n", "c": ""}}),
+                json!({"data": {"b": "w7wK", "c": ""}}),
             ),
             (json!({"stringData": {}}), json!({})),
-            (
-                json!({"stringData": null, "data": {"b": null}}),
-                json!({"data": {"b": null}}),
-            ),
             (json!({"data": {}}), json!({"data": {}})),
         ];
         for (mut written, mut sent) in table {

@@ -103,9 +103,11 @@ pub fn compared(saved: &SavedManifest, live: Option<&Value>, salt: &Salt) -> Opt
     for (pointer, hidden) in &saved.hidden {
         let live = live_value(pointer, live);
         let is_it = |value: &Value| digest(pointer, value, salt) == *hidden;
-        // The server stores null as the empty text.
-        let null = Some(Value::Null).filter(|_| live.as_ref().is_none_or(|live| live == ""));
-        let found = live.iter().chain(&null).find(|value| is_it(value)).cloned();
+        let found = live
+            .iter()
+            .chain([&Value::Null])
+            .find(|value| is_it(value))
+            .cloned();
         if let Some(value) = filled.object.pointer_mut(pointer) {
             *value = found.unwrap_or_else(|| placeholder(pointer, live.as_ref()));
         }
@@ -254,7 +256,7 @@ mod tests {
             ),
             (
                 json!({"data": {"a": null}}),
-                Some(json!({"data": {"a": ""}})),
+                Some(json!({"data": {"a": "eA=="}})),
                 "/data/a",
                 Value::Null,
             ),
