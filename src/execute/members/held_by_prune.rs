@@ -12,15 +12,12 @@ use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::plan::loses_data;
 
-/// Words of the server and of webhooks for something that only one object can have: a port or an address of a Service,
-/// the host of an Ingress, a quota.
-const HELD: [&str; 6] = [
-    "already",
-    "duplicate",
+/// Words of the server for something that one object of a kind holds, without its name: a port or an address of a
+/// Service, a quota.
+const HELD: [&str; 3] = [
+    "provided port is already allocated",
+    "provided IP is already allocated",
     "exceeded quota",
-    "in use",
-    "is taken",
-    "conflicts with",
 ];
 
 impl Execution<'_> {
@@ -28,32 +25,38 @@ impl Execution<'_> {
     pub(crate) async fn refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
         let message = explained(self.server, object, error).await;
         let kind = &object.key.group_kind;
-        let Some(status) = error.status().filter(|status| names_holder(status)) else {
-            return message;
-        };
         let prunes = self.plan.all_prunes().map(|live| &live.key);
         let prunes: Vec<&ObjectKey> = prunes.filter(|key| key.group_kind == *kind).collect();
-        if prunes.is_empty() || loses_data(kind) {
-            return message;
+        let holders = error.status().map(|status| holders(status, &prunes));
+        match holders.filter(|holders| !holders.is_empty() && !loses_data(kind)) {
+            Some(holders) => message.with_hint(hint(&holders)),
+            None => message,
         }
-        message.with_hint(hint(&status.message, &prunes))
     }
 }
 
-fn names_holder(status: &Status) -> bool {
-    let message = status.message.to_lowercase();
-    (400..500).contains(&status.code)
-        && !status.is_field_conflict()
-        && HELD.iter().any(|words| message.contains(words))
+/// Returns the objects that may hold what the refused one needs: those that the message names, as a webhook may do with
+/// namespace and name, or all of them.
+fn holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> {
+    if !(400..500).contains(&status.code) || status.is_field_conflict() {
+        return Vec::new();
+    }
+    let message = &status.message;
+    let words = message.split(|character: char| !(character.is_alphanumeric() || "-./".contains(character)));
+    let words: BTreeSet<&str> = words.collect();
+    let is_named = |key: &&&ObjectKey| {
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        words.contains(&*format!("{namespace}/{}", key.name))
+    };
+    let named: Vec<&ObjectKey> = prunes.iter().filter(is_named).copied().collect();
+    if named.is_empty() && HELD.iter().any(|held| message.contains(held)) {
+        return prunes.to_vec();
+    }
+    named
 }
 
-/// Returns the commands that free the way. A webhook may name the object.
-fn hint(message: &str, prunes: &[&ObjectKey]) -> String {
-    let words = message.split(|character: char| !(character.is_alphanumeric() || "-.".contains(character)));
-    let words: BTreeSet<&str> = words.collect();
-    let named = prunes.iter().filter(|key| words.contains(&*key.name));
-    let named: Vec<&ObjectKey> = named.copied().collect();
-    let holders = if named.is_empty() { prunes } else { &*named };
+/// Returns the commands that free the way.
+fn hint(holders: &[&ObjectKey]) -> String {
     let commands = holders
         .iter()
         .map(|key| format!("`kubectl delete {}`", key.argument()));
@@ -77,48 +80,33 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_the_message_names_is_the_only_one_in_the_hint() {
+    fn only_what_may_hold_what_is_needed_is_in_the_hint() {
         let [old, other] = ["old", "other"].map(key);
-        let said = "admission webhook \"validate.nginx.ingress.kubernetes.io\" denied the request: host \"a.b\" and path \"/\" is already defined in ingress shop/old";
-        let named = hint(said, &[&old, &other]);
-        assert!(
-            named.contains("`kubectl delete ingress.networking.k8s.io/old -n shop`;"),
-            "{named}"
-        );
-        assert!(!named.contains("/other"), "{named}");
-        let unnamed = hint("provided port is already allocated", &[&old, &other]);
-        assert!(
-            unnamed.contains("/old -n shop`") && unnamed.contains("/other -n shop`"),
-            "{unnamed}"
-        );
-    }
-
-    #[test]
-    fn only_refusals_for_what_is_held_have_the_hint() {
+        let taken = "Service \"new\" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated";
+        let quota = "services \"new\" is forbidden: exceeded quota: q, requested: services.nodeports=1";
+        let host = "admission webhook \"validate.nginx.ingress.kubernetes.io\" denied the request: host \"a.b\" and path \"/\" is already defined in ingress shop/old";
+        let twice = "Service \"new\" is invalid: spec.ports[1].name: Duplicate value: \"other\"";
+        let by_webhook =
+            "admission webhook \"w.example.com\" denied the request: old values are already wrong";
         for (code, message, expected) in [
-            (
-                422,
-                "Service \"new\" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated",
-                true,
-            ),
-            (
-                403,
-                "services \"new\" is forbidden: exceeded quota: q, requested: services.nodeports=1",
-                true,
-            ),
-            (
-                422,
-                "Service \"new\" is invalid: spec.ports: Required value",
-                false,
-            ),
-            (500, "the object is already gone", false),
+            (422, taken, vec![&old, &other]),
+            (403, quota, vec![&old, &other]),
+            (400, host, vec![&old]),
+            (422, twice, vec![]),
+            (400, by_webhook, vec![]),
+            (500, taken, vec![]),
         ] {
             let status = Status {
                 code,
                 message: message.to_owned(),
                 ..Status::default()
             };
-            assert_eq!(names_holder(&status), expected, "{message}");
+            assert_eq!(holders(&status, &[&old, &other]), expected, "{message}");
         }
+        assert_eq!(
+            hint(&[&old]),
+            "delete what holds it, if that is an object that this run would prune: `kubectl delete \
+             ingress.networking.k8s.io/old -n shop`; then run the same command again"
+        );
     }
 }
