@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{adopts_dependents, undo};
+use super::{adopts_pods, undo};
 use crate::event::Claims;
 use crate::manifest::desired::DesiredObject;
 
 /// Returns what becomes of the claims of the live object, and of the data in them.
 pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
-    if adopts_dependents(object, live) {
+    if adopts_pods(object, live) {
         Claims::Stay
     } else if undo::data(&object.key.group_kind, live).is_some() {
         Claims::Lost
@@ -35,17 +35,15 @@ mod tests {
             ("Deployment.apps", "db", "Delete", Claims::NotTouched),
         ];
         for (kind, app, policy, expected) in table {
-            let spec = |app: &str| {
-                json!({
-                    "selector": {"matchLabels": {"app": app}},
-                    "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy},
-                })
-            };
+            let selector = json!({"matchLabels": {"app": app}});
             let object = DesiredObject {
-                object: Object::from(&json!({"metadata": {"name": "db"}, "spec": spec(app)})),
+                object: Object::from(&json!({"metadata": {"name": "db"}, "spec": {"selector": selector}})),
                 ..desired(kind, Some("shop"), "db")
             };
-            let live = json!({"spec": spec("db")});
+            let live = json!({"spec": {
+                "template": {"metadata": {"labels": {"app": "db"}}},
+                "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy},
+            }});
             assert_eq!(
                 claims_after_recreation(&object, &live),
                 expected,

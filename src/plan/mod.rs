@@ -73,7 +73,7 @@ pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
-pub use recreation::{Recreate, RecreationObstacle, adopts_dependents, loses_data};
+pub use recreation::{Recreate, RecreationObstacle, adopts_pods, loses_data};
 pub use refusal::{Refusal, copies_released, of_hooks, with_keep_annotations};
 pub use replicas_handover::{
     HandoverCause, ReplicasHandover, autoscaler_kinds, autoscalers_by_target, kept_unsure, not_handed_over,

@@ -32,7 +32,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned, adopts_dependents};
+use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned, adopts_pods};
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The reason that a dry run reports for an update that the server may refuse.
@@ -212,7 +212,7 @@ impl Execution<'_> {
         };
         let dependents = Box::pin(look.dependents()).await;
         let dependents = dependents.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
-        let purpose = if adopts_dependents(object, &found) {
+        let purpose = if adopts_pods(object, &found) {
             Purpose::RecreationAroundDependents
         } else {
             Purpose::Recreation

@@ -4,9 +4,12 @@
 //! Only the server knows whether an object has to be recreated, so a plan holds the choice and not the
 //! need. `execute` finds out about the need, in a run and in a dry run.
 
+mod adopted_pods;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use adopted_pods::adopts_pods;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -195,13 +198,6 @@ impl fmt::Display for RecreationObstacle {
             }
         }
     }
-}
-
-/// Returns whether the new object adopts what the live one owns, if that is left to it. A `StatefulSet` adopts Pods
-/// that its selector matches, so they keep running, and their claims stay with them.
-pub fn adopts_dependents(object: &DesiredObject, live: &Value) -> bool {
-    object.key.group_kind == GroupKind::new("apps", "StatefulSet")
-        && object.object.value().pointer("/spec/selector") == live.pointer("/spec/selector")
 }
 
 /// Returns whether data are lost with an object of this kind although it is created again.

@@ -47,7 +47,15 @@ fn pod(home: &str, stateful_set: &Value) -> Value {
 
 #[test]
 fn pods_are_left_to_the_new_one_unless_it_does_not_select_them() {
-    for (label, stays) in [("db", true), ("other", false)] {
+    for (label, selector, stays) in [
+        ("db", json!({}), true),
+        (
+            "db",
+            json!({"matchExpressions": [{"key": "app", "operator": "Exists"}]}),
+            true,
+        ),
+        ("other", json!({}), false),
+    ] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let old = stateful_set(&home, "1Gi", "db");
@@ -55,7 +63,8 @@ fn pods_are_left_to_the_new_one_unless_it_does_not_select_them() {
         let before = cluster().live(&old).expect("it");
         let pod = pod(&home, &before);
         cluster().create(&pod);
-        let new = [stateful_set(&home, "2Gi", label)];
+        let selector = json!({"spec": {"selector": selector}});
+        let new = [with(stateful_set(&home, "2Gi", label), &selector)];
 
         let run = set.apply_with(&new, &["--recreate=StatefulSet"]).expect(0);
 
