@@ -61,6 +61,7 @@ struct Field<'a> {
 
 impl Field<'_> {
     fn leave_out_of(self, fields: &mut Map<String, Value>) {
+        let is_manual = fields.get("manualSelector") == Some(&Value::Bool(true));
         fields.retain(|name, value| {
             let field = Field {
                 type_meta: self.type_meta,
@@ -69,7 +70,7 @@ impl Field<'_> {
                 name,
             };
             field.clean(value);
-            !field.leaves_out(value)
+            !field.leaves_out(value) || (is_manual && field.is_selector_of_job())
         });
     }
 
@@ -88,7 +89,7 @@ impl Field<'_> {
         match value {
             Value::Null => true,
             Value::String(text) => text.is_empty() && self.is_replaced_text(),
-            Value::Object(fields) => fields.is_empty() && self.is_selector_of_job(),
+            Value::Object(fields) => fields.values().all(is_empty) && self.is_selector_of_job(),
             Value::Array(_) | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -162,6 +163,12 @@ mod tests {
                 json!({"spec": {}}),
             ),
             (
+                "batch/v1",
+                "CronJob",
+                json!({"spec": {"jobTemplate": {"spec": {"selector": {"matchLabels": {}, "matchExpressions": []}}}}}),
+                json!({"spec": {"jobTemplate": {"spec": {}}}}),
+            ),
+            (
                 "v1",
                 "Pod",
                 json!({"spec": {"containers": [{"resources": {"limits": {"cpu": null}}, "env": null}]}}),
@@ -215,6 +222,11 @@ mod tests {
                 json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {"default": null, "enum": []}}}]}}),
             ),
             ("example.com/v1", "Service", json!({"spec": {"ports": null}})),
+            (
+                "batch/v1",
+                "Job",
+                json!({"spec": {"manualSelector": true, "selector": {"matchLabels": {}}}}),
+            ),
         ] {
             assert_eq!(cleaned(api_version, kind, &fields), fields);
         }
