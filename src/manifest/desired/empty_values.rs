@@ -94,12 +94,15 @@ impl Field<'_> {
         }
     }
 
-    /// Returns whether it is the key of an item which the server replaces if it is empty: by a default, or by nothing.
+    /// Returns whether the server replaces it if it is empty: by a default, or by nothing. An injector writes the
+    /// bundle.
     fn is_replaced_text(self) -> bool {
         match (self.type_meta.kind, self.container, self.name) {
             // There it is a pointer, and invalid.
             ("NetworkPolicy" | "EndpointSlice", ..) => false,
-            (_, "ports", "protocol") | ("ServiceAccount", "secrets", "name") => true,
+            (_, "ports", "protocol")
+            | ("ServiceAccount", "secrets", "name")
+            | (_, "clientConfig", "caBundle") => true,
             _ => false,
         }
     }
@@ -161,6 +164,18 @@ mod tests {
                 "Job",
                 json!({"spec": {"selector": {}}}),
                 json!({"spec": {}}),
+            ),
+            (
+                "admissionregistration.k8s.io/v1",
+                "ValidatingWebhookConfiguration",
+                json!({"webhooks": [{"clientConfig": {"url": "https://a", "caBundle": ""}}]}),
+                json!({"webhooks": [{"clientConfig": {"url": "https://a"}}]}),
+            ),
+            (
+                "apiextensions.k8s.io/v1",
+                "CustomResourceDefinition",
+                json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": ""}}}}}),
+                json!({"spec": {"conversion": {"webhook": {"clientConfig": {}}}}}),
             ),
             (
                 "batch/v1",
