@@ -18,7 +18,8 @@ use crate::model::object::Object;
 
 /// Leaves out what is empty in the metadata of an object of any kind.
 pub(super) fn leave_out_of_metadata(metadata: &mut Map<String, Value>) {
-    metadata.retain(|name, value| name == "name" || !is_empty(value));
+    // The server resets the link, and drops it from the fields that an apply owns.
+    metadata.retain(|name, value| name == "name" || (name != "selfLink" && !is_empty(value)));
 }
 
 /// Returns an object of a built-in kind without the values that mean nothing, except in its metadata.
@@ -251,7 +252,7 @@ mod tests {
     fn nothing_empty_in_metadata_means_anything() {
         let mut metadata = json!({
             "name": "", "labels": {}, "annotations": null, "finalizers": [], "generateName": "", "generation": 0,
-            "ownerReferences": [{}],
+            "ownerReferences": [{}], "selfLink": "/api/v1/things/x",
         });
         let fields = metadata.as_object_mut().expect("a mapping");
         leave_out_of_metadata(fields);
