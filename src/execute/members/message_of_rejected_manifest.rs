@@ -18,6 +18,10 @@ const UNDECLARED: &str = "field not declared in schema";
 /// (apimachinery, `managedfields/internal/structuredmerge.go`).
 const NOT_TYPED: &str = "failed to create typed patch object";
 
+/// The words of the server for a value that a field of a built-in kind cannot have, such as a time in another format
+/// (apimachinery, `runtime/scheme.go`).
+const NOT_CONVERTED: &str = "unable to convert unstructured object to ";
+
 const NO_FIELD: &str = "unknown field";
 
 /// The reason why a write of this object failed.
@@ -96,7 +100,7 @@ fn version_hint(object: &DesiredObject) -> String {
 /// Returns whether the manifest does not match the schema. For server-side apply the
 /// server reports that with status 500, like internal errors.
 pub(crate) fn is_schema_violation(message: &str) -> bool {
-    message.starts_with(NOT_TYPED)
+    message.starts_with(NOT_TYPED) || message.contains(NOT_CONVERTED)
 }
 
 /// A field that the server rejects.
@@ -222,6 +226,28 @@ mod tests {
                 .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
                 .collect();
             assert_eq!(read(message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_typed_is_the_fault_of_the_manifest() {
+        for (message, expected) in [
+            (
+                "failed to create typed patch object (a/b; /v1, Kind=Service): .spec.a: field not declared in schema",
+                true,
+            ),
+            (
+                "failed to convert new object (a/b; coordination.k8s.io/v1, Kind=Lease) to proper version: unable to \
+                 convert unstructured object to coordination.k8s.io/v1, Kind=Lease: parsing time \"x\" as \"y\"",
+                true,
+            ),
+            (
+                "failed to convert new object (a/b; x.com/v1, Kind=Widget) to proper version: conversion webhook \
+                 for x.com/v1, Kind=Widget failed: connection refused",
+                false,
+            ),
+        ] {
+            assert_eq!(is_schema_violation(message), expected, "{message}");
         }
     }
 
