@@ -75,14 +75,17 @@ impl<'a> CrdVersion<'a> {
 }
 
 /// Removes the descriptions of a schema. A field named `description` has a schema, which is not a
-/// text, and stays.
+/// text, and stays. Values of objects stay as they are.
 fn remove_descriptions(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if matches!(fields.get("description"), Some(Value::String(_))) {
                 fields.remove("description");
             }
-            fields.values_mut().for_each(remove_descriptions);
+            let schemas = fields.iter_mut();
+            let schemas =
+                schemas.filter(|(name, _)| !["default", "enum", "example"].contains(&name.as_str()));
+            schemas.for_each(|(_, schema)| remove_descriptions(schema));
         }
         Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -249,7 +252,10 @@ mod tests {
             "properties": {"spec": {
                 "type": "object",
                 "description": "for people",
-                "properties": {"description": {"type": "string", "description": "for people"}},
+                "properties": {
+                    "description": {"type": "string", "description": "for people"},
+                    "links": {"type": "object", "default": {"description": "of a link"}},
+                },
             }},
         }});
         let definition = json!({
@@ -267,9 +273,10 @@ mod tests {
         assert_eq!(kept.status_subresource, whole.status_subresource);
         let names = |definition: &CrdVersion<'_>| {
             let spec = definition.schema["properties"]["spec"]["properties"].clone();
-            spec["description"]["type"].clone()
+            json!([spec["description"]["type"], spec["links"]["default"]])
         };
-        assert_eq!((names(&kept), names(&whole)), (json!("string"), json!("string")));
+        let expected = json!(["string", {"description": "of a link"}]);
+        assert_eq!((names(&kept), names(&whole)), (expected.clone(), expected));
         for without in [
             json!({}),
             json!({"spec": {"preserveUnknownFields": true}}),
