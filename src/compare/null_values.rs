@@ -2,11 +2,16 @@
 //!
 //! Such a null is an empty field of a template (`cephfs:` with nothing but comments below). The server drops it when it
 //! creates an object, but refuses it in a server-side apply, or writes the object again each time. kubectl apply leaves
-//! it out as well. A null that the schema allows is a value, and stays; so does one of which the schema says nothing.
+//! it out as well. A null that the schema allows is a value, and stays; so does one below fields that the server keeps
+//! without knowing them.
+//!
+//! What is empty in the metadata of an embedded object is left out like that of the object itself. An object without
+//! any declared field is pruned as a whole, so what is empty in it is left out, too.
 
 use serde_json::{Map, Value};
 
 use super::changes::CrdVersion;
+use crate::manifest::desired::{is_empty, leave_out_of_metadata};
 use crate::model::object::Object;
 
 /// Returns the object without these nulls; `None` if it has none.
@@ -15,23 +20,47 @@ pub fn without_forbidden_nulls(object: &Object, definition: &CrdVersion<'_>) -> 
         return None;
     };
     let before = fields.clone();
-    leave_out_of_fields(&mut fields, definition.schema());
+    leave_out_of_object(&mut fields, definition.schema());
     (fields != before).then(|| Object::of(&fields))
 }
 
+fn leave_out_of_object(fields: &mut Map<String, Value>, schema: &Map<String, Value>) {
+    let mut metadata = fields.remove("metadata").filter(|metadata| !metadata.is_null());
+    if let Some(Value::Object(metadata)) = &mut metadata {
+        leave_out_of_metadata(metadata);
+    }
+    leave_out_of_fields(fields, schema);
+    fields.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
+}
+
 fn leave_out_of_fields(fields: &mut Map<String, Value>, schema: &Map<String, Value>) {
+    let keeps_unknown =
+        is_true(schema, "x-kubernetes-preserve-unknown-fields") || is_true(schema, "additionalProperties");
+    let is_untyped = schema.get("properties").is_none();
     fields.retain(|name, value| match field_schema(schema, name) {
-        None => true,
-        Some(field) if value.is_null() => field.get("nullable") == Some(&Value::Bool(true)),
+        Some(field) if value.is_null() => is_true(field, "nullable"),
         Some(field) => {
             leave_out(value, field);
             true
         }
+        None if keeps_unknown => true,
+        None => {
+            leave_out(value, &Map::new());
+            let is_dropped = value.is_null() || (is_untyped && is_empty(value));
+            !is_dropped
+        }
     });
+}
+
+fn is_true(schema: &Map<String, Value>, name: &str) -> bool {
+    schema.get(name) == Some(&Value::Bool(true))
 }
 
 fn leave_out(value: &mut Value, schema: &Map<String, Value>) {
     match value {
+        Value::Object(fields) if is_true(schema, "x-kubernetes-embedded-resource") => {
+            leave_out_of_object(fields, schema);
+        }
         Value::Object(fields) => leave_out_of_fields(fields, schema),
         Value::Array(items) => {
             if let Some(Value::Object(schema)) = schema.get("items") {
@@ -60,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_null_stays_where_the_schema_allows_it_or_says_nothing() {
+    fn a_null_stays_where_the_schema_allows_it_or_keeps_the_unknown() {
         let definition = json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": {
             "type": "object",
             "properties": {
@@ -70,13 +99,20 @@ mod tests {
                     "anything": {"x-kubernetes-preserve-unknown-fields": true},
                     "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
                     "map": {"type": "object", "additionalProperties": {"type": "integer"}},
+                    "template": {"type": "object", "properties": {
+                        "metadata": {"type": "object"},
+                        "spec": {"type": "object", "properties": {"a": {"type": "string"}}},
+                    }},
+                    "embedded": {"type": "object", "x-kubernetes-embedded-resource": true},
                 }},
             },
         }}}]}});
         let version = CrdVersion::of(&definition, "v1").expect("a schema");
         let cleaned = |spec: Value| {
-            let object = Object::from(&json!({"metadata": {}, "spec": spec}));
-            without_forbidden_nulls(&object, &version).map(|object| object.value()["spec"].clone())
+            let object = Object::from(&json!({"metadata": {"labels": {"a": ""}}, "spec": spec}));
+            let cleaned = without_forbidden_nulls(&object, &version)?;
+            assert_eq!(cleaned.metadata(), object.metadata());
+            Some(cleaned.value()["spec"].clone())
         };
         let table = [
             (
@@ -85,8 +121,17 @@ mod tests {
             ),
             (json!({"anything": null}), Some(json!({}))),
             (
-                json!({"anything": {"a": null}, "nullable": null, "unknown": null}),
+                json!({"anything": {"a": null}, "nullable": null, "map": {}}),
                 None,
+            ),
+            (json!({"unknown": null}), Some(json!({}))),
+            (
+                json!({"template": {"metadata": {"creationTimestamp": null, "labels": {}}, "spec": {"b": null, "c": []}}}),
+                Some(json!({"template": {"metadata": {}, "spec": {"c": []}}})),
+            ),
+            (
+                json!({"embedded": {"metadata": {"labels": {"a": "", "b": null}, "finalizers": []}}}),
+                Some(json!({"embedded": {"metadata": {"labels": {"a": ""}}}})),
             ),
             (Value::Null, Some(Value::Null)),
         ];

@@ -100,6 +100,12 @@ impl Object {
         may_contain_any(&self.text, &[":null", ":\"\"", ":[]", ":{}"])
     }
 
+    /// Returns whether an object in it may have metadata, such as a template.
+    pub fn may_embed_metadata(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.text);
+        text.matches("\"metadata\":").nth(1).is_some()
+    }
+
     /// Returns whether a value may be null.
     pub fn may_hold_null(&self) -> bool {
         may_contain_any(&self.text, &[":null"])

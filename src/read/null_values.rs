@@ -1,4 +1,5 @@
-//! Reads the CRDs of custom resources whose manifests hold nulls: only a schema shows which of them may be null.
+//! Reads the CRDs of custom resources whose manifests hold nulls, or empty metadata of an embedded object: only a schema
+//! shows which of them mean something.
 //!
 //! Most manifests hold none, and cost no request here.
 
@@ -13,6 +14,7 @@ use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::container_owners::Containers;
 use crate::model::identity::ObjectKey;
+use crate::model::object::Object;
 use crate::model::resource::{Origin, Resource};
 
 /// Leaves out of custom resources what is null and must not be. The schema of a CRD in the manifests is that of this
@@ -25,7 +27,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
     let custom: BTreeMap<ObjectKey, Arc<Resource>> = desired
         .members
         .iter()
-        .filter(|member| is_custom(&member.resource) && member.object.may_hold_null())
+        .filter(|member| is_custom(&member.resource) && may_hold_dropped_values(&member.object))
         .map(|member| {
             (
                 Containers::definition_key(&member.resource),
@@ -44,7 +46,7 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         };
         let Some(definition) = definition else { continue };
         let of_kind = |member: &&mut DesiredObject| {
-            member.object.may_hold_null() && Containers::definition_key(&member.resource) == key
+            may_hold_dropped_values(&member.object) && Containers::definition_key(&member.resource) == key
         };
         for member in desired.members.iter_mut().filter(of_kind) {
             if let Some(version) = CrdVersion::of(&definition, &member.resource.version)
@@ -55,6 +57,10 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
         }
     }
     Ok(())
+}
+
+fn may_hold_dropped_values(object: &Object) -> bool {
+    object.may_hold_null() || (object.may_have_empty_values() && object.may_embed_metadata())
 }
 
 fn is_custom(resource: &Resource) -> bool {

@@ -7,8 +7,8 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubernetes_yaml::Node;
-use serde_json::Value;
 
+use super::desired::leave_out_of_metadata;
 use super::error::{Fault, Problem};
 use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
 use crate::model::identity::GroupVersionKind;
@@ -67,11 +67,7 @@ fn without_null_pairs(object: Object) -> Object {
         return object;
     }
     let mut metadata = object.metadata();
-    for field in ["labels", "annotations"] {
-        if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
-            pairs.retain(|_, value| !value.is_null());
-        }
-    }
+    leave_out_of_metadata(&mut metadata);
     object.with_metadata(&metadata)
 }
 

@@ -17,9 +17,14 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
 /// Leaves out what is empty in the metadata of an object of any kind.
-pub(super) fn leave_out_of_metadata(metadata: &mut Map<String, Value>) {
+pub fn leave_out_of_metadata(metadata: &mut Map<String, Value>) {
+    for field in ["labels", "annotations"] {
+        if let Some(Value::Object(pairs)) = metadata.get_mut(field) {
+            pairs.retain(|_, value| !value.is_null());
+        }
+    }
     // The server resets the link, and drops it from the fields that an apply owns.
-    metadata.retain(|name, value| name == "name" || (name != "selfLink" && !is_empty(value)));
+    metadata.retain(|name, value| name != "selfLink" && !is_empty(value));
 }
 
 /// Returns an object of a built-in kind without the values that mean nothing, except in its metadata.
@@ -118,7 +123,8 @@ impl Field<'_> {
     }
 }
 
-fn is_empty(value: &Value) -> bool {
+/// Returns whether a value has no content.
+pub fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(_) => false,
@@ -251,11 +257,11 @@ mod tests {
     #[test]
     fn nothing_empty_in_metadata_means_anything() {
         let mut metadata = json!({
-            "name": "", "labels": {}, "annotations": null, "finalizers": [], "generateName": "", "generation": 0,
+            "name": "", "labels": {"a": null}, "annotations": null, "finalizers": [], "generateName": "", "generation": 0,
             "ownerReferences": [{}], "selfLink": "/api/v1/things/x",
         });
         let fields = metadata.as_object_mut().expect("a mapping");
         leave_out_of_metadata(fields);
-        assert_eq!(metadata, json!({"name": "", "ownerReferences": [{}]}));
+        assert_eq!(metadata, json!({"ownerReferences": [{}]}));
     }
 }
