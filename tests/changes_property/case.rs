@@ -310,6 +310,7 @@ impl<'w> Case<'w> {
                 || has_stored_its_phase(&self.manifest, &live, &answer.body)
                 || self.has_stored_what_is_read(&live, &answer.body)
                 || has_only_a_new_generation(&self.manifest, &live, &answer.body)
+                || has_only_moved_an_entry(&live, &answer.body)
                 || has_owned_the_label(&live, &answer.body));
         let kind = self.manifest["kind"].as_str().unwrap().to_owned();
         for (verdict, label) in [(&verdict, ""), (&blind, " (no definition)")] {
@@ -433,6 +434,17 @@ fn has_only_a_new_generation(manifest: &Value, live: &Value, written: &Value) ->
     (kind.ends_with("WebhookConfiguration") || kind == "NetworkPolicy") && live == written
 }
 
+/// Whether an apply did nothing but move our entry behind that of another manager which has applied, because it has a
+/// new time.
+fn has_only_moved_an_entry(live: &Value, written: &Value) -> bool {
+    let managers = |object: &Value| {
+        let entries = object["metadata"]["managedFields"].as_array();
+        let entries = entries.into_iter().flatten();
+        entries.map(|entry| entry["manager"].clone()).collect::<Vec<_>>()
+    };
+    managers(live) != managers(written) && contents(live) == contents(written)
+}
+
 /// Whether an apply did nothing but add the part-of label, which we had written by a patch, to
 /// what we have applied: the fourth exception of change detection.
 fn has_owned_the_label(live: &Value, written: &Value) -> bool {
@@ -448,8 +460,7 @@ fn label() -> String {
     format!("f:{PART_OF}")
 }
 
-/// The contents of an object, with the label in none of our `Apply` entries. The entries stand
-/// in the order of their text, since their own order follows from their times.
+/// The contents of an object, with the label in none of our `Apply` entries.
 fn without_label(object: &Value) -> Value {
     let mut object = contents(object);
     let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
@@ -483,7 +494,8 @@ fn prune(fields: &mut Value, path: &[&str]) {
     }
 }
 
-/// An object as it is seen beside its version; a LIST does not repeat the kind of its items.
+/// An object as it is seen beside its version. A LIST does not repeat the kind of its items, and the order of the entries
+/// follows from their times.
 fn contents(object: &Value) -> Value {
     let mut object = object.clone();
     for field in ["apiVersion", "kind"] {
@@ -491,9 +503,11 @@ fn contents(object: &Value) -> Value {
     }
     let metadata = object["metadata"].as_object_mut().unwrap();
     metadata.remove("resourceVersion");
-    let entries = metadata.get_mut("managedFields").and_then(Value::as_array_mut);
-    for entry in entries.into_iter().flatten() {
-        entry.as_object_mut().unwrap().remove("time");
+    if let Some(Value::Array(entries)) = metadata.get_mut("managedFields") {
+        for entry in entries.iter_mut() {
+            entry.as_object_mut().unwrap().remove("time");
+        }
+        entries.sort_by_key(Value::to_string);
     }
     object
 }

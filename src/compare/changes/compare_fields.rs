@@ -274,14 +274,13 @@ impl<'a> FieldComparison<'a> {
     /// change.
     fn undisturbed(&self, key: Option<&str>) -> Step {
         let path = self.path.iter().copied().chain(key);
-        if self.entries.sole_applier() && !self.entries.others_have(&path) {
-            Ok(())
-        } else {
-            Err(Reason::SharedField(readable(path)))
+        if self.entries.others_have(&path) {
+            return Err(Reason::SharedField(readable(path)));
         }
+        Ok(())
     }
 
-    /// Accepts a value as [`undisturbed`](Self::undisturbed) does, for a field that no entry has.
+    /// Accepts a value of a field that no entry has, if no other manager has applied.
     fn alone(&self, name: &str) -> Step {
         if self.entries.sole_applier() {
             Ok(())

@@ -33,10 +33,10 @@
 //! In built-in kinds some values come back different: `1000m` as `1`, an empty
 //! string or list not at all, `fieldRef` with its default version. There the merge does change
 //! something, which conversion and defaulting undo before the store compares (`apiserver`,
-//! `handlers/fieldmanager/equality.go`). Two effects survive: another manager that has the same
-//! path loses it, and our entry's new time may move it behind the `Apply` entry of another
-//! manager. Such a value is accepted only if no other entry has the path and no other manager
-//! has applied.
+//! `handlers/fieldmanager/equality.go`). Two effects survive. Another manager that has the same
+//! path loses it, so such a value is accepted only if no other entry has the path. And our entry's
+//! new time may move it behind the `Apply` entry of another manager: the order of entries means
+//! nothing, and the property test excepts it.
 //!
 //! # What no reader of an object can see
 //!

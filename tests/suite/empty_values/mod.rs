@@ -239,6 +239,9 @@ fn an_empty_list_clears_what_another_manager_wrote() {
     assert_eq!(run.results("configured"), identities(&closed));
     let live = cluster().live(&closed[0]).expect("the policy");
     assert_eq!(live["spec"].get("ingress"), None);
+    let name = named("networking.k8s.io/v1", "NetworkPolicy", Some(&home), "web");
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    cluster().apply_as("labeler", &with(name, &labels));
     let run = set.apply(&closed);
     assert_eq!(run.results("unchanged"), identities(&closed));
 }
