@@ -1,17 +1,19 @@
-//! Leaves out of custom resources what is null and must not be.
+//! Leaves out of custom resources what is null and must not be, and what the server prunes.
 //!
 //! Such a null is an empty field of a template (`cephfs:` with nothing but comments below). The server drops it when it
 //! creates an object, but refuses it in a server-side apply, or writes the object again each time. kubectl apply leaves
 //! it out as well. A null that the schema allows is a value, and stays; so does one below fields that the server keeps
 //! without knowing them.
 //!
-//! What is empty in the metadata of an embedded object is left out like that of the object itself. An object without
-//! any declared field is pruned as a whole, so what is empty in it is left out, too.
+//! What is empty in the metadata of an embedded object is left out like that of the object itself. The server prunes
+//! all of an object without any declared field (`metadata: {type: object}` of a template), and would write the object
+//! again each time, so its fields are left out. A field beside declared ones is sent: the server refuses what it does not
+//! know.
 
 use serde_json::{Map, Value};
 
 use super::changes::CrdVersion;
-use crate::manifest::desired::{is_empty, leave_out_of_metadata};
+use crate::manifest::desired::leave_out_of_metadata;
 use crate::model::object::Object;
 
 /// Returns the object without these nulls; `None` if it has none.
@@ -43,14 +45,12 @@ fn leave_out_of_fields(fields: &mut Map<String, Value>, schema: &Map<String, Val
             leave_out(value, field);
             true
         }
-        None if keeps_unknown => true,
-        None => {
-            leave_out(value, &Map::new());
-            let is_dropped = value.is_null() || (is_untyped && is_empty(value));
-            !is_dropped
-        }
+        None => keeps_unknown || (!value.is_null() && (!is_untyped || TYPE.contains(&name.as_str()))),
     });
 }
+
+/// The fields that the server keeps in an object and an embedded one without declaring them.
+const TYPE: [&str; 2] = ["apiVersion", "kind"];
 
 fn is_true(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get(name) == Some(&Value::Bool(true))
@@ -128,6 +128,14 @@ mod tests {
             (
                 json!({"template": {"metadata": {"creationTimestamp": null, "labels": {}}, "spec": {"b": null, "c": []}}}),
                 Some(json!({"template": {"metadata": {}, "spec": {"c": []}}})),
+            ),
+            (
+                json!({"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"b": {"c": null}}}}),
+                Some(json!({"template": {"metadata": {}, "spec": {"b": {"c": null}}}})),
+            ),
+            (
+                json!({"embedded": {"kind": "A", "apiVersion": "v1", "spec": {"a": 1}}}),
+                Some(json!({"embedded": {"kind": "A", "apiVersion": "v1"}})),
             ),
             (
                 json!({"embedded": {"metadata": {"labels": {"a": "", "b": null}, "finalizers": []}}}),

@@ -124,7 +124,7 @@ impl Field<'_> {
 }
 
 /// Returns whether a value has no content.
-pub fn is_empty(value: &Value) -> bool {
+fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(_) => false,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use dependencies::{defined_kind, graph, must_exist_before_parent};
 pub use digest::digest;
-pub use empty_values::{is_empty, leave_out_of_metadata};
+pub use empty_values::leave_out_of_metadata;
 pub use error::{DesiredError, InvalidObject, InvalidObjectProblem};
 use serde_json::{Map, Value};
 
