@@ -4,16 +4,15 @@
 //! functions are those of the standard library without times, of the extensions `strings` and
 //! `encoders`, of optional values, and those of `sets`, which the crate lacks.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, mpsc};
 use std::time::Duration;
 
 use cel::common::ast::{Expr, IdedExpr};
-use cel::objects::{Key, Map};
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
+use super::cel_values::{add_sets, to_cel};
 use super::cost::{
     ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, children, depth, most_open_brackets,
 };
@@ -163,7 +162,7 @@ impl Expression {
         }
     }
 
-    /// Evaluates beside the program, which goes on at the deadline: the thread cannot be stopped, and ends with the program.
+    /// Evaluates beside the program, which continues at the deadline: the thread cannot be stopped, and ends with the program.
     fn evaluate_within(&self, deadline: Duration, context: Context<'static, 'static>) -> Answer {
         let too_long = || Answer::Unclear(format!("it takes longer than {}", short(deadline)));
         if self.is_slow.load(Ordering::Relaxed) {
@@ -190,42 +189,6 @@ fn answer(program: &Program, context: &Context<'_, '_>) -> Answer {
         }
         Err(error) => Answer::Unclear(error.to_string()),
     }
-}
-
-/// Converts a field of an object. Numbers without a fraction are `int`, as in Go.
-fn to_cel(value: &Value) -> cel::Value {
-    match value {
-        Value::Null => cel::Value::Null,
-        Value::Bool(value) => cel::Value::Bool(*value),
-        Value::Number(number) => number.as_i64().map_or_else(
-            || cel::Value::Float(number.as_f64().unwrap_or_default()),
-            cel::Value::Int,
-        ),
-        Value::String(text) => cel::Value::String(Arc::new(text.clone())),
-        Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
-        Value::Object(fields) => {
-            let entries = fields.iter();
-            let map: HashMap<Key, cel::Value> = entries
-                .map(|(name, value)| (Key::from(name.clone()), to_cel(value)))
-                .collect();
-            cel::Value::Map(Map { map: Arc::new(map) })
-        }
-    }
-}
-
-/// Declares cel-go's extension `sets`.
-fn add_sets(context: &mut Context) -> Result<(), cel::DeclarationError> {
-    type List = Arc<Vec<cel::Value>>;
-    let holds = |list: &List, other: &List| other.iter().all(|item| list.contains(item));
-    context.add_function("sets.contains", move |list: List, other: List| {
-        holds(&list, &other)
-    })?;
-    context.add_function("sets.equivalent", move |list: List, other: List| {
-        holds(&list, &other) && holds(&other, &list)
-    })?;
-    context.add_function("sets.intersects", |list: List, other: List| {
-        other.iter().any(|item| list.contains(item))
-    })
 }
 
 /// The functions that an expression may call; operators begin with a sign.

@@ -4,6 +4,7 @@
 //! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is
 //! `InProgress`.
 
+mod cel_values;
 mod cost;
 mod expression;
 mod file;
