@@ -1,5 +1,8 @@
 //! What changes while a run waits between its writes: what was read before the wait is read again.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -43,6 +46,8 @@ fn what_comes_into_a_namespace_while_its_delete_waits_for_a_webhook_keeps_it() {
     running.wait_for_message("waiting for webhook");
     let stranger = config_map(&away, "stranger", "1");
     cluster().create(&stranger);
+    // A delete that was judged before it is under way no longer.
+    sleep(Duration::from_millis(500));
     let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
     let run = running.finish().expect(0);
     cluster().delete(&webhook);

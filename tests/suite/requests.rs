@@ -499,6 +499,9 @@ fn move_into_a_new_set_searches_each_kind_once() {
             // Those of the old set for the plan, and before and after its parent is deleted; those of
             // the new set, which the old parent may own by then.
             (of_the_new_set + 4, "list members everywhere"),
+            // The old set ends only if nothing in its scope has lost its label.
+            (6, "list objects in no set in a namespace"),
+            (1, "list objects in no set everywhere"),
             (1, "create selfsubjectaccessreviews"),
             (1, "record on configmaps"),
             // An object that leaves a set is tried first.
