@@ -94,17 +94,19 @@ impl Field<'_> {
     fn leaves_out(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
-            Value::String(text) => text.is_empty() && self.is_replaced_text(),
+            Value::String(text) => text.is_empty() && self.is_replaced(),
             Value::Object(fields) => fields.values().all(is_empty) && self.is_selector_of_job(),
-            Value::Array(_) | Value::Bool(_) | Value::Number(_) => false,
+            Value::Array(items) => items.is_empty() && self.is_replaced(),
+            Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
     /// Returns whether the server replaces it if it is empty: by a default, or by nothing. An injector writes the
     /// bundle.
-    fn is_replaced_text(self) -> bool {
+    fn is_replaced(self) -> bool {
         match (self.type_meta.kind, self.container, self.name) {
-            // There it is a pointer, and invalid.
+            ("NetworkPolicy", "spec", "policyTypes") => true,
+            // There a protocol is a pointer, and invalid.
             ("NetworkPolicy" | "EndpointSlice", ..) => false,
             (_, "ports", "protocol")
             | ("ServiceAccount", "secrets", "name")
@@ -195,6 +197,12 @@ mod tests {
                 "Pod",
                 json!({"spec": {"containers": [{"resources": {"limits": {"cpu": null}}, "env": null}]}}),
                 json!({"spec": {"containers": [{"resources": {"limits": {}}}]}}),
+            ),
+            (
+                "networking.k8s.io/v1",
+                "NetworkPolicy",
+                json!({"spec": {"policyTypes": [], "ingress": []}}),
+                json!({"spec": {"ingress": []}}),
             ),
             (
                 "v1",
