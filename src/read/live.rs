@@ -155,6 +155,29 @@ mod tests {
     }
 
     #[test]
+    fn a_label_that_a_manager_owns_and_the_object_lacks_was_removed_on_the_way() {
+        let owner = |manager: &str, label: &str| {
+            json!([{"manager": manager, "operation": "Apply",
+                "fieldsV1": {"f:metadata": {"f:labels": {(format!("f:{label}")): {}}}}}])
+        };
+        for (labels, managed_fields, expected) in [
+            (json!({"app": "x"}), owner("ours", PART_OF_LABEL), true),
+            (json!({}), owner("theirs", PART_OF_LABEL), true),
+            (json!({PART_OF_LABEL: "any"}), owner("ours", PART_OF_LABEL), false),
+            // Taken off, or released: no one owns it.
+            (json!({}), owner("ours", "app"), false),
+            (json!({}), json!(null), false),
+        ] {
+            let object = json!({"metadata": {
+                "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+                "labels": labels, "managedFields": managed_fields,
+            }});
+            let live = Live::from_object(&object, &config_maps()).expect("a whole object");
+            assert_eq!(live.has_lost_label(), expected, "{object}");
+        }
+    }
+
+    #[test]
     fn an_object_is_reduced_to_what_decisions_need() {
         let object = json!({"metadata": {
             "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
