@@ -52,7 +52,7 @@ pub(super) struct Cost {
 impl Cost {
     pub(super) fn of(expression: &IdedExpr) -> Result<Self, ExpressionError> {
         let cost = Self {
-            nesting: nesting(expression),
+            nesting: nesting(expression, &|_| 0),
             items: count(expression, &|expression| match expression {
                 Expr::List(_) | Expr::Map(_) => children(expression).len(),
                 _ => 0,
@@ -60,7 +60,7 @@ impl Cost {
             growing: count(expression, &|expression| calls(expression, &GROWING)),
             additions: additions(expression),
             splits: count(expression, &|expression| calls(expression, &["split"])) > 0,
-            searches: searches(expression),
+            searches: nesting(expression, &searches),
         };
         if cost.nesting > DEEPEST {
             Err(ExpressionError::TooDeep(cost.nesting))
@@ -75,8 +75,11 @@ impl Cost {
 
     /// Returns whether the searches in these values may take long.
     pub(super) fn may_take_long<'v>(&self, values: impl Iterator<Item = &'v Value>) -> bool {
-        let size: usize = values.map(nodes).sum();
-        size.checked_pow(self.searches).is_none_or(|steps| steps > STEPS)
+        // The size alone is within the bound: `is_too_high` has counted it.
+        self.searches > 1 && {
+            let size: usize = values.map(nodes).sum();
+            size.checked_pow(self.searches).is_none_or(|steps| steps > STEPS)
+        }
     }
 
     /// Returns whether an expression of so many bytes must not be evaluated on these values.
@@ -142,33 +145,29 @@ fn strings(value: &Value, found: &mut impl FnMut(&str)) {
     }
 }
 
-/// Returns how many macros are inside one another at most. The list that a macro goes through is
-/// evaluated once, and not inside it.
-fn nesting(expression: &IdedExpr) -> u32 {
-    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| nesting(inner)).max();
+/// Returns how many macros are inside one another at most, with the weight of what else is inside them. The list that a
+/// macro goes through is evaluated once, and not inside it.
+fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
+    let deepest = |expressions: &[&IdedExpr]| {
+        let inside = expressions.iter().map(|inner| nesting(inner, weight));
+        inside.max().unwrap_or_default()
+    };
     match &expression.expr {
         Expr::Comprehension(of) => {
-            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]).unwrap_or_default();
-            (inside + 1).max(nesting(&of.iter_range))
+            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]);
+            (inside + 1).max(nesting(&of.iter_range, weight))
         }
-        other => deepest(&children(other)).unwrap_or_default(),
+        other => weight(other) + deepest(&children(other)),
     }
 }
 
-/// Returns how many macros and searches through values are inside one another at most.
-fn searches(expression: &IdedExpr) -> u32 {
-    let deepest = |expressions: &[&IdedExpr]| expressions.iter().map(|inner| searches(inner)).max();
-    let inside = deepest(&children(&expression.expr)).unwrap_or_default();
-    match &expression.expr {
-        Expr::Comprehension(of) => {
-            let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]).unwrap_or_default();
-            (inside + 1).max(searches(&of.iter_range))
-        }
+/// Returns 1 for a search through values that do not stand in the expression.
+fn searches(expression: &Expr) -> u32 {
+    match expression {
         Expr::Call(call) if SEARCHING.contains(&call.func_name.as_str()) => {
-            let is_short = call.args.iter().any(|inner| is_literal(&inner.expr));
-            inside + u32::from(!is_short)
+            u32::from(!call.args.iter().any(|inner| is_literal(&inner.expr)))
         }
-        _ => inside,
+        _ => 0,
     }
 }
 
