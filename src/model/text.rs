@@ -152,15 +152,10 @@ pub fn printable_json(json: String) -> String {
     if is_plain || !json.contains(is_escaped) {
         return json;
     }
-    json.chars().fold(String::new(), |mut escaped, character| {
-        if is_escaped(character) {
-            let mut units = [0; 2];
-            let units = character.encode_utf16(&mut units).iter();
-            escaped.extend(units.map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            escaped.push(character);
-        }
-        escaped
+    replaced(&json, is_escaped, |character, escaped| {
+        let mut units = [0; 2];
+        let units = character.encode_utf16(&mut units).iter();
+        escaped.extend(units.map(|unit| format!("\\u{unit:04x}")));
     })
 }
 
@@ -201,13 +196,20 @@ fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     if !text.contains(&is_escaped) {
         return text.to_owned();
     }
-    text.chars().fold(String::new(), |mut escaped, character| {
-        if is_escaped(character) {
-            escaped.extend(character.escape_default());
+    replaced(text, is_escaped, |character, escaped| {
+        escaped.extend(character.escape_default());
+    })
+}
+
+/// Replaces each of these characters by what `write` writes for it.
+fn replaced(text: &str, is_replaced: impl Fn(char) -> bool, write: impl Fn(char, &mut String)) -> String {
+    text.chars().fold(String::new(), |mut written, character| {
+        if is_replaced(character) {
+            write(character, &mut written);
         } else {
-            escaped.push(character);
+            written.push(character);
         }
-        escaped
+        written
     })
 }
 

@@ -105,7 +105,7 @@ pub fn read(path: &Path) -> Result<SavedPlan, Unsealable> {
     unseal(&regular_file::read_text(path, LIMIT)?)
 }
 
-/// The longest plan that is read, in bytes: it is as long as its manifests; twice the longest source of manifests.
+/// The longest plan that is read, in bytes: twice the longest source of manifests, which it holds.
 const LIMIT: u64 = 512 << 20;
 
 pub(super) fn seal(plan: &SavedPlan) -> String {
