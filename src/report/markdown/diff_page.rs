@@ -6,11 +6,11 @@ use super::page::{Counted, Item, Page, Part, opening, title};
 use super::text::{code, fenced};
 use super::{End, headline, line, taken_in, warnings};
 use crate::compare::diff::Difference;
-use crate::event::{Action, Claims};
+use crate::event::Action;
 use crate::model::identity::ObjectKey;
-use crate::plan::{Refusal, loses_data};
+use crate::plan::Refusal;
 use crate::report::diff::{Comparison, Differences};
-use crate::report::plan_screen::loss;
+use crate::report::plan_screen::{loses_data_by_recreation, loss};
 use crate::report::renames::Renames;
 use crate::report::taken_in::TakenIn;
 use crate::report::{ContextAndServer, SetDocument, object_name, text_lines};
@@ -105,12 +105,10 @@ fn losses(found: &Differences) -> Vec<Item> {
         let key = object.outcome.subject.key();
         match object.outcome.action {
             Action::Pruned => loss(&key).map(|loss| format!("prune {}: {loss}", code(&key.to_string()))),
-            Action::Recreated if object.outcome.claims == Claims::Lost || loses_data(&key.group_kind) => {
-                Some(format!(
-                    "recreate {}: its data will be lost",
-                    code(&key.to_string())
-                ))
-            }
+            Action::Recreated if loses_data_by_recreation(&object.outcome) => Some(format!(
+                "recreate {}: its data will be lost",
+                code(&key.to_string())
+            )),
             _ => None,
         }
     };

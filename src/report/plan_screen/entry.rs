@@ -3,14 +3,13 @@
 use serde_json::Value;
 
 use super::fields::{self, FieldChange, plain};
-use super::text;
+use super::{loses_data_by_recreation, text};
 use crate::compare::diff::{AFTER, BEFORE, Difference};
 use crate::event::{Claims, ObjectOutcome};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::GroupVersionKind;
 use crate::model::text::{HIDDEN, one_line};
-use crate::plan::loses_data;
 use crate::report::diff::Comparison;
 use crate::report::paint::{Color, Line, fitted, fitted_left};
 use crate::report::prompt_screen::wrapped;
@@ -207,7 +206,7 @@ impl<'a> Entry<'a> {
 /// `will be deleted and created again: spec.template: field is immutable`
 fn recreation(outcome: &ObjectOutcome) -> String {
     let mut text = "will be deleted and created again".to_owned();
-    if outcome.claims == Claims::Lost || loses_data(&outcome.subject.key().group_kind) {
+    if loses_data_by_recreation(outcome) {
         text.push_str(", and its data will be lost");
     } else if outcome.claims == Claims::Stay {
         text.push_str(", and its Pods and claims stay");

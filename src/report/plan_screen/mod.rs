@@ -15,10 +15,10 @@ use super::diff::{Comparison, Differences, RecordChange};
 use super::paint::{Color, Line, fitted};
 use super::prompt_screen;
 use super::renames::Renames;
-use crate::event::Action;
+use crate::event::{Action, Claims, ObjectOutcome};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::Refusal;
+use crate::plan::{Refusal, loses_data};
 
 /// The widest column of names.
 const NAME: usize = 36;
@@ -186,6 +186,11 @@ fn refused(found: &Differences) -> BTreeMap<&ObjectKey, &Refusal> {
     prunes
         .filter_map(|refusal| Some((refusal.object()?, refusal)))
         .collect()
+}
+
+/// Returns whether data are lost if this object is deleted and created again.
+pub(super) fn loses_data_by_recreation(outcome: &ObjectOutcome) -> bool {
+    outcome.claims == Claims::Lost || loses_data(&outcome.subject.key().group_kind)
 }
 
 /// Returns what is lost with an object of this kind.
