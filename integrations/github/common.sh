@@ -3,8 +3,8 @@
 set -euo pipefail
 umask 077
 
-# GitHub takes comments of 65,536 characters, and summaries of 1 MiB; the rest is for the lines around.
-readonly max_bytes_of_comment=64512 max_bytes_of_summary=1044480
+# GitHub takes summaries of 1 MiB; the rest is for the lines around.
+readonly max_bytes_of_summary=1044480
 # shellcheck disable=SC2034 # the scripts use it
 readonly directory=$RUNNER_TEMP/kubectl-applyset
 
@@ -171,11 +171,12 @@ finish() {
     return "$code"
 }
 
-# run_program FILE ARGUMENT...: runs the program with its Markdown in FILE, and returns its exit
-# code. Lines that it prints are not commands for the runner.
+# run_program FILE ARGUMENT...: runs the program with its Markdown in FILE and in FILE.brief, which fits in a
+# comment, and returns its exit code. Lines that it prints are not commands for the runner.
 run_program() {
     local file=$1 word line code=0
     shift
+    rm -f "$file.brief"
     while IFS= read -r line; do
         line=${line%$'\r'}
         if [[ -n $line ]]; then set -- "$@" "$line"; fi
@@ -192,7 +193,7 @@ run_program() {
     trap cancel INT TERM
     # Through one stream, since the runner reads standard error before standard output.
     # shellcheck disable=SC2069 # the results do not join it
-    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes_of_summary" 2>&1 >"$file" &
+    kubectl-applyset "$@" -o markdown "--max-bytes=$max_bytes_of_summary" --brief-out "$file.brief" 2>&1 >"$file" &
     finish "$!" || code=$?
     printf '\n::%s::\n' "$word"
     return "$code"
@@ -205,38 +206,18 @@ failure_comment() {
     footer '' "$(commit_of_run)"
 }
 
-# shorten FILE: prints the Markdown of the program for a comment: of what a reader can open, the titles.
-shorten() {
-    json -R -s -r --argjson limit "$((max_bytes_of_comment - 256))" '
-        def add($line):
-            .size += ($line | utf8bytelength) + 1
-            | if .size <= $limit then .lines += [$line] else . end;
-        reduce (gsub("\r"; "") | split("\n")[]) as $line ({size: 0, lines: [], fence: "", is_within: false};
-            if .is_within | not then
-                if $line == "<details>" then .is_within = true else add($line) end
-            elif .fence != "" then if $line == .fence then .fence = "" else . end
-            elif $line | startswith("```") then .fence = ($line | match("^`+").string)
-            elif $line == "</details>" then .is_within = false
-            elif $line | startswith("<summary>") then
-                add("<p>" + ($line | ltrimstr("<summary>") | rtrimstr("</summary>")) + " (left out)</p>")
-            else . end)
-        | .lines | join("\n")' "$1"
-    printf '\n**Left out** to fit in a comment: the summary of the run has the whole result.\n'
-}
-
 # report FILE CODE DIGEST COMMIT: adds what is missing to the Markdown of the program, writes the
 # summary of the job, and makes the comment.
 report() {
-    if [[ ! -s $1 ]]; then
-        printf '**Exit code %s of `kubectl applyset` for %s.** The log of the run says why.\n' "$2" "$SET" >"$1"
-    fi
-    local shown=$1
-    if (($(wc -c <"$1") > max_bytes_of_comment)); then
-        shown=$directory/short.md
-        shorten "$1" >"$shown"
-    fi
+    local page more=
+    for page in "$1" "$1.brief"; do
+        if [[ ! -s $page ]]; then
+            printf '**Exit code %s of `kubectl applyset` for %s.** The log of the run says why.\n' "$2" "$SET" >"$page"
+        fi
+    done
+    if (($(wc -c <"$1") > $(wc -c <"$1.brief"))); then more=$'The summary of the run shows more.\n\n'; fi
     { cat "$1" && printf '\n' && footer "$3" "$4"; } >>"$GITHUB_STEP_SUMMARY"
-    { marker && cat "$shown" && printf '\n' && footer "$3" "$4"; } >"$directory/comment.md"
+    { marker && cat "$1.brief" && printf '\n%s' "$more" && footer "$3" "$4"; } >"$directory/comment.md"
     output comment "$directory/comment.md"
     output exit-code "$2"
 }

@@ -37,6 +37,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         options.writing.dry_run,
         asks,
     );
+    run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.limit(options.waiting.limit);
     let outcome = apply(&mut run, shared, &options).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
@@ -83,6 +84,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
         options.writing.dry_run,
         questions,
     );
+    run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
     let outcome = Box::pin(apply_plan(&mut run, shared, &options, &plan)).await;

@@ -84,7 +84,17 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         Command::Diff(arguments) => Some(&arguments.markdown),
         _ => None,
     };
-    let has_limit = markdown.is_some_and(|flags| flags.max_bytes.is_some());
+    let of_markdown = markdown.and_then(|flags| match (flags.max_bytes, &flags.brief_out) {
+        (Some(_), _) => Some((
+            "--max-bytes works with -o markdown only",
+            "add -o markdown, or omit --max-bytes",
+        )),
+        (None, Some(_)) => Some((
+            "--brief-out works with -o markdown only",
+            "add -o markdown, or omit --brief-out",
+        )),
+        (None, None) => None,
+    });
     let (message, hint) = match line.shared.output {
         Some(OutputFormat::Wide) if !has_tables => (
             "-o wide works with `list`, `view` and `history` only",
@@ -99,11 +109,7 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
             "-o json and -o yaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",
         ),
-        _ if has_limit => (
-            "--max-bytes works with -o markdown only",
-            "add -o markdown, or omit --max-bytes",
-        ),
-        _ => return None,
+        _ => of_markdown?,
     };
     Some(Error::Usage {
         message: message.to_owned(),

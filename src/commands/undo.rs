@@ -29,6 +29,7 @@ pub(super) async fn run(
         options.writing.dry_run,
         Questions::at_terminal(options.is_interactive, &[]),
     );
+    run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.limit(options.waiting.limit);
     let outcome = undo(&mut run, shared, &mut options, (file, &record)).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))

@@ -11,7 +11,7 @@ use super::difference_kinds::Cause;
 use super::document::{ErrorDocument, RequestsAndSeconds, SetDocument};
 use super::hints::{Hints, shared_hints_last};
 use super::markdown::{self, End};
-use super::output::{print_document, print_line};
+use super::output::print_line;
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
@@ -299,9 +299,12 @@ impl Reporter {
         }
         if self.style.format == Format::Markdown {
             let end = End { error, completeness };
-            let warnings = &self.collected.warnings;
-            let page = markdown::of_diff((&set, place), found, end, warnings, self.style.max_bytes);
-            print_document(&page);
+            self.print_page(&markdown::of_diff(
+                (&set, place),
+                found,
+                end,
+                &self.collected.warnings,
+            ));
         }
         super::document(&self.diff_document(set, found, error, cost), place, self.style);
     }

@@ -45,6 +45,7 @@ pub use external_diff::show as show_externally;
 pub use external_diff::{ExternalDiff, ExternalVerdict};
 pub use history::HistoryDocument;
 pub use list::{ListDocument, SetListing};
+pub use markdown::BYTES_OF_COMMENT;
 pub use objects_without_result::Unfinished;
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};

@@ -1,7 +1,9 @@
 //! Writes to standard output and standard error. Nothing else does.
 
+use std::fs;
 use std::io::{self, StdoutLock, Write as _};
 use std::mem;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
@@ -40,11 +42,12 @@ fn put_all(texts: &[&str]) {
 
 /// Writes to standard output, with progress hidden.
 fn put_with(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
-    note_failure(undrawn(|| {
+    let written = undrawn(|| {
         let mut stdout = io::stdout().lock();
         write(&mut stdout)?;
         stdout.flush()
-    }));
+    });
+    note_failure("standard output", written);
 }
 
 /// Writes text to standard error, with progress hidden. One write prevents other programs of a pipeline
@@ -62,6 +65,11 @@ pub(super) fn say(text: &str) {
 /// `json` and `yaml` have escaped what a terminal would act upon.
 pub(super) fn print_document(text: &str) {
     put_all(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
+}
+
+/// Writes a document to a file.
+pub(super) fn save_document(file: &Path, text: &str) {
+    note_failure(&file.display().to_string(), fs::write(file, text));
 }
 
 /// Prints a message: its text after the label, its details indented, and each hint with a label of
@@ -179,7 +187,7 @@ pub fn write(text: &str) {
     put(text);
 }
 
-/// Returns whether data could not be written to standard output.
+/// Returns whether data could not be written to standard output, or a page to its file.
 ///
 /// A full disk must not end in exit code 0; a closed pipe may, since its reader stopped reading on
 /// purpose.
@@ -187,16 +195,16 @@ pub fn has_lost_output() -> bool {
     LOST_OUTPUT.load(Ordering::Relaxed)
 }
 
-/// There is one standard output, and it fails for the whole program.
+/// The failure is one of the whole program, and is reported once.
 static LOST_OUTPUT: AtomicBool = AtomicBool::new(false);
 
-fn note_failure(written: io::Result<()>) {
+fn note_failure(place: &str, written: io::Result<()>) {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if !LOST_OUTPUT.swap(true, Ordering::Relaxed) {
                 print_message(
                     text_lines::Label::Error,
-                    &Message::new(format!("standard output: {error}")),
+                    &Message::new(format!("{place}: {error}")),
                     Colors::Off,
                 );
             }

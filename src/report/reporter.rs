@@ -2,15 +2,16 @@
 
 use std::cell::Cell;
 use std::mem;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::conflicts::FieldConflicts;
 use super::context_header::{header, title};
 use super::document::Collected;
 use super::hints::Hints;
-use super::markdown::{self, End};
+use super::markdown::{self, BYTES_OF_COMMENT, End, Page};
 use super::objects_without_result::{ObjectsWithoutResult, Unfinished};
-use super::output::{print, print_document, print_line, print_message, say};
+use super::output::{print, print_document, print_line, print_message, save_document, say};
 use super::paint::Line;
 use super::progress::PhaseBar;
 use super::taken_in::TakenIn;
@@ -32,6 +33,8 @@ use crate::model::write_settings::DryRun;
 /// Consumes the events of a run.
 pub struct Reporter {
     pub(super) style: Style,
+    /// The file for a page that fits in a comment.
+    pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
     pub(super) summary: Summary,
     pub(super) parent: ParentLine,
@@ -66,6 +69,7 @@ impl Reporter {
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
         Self {
             style,
+            brief_out: None,
             bars: PhaseBar::new(style.progress, style.messages),
             summary: Summary::default(),
             parent: ParentLine::None,
@@ -369,17 +373,18 @@ impl Reporter {
         if self.style.format == Format::Markdown {
             let end = End { error, completeness };
             let taken_in = self.taken_in.lines();
-            let limit = self.style.max_bytes;
-            print_document(&markdown::of_run(
-                (&set, place),
-                &self.collected,
-                end,
-                taken_in,
-                limit,
-            ));
+            self.print_page(&markdown::of_run((&set, place), &self.collected, end, taken_in));
         }
         let report = Report::new(set, &self.collected, error, completeness, cost);
         document(&report, place, self.style);
+    }
+
+    /// Prints a page, and writes the one for a comment. That is first: with a page, there are both.
+    pub(super) fn print_page(&self, page: &Page) {
+        if let Some(file) = &self.brief_out {
+            save_document(file, &page.text(BYTES_OF_COMMENT));
+        }
+        print_document(&page.text(self.style.max_bytes));
     }
 
     /// Prints the warnings about objects, equal ones as one line.

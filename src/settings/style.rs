@@ -6,10 +6,7 @@ use std::io::{self, IsTerminal};
 use terminal_size::{Height, Width};
 
 use crate::cli::{ColorChoice, GlobalFlags, MarkdownFlags, OutputFormat};
-use crate::report::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines};
-
-/// The limit of a comment on GitHub.
-const MAX_BYTES: usize = 65_536;
+use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Loudness, Progress, Style, UnchangedLines};
 
 /// Reads the style of the output.
 pub fn style(shared: &GlobalFlags) -> Style {
@@ -56,7 +53,7 @@ pub fn style(shared: &GlobalFlags) -> Style {
         } else {
             UnchangedLines::Shown
         },
-        max_bytes: MAX_BYTES,
+        max_bytes: BYTES_OF_COMMENT,
     }
 }
 

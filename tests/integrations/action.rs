@@ -15,7 +15,9 @@ use super::runner::{Event, Job, Repository, merged};
 use super::{checkout, file_of_page, program, read};
 use crate::packaging::search_path_behind;
 use crate::release::{Release, VERSION};
-use crate::support::{Files, Run, Set, admin_kubeconfig, cluster, config_map, jq, namespace, objects_file};
+use crate::support::{
+    Files, Run, Set, admin_kubeconfig, cluster, config_map, jq, named, namespace, objects_file, with,
+};
 
 const PAGE: &str = "docs/guides/github-actions.md";
 /// The repository whose release workflow builds the program.
@@ -461,7 +463,18 @@ fn what_does_not_fit_in_the_comment_is_in_the_summary() {
     let lines: Vec<String> = (0..9000).map(|number| format!("line-{number}")).collect();
     let large = config_map(&shop.namespace, "large", &lines.join("\n"));
     let small = config_map(&shop.namespace, "small", "1");
-    shop.write(&[large, small]);
+    // The note about it begins a line with seven backticks, as a fence does. The diff shows no other ones.
+    let taken_in = with(
+        named(
+            "rbac.authorization.k8s.io/v1",
+            "Role",
+            Some(&shop.namespace),
+            "``````",
+        ),
+        &json!({"metadata": {"labels": {"b1": "", "b2": "", "b3": "", "b4": ""}}}),
+    );
+    cluster().create(&taken_in);
+    shop.write(&[large, small, taken_in]);
     let [diff, _] = shop.jobs(&Event::pull_request(1), |_| ());
     assert_eq!(diff.failure, None, "{}", diff.log);
     let digest = diff.outputs["digest"].as_str().expect("a digest");
@@ -472,14 +485,12 @@ fn what_does_not_fit_in_the_comment_is_in_the_summary() {
     }
     assert!(diff.summary.contains("line-8999"));
     let comment = shop.comment();
+    assert!(!comment.contains("line-1"), "{comment}");
     assert!(
-        !comment.contains("line-1") && !comment.contains("```"),
+        comment.contains("\n```````role.rbac.authorization.k8s.io/``````"),
         "{comment}"
     );
-    assert!(
-        comment.contains("the summary of the run has the whole result"),
-        "{comment}"
-    );
+    assert!(comment.contains("The summary of the run shows more"), "{comment}");
 }
 
 /// The plan of an earlier run would otherwise stay in the comment.

@@ -1,5 +1,6 @@
 //! The Markdown of `diff` and `apply`, for pull requests and job summaries.
 
+use std::fs;
 use std::slice::from_ref;
 
 use std::io::Write as _;
@@ -169,6 +170,38 @@ fn a_page_has_its_limit_in_bytes() {
     }
 }
 
+/// One run has the page of a summary and that of a comment.
+#[test]
+fn a_brief_page_is_written_beside_a_longer_one() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let text = |number: usize| format!("{number}\n```\n{}", "ä".repeat(20_000));
+    let objects: Vec<Value> = (0..4)
+        .map(|number| config_map(&home, &format!("map-{number}"), &text(number)))
+        .collect();
+    let pages = Files::new();
+    let page = pages.path("brief.md");
+    let flags = ["--max-bytes=1000000", "--brief-out", &page.display().to_string()];
+    for command in ["diff", "apply"] {
+        let code = i32::from(command == "diff");
+        let run = run(&set, command, &objects, &flags).expect(code);
+        let brief = fs::read_to_string(&page).expect("a page");
+        assert!(brief.len() <= 64_512, "{}", brief.len());
+        assert!(!run.stdout.contains("**Left out**"), "{}", run.stdout);
+        for number in 0..4 {
+            assert!(brief.contains(&format!("map-{number}")), "{brief}");
+        }
+        assert_eq!(brief.contains("**Left out**"), command == "diff", "{brief}");
+    }
+    let nowhere = pages.path("none/brief.md").display().to_string();
+    let unwritten = run(&set, "apply", &objects, &["--brief-out", &nowhere]).expect(1);
+    assert!(
+        unwritten.stderr.contains("none/brief.md: "),
+        "{}",
+        unwritten.stderr
+    );
+}
+
 #[test]
 fn a_run_that_fails_has_a_page_too() {
     let home = namespace("home");
@@ -211,6 +244,7 @@ fn other_commands_have_no_markdown() {
             "`diff` and `apply`",
         ),
         (&["diff", "web", "-f", ".", "--max-bytes", "2000"], "-o markdown"),
+        (&["diff", "web", "-f", ".", "--brief-out", "x.md"], "-o markdown"),
         (
             &["apply", "web", "-f", ".", "-o", "json", "--max-bytes", "2000"],
             "-o markdown",

@@ -63,6 +63,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
         options.apply.writing.dry_run,
         Questions::Impossible,
     );
+    run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     let mut found = Differences::default();
     let interrupt = run.interrupt.clone();
     let outcome = tokio::select! {

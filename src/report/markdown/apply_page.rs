@@ -13,14 +13,13 @@ use crate::report::plan_screen::loss;
 use crate::report::renames::Renames;
 use crate::report::{ContextAndServer, SetDocument, text_lines};
 
-/// Returns the page, with at most `limit` bytes.
+/// Returns the page.
 pub(in crate::report) fn of_run(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
     end: End<'_>,
     taken: Vec<String>,
-    limit: usize,
-) -> String {
+) -> Page {
     let mut failures = end.messages();
     failures.extend(collected.failures.iter().cloned());
     let failed = with(collected, Action::Failed).filter_map(text_lines::detail);
@@ -48,7 +47,6 @@ pub(in crate::report) fn of_run(
         parts,
         advice: "",
     }
-    .text(limit)
 }
 
 fn with(collected: &Collected, action: Action) -> impl Iterator<Item = &ObjectOutcome> {

@@ -17,14 +17,13 @@ use crate::report::{ContextAndServer, SetDocument, object_name, text_lines};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
-/// Returns the page, with at most `limit` bytes.
+/// Returns the page.
 pub(in crate::report) fn of_diff(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
     end: End<'_>,
     warned: &[String],
-    limit: usize,
-) -> String {
+) -> Page {
     let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
     let (refused, failed): (Vec<&Comparison>, Vec<&Comparison>) = found
         .objects
@@ -60,7 +59,6 @@ pub(in crate::report) fn of_diff(
         parts,
         advice: ADVICE,
     }
-    .text(limit)
 }
 
 /// The counts of the headline, and of what does not change.

@@ -10,6 +10,7 @@ mod text;
 
 pub(super) use apply_page::of_run;
 pub(super) use diff_page::of_diff;
+pub(super) use page::Page;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,9 @@ use super::context_header::title;
 use super::{ContextAndServer, RunEnd, SetDocument};
 use crate::error::{Error, Exit};
 use crate::model::message::Message;
+
+/// The most bytes of a page for a comment. GitHub takes 65,536 characters; the rest is for lines around it.
+pub const BYTES_OF_COMMENT: usize = 64_512;
 
 /// The most bytes of the set and of the context in the headline.
 const SET: usize = 250;

@@ -12,7 +12,7 @@ use crate::model::text::counted;
 const LAST_LINE: usize = 400;
 
 /// A page.
-pub(super) struct Page {
+pub(in crate::report) struct Page {
     /// Its beginning, which is always there: at most 600 bytes.
     pub(super) headline: String,
     pub(super) parts: Vec<Part>,
@@ -157,7 +157,7 @@ pub(super) fn title(action: &str, object: &str, reason: &str) -> String {
 
 impl Page {
     /// Returns the text, with at most `limit` bytes.
-    pub(super) fn text(&self, limit: usize) -> String {
+    pub(in crate::report) fn text(&self, limit: usize) -> String {
         let full: usize = self.parts.iter().map(whole).sum();
         if self.headline.len() + full <= limit {
             return self.written(|_, _| Form::Full);

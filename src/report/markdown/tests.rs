@@ -58,7 +58,7 @@ fn set() -> SetDocument {
 }
 
 fn cut(found: &Differences, limit: usize) -> String {
-    of_diff((&set(), &ContextAndServer::default()), found, DONE, &[], limit)
+    of_diff((&set(), &ContextAndServer::default()), found, DONE, &[]).text(limit)
 }
 
 fn page(objects: Vec<Comparison>) -> String {
@@ -160,7 +160,7 @@ fn what_is_dangerous_comes_first() {
         context: Some("prod".to_owned()),
         ..ContextAndServer::default()
     };
-    let text = of_diff((&set(), &place), &found, DONE, &warnings, LIMIT);
+    let text = of_diff((&set(), &place), &found, DONE, &warnings).text(LIMIT);
     assert_order(
         &text,
         &[
@@ -232,12 +232,15 @@ fn only_refusals_or_an_error_make_a_page() {
     };
     let set = SetDocument::named("web");
     let place = ContextAndServer::default();
-    let text = of_diff((&set, &place), &Differences::default(), end, &[], LIMIT);
+    let text = of_diff((&set, &place), &Differences::default(), end, &[]).text(LIMIT);
     let expected = "### ApplySet `web`: wrong manifests\n\n**Errors**\n\n\
          - ``a`b is wrong``\n  - hint: `look`\n";
     assert_eq!(text, expected);
     let run = collected(Vec::new());
-    assert_eq!(of_run((&set, &place), &run, end, Vec::new(), LIMIT), expected);
+    assert_eq!(
+        of_run((&set, &place), &run, end, Vec::new()).text(LIMIT),
+        expected
+    );
 }
 
 #[test]
@@ -280,11 +283,11 @@ fn text_of_others_stays_text() {
             context: Some(text.to_owned()),
             ..ContextAndServer::default()
         };
-        let page = of_diff((&set, &place), &found, DONE, &[text.to_owned()], LIMIT);
+        let page = of_diff((&set, &place), &found, DONE, &[text.to_owned()]).text(LIMIT);
         assert_inert(&page);
         let mut run = collected(found.objects.into_iter().map(|object| object.outcome).collect());
         run.warnings = vec![text.to_owned()];
-        assert_inert(&of_run((&set, &place), &run, DONE, vec![text.to_owned()], LIMIT));
+        assert_inert(&of_run((&set, &place), &run, DONE, vec![text.to_owned()]).text(LIMIT));
     }
 }
 
@@ -480,7 +483,7 @@ fn the_headline_fits_into_the_smallest_page() {
         for (object, action) in found.objects.iter_mut().rev().zip(actions) {
             object.outcome.action = action;
         }
-        let page = of_diff((&set, &place), &found, DONE, &[text], 1024);
+        let page = of_diff((&set, &place), &found, DONE, &[text]).text(1024);
         assert!(
             page.len() <= 1024 && page.contains("Left out"),
             "{}: {page}",
@@ -520,13 +523,7 @@ fn a_run_is_summarized() {
         error: None,
         completeness: RunEnd::Interrupted(Resume::SameCommand),
     };
-    let text = of_run(
-        (&set(), &ContextAndServer::default()),
-        &run,
-        end,
-        Vec::new(),
-        LIMIT,
-    );
+    let text = of_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
     assert_order(
         &text,
         &[
