@@ -154,6 +154,9 @@ pub struct Rbac {
     /// The members that may be recreated.
     #[command(flatten)]
     pub recreate: RecreateFlag,
+    /// Include what is recorded and holds no member
+    #[arg(long, help_heading = OWNERSHIP)]
+    pub include_recorded: bool,
     /// Hooks: refuse (default), skip or apply
     #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "refuse")]
     pub hooks: HooksMode,

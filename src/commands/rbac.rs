@@ -9,7 +9,7 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;
 use crate::model::permission::{Permission, Verb};
-use crate::model::text::counted;
+use crate::model::text::{counted, listed};
 use crate::plan;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
@@ -19,7 +19,7 @@ use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
 use crate::session::recreate_kinds::recreate;
 use crate::session::signals::{listen, unless_stopped};
-use crate::settings::{self, RbacOptions};
+use crate::settings::{self, RbacOptions, Recorded};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names the subject of the permissions,
 /// which may have none yet.
@@ -52,13 +52,17 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         return Err(Error::Refused(vec![refusal]));
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
-    let past = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
+    let (mut past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; printing permissions for the manifests alone"));
-            Past::default()
+            (Past::default(), Vec::new())
         }
         past => past?,
     };
+    if options.recorded == Recorded::LeftOut {
+        let unused = past.leave_out_unused(&named.set, &desired);
+        notes.extend(note_on_unused(&unused, &writers));
+    }
     let recreate = recreate(&options.recreate, &cluster.discovery)?;
     let mut rights =
         permissions::needed_for_set(&named.set, &named.resource, &desired, &past, &cluster.discovery);
@@ -79,9 +83,14 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     Ok(Exit::Done)
 }
 
-async fn read_past(cluster: &mut Cluster, named: &NamedSet, concurrency: usize) -> Result<Past, Error> {
+/// Reads the state of the set, and which field managers have written its record.
+async fn read_past(
+    cluster: &mut Cluster,
+    named: &NamedSet,
+    concurrency: usize,
+) -> Result<(Past, Vec<String>), Error> {
     let Some(parent) = named.read_parent(&cluster.server).await? else {
-        return Ok(Past::default());
+        return Ok((Past::default(), Vec::new()));
     };
     let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
     cluster.look_up(&sets).await;
@@ -91,10 +100,24 @@ async fn read_past(cluster: &mut Cluster, named: &NamedSet, concurrency: usize) 
     let unlisted = unlisted.unwrap_or_default();
     find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
-    Ok(Past {
+    let past = Past {
         places,
         members: set.members,
         unlisted,
+    };
+    Ok((past, parent.record_writers))
+}
+
+fn note_on_unused(unused: &[String], writers: &[String]) -> Option<String> {
+    let writers = match writers {
+        [] => "an unknown field manager".to_owned(),
+        _ => writers.join(" and "),
+    };
+    (!unused.is_empty()).then(|| {
+        format!(
+            "recorded by {writers}, but without members, and left out: {}; --include-recorded adds them",
+            listed(unused)
+        )
     })
 }
 

@@ -50,6 +50,9 @@ impl Error {
                 "exempt the ApplySet labels and annotations of the set's parent from the policy or webhook, then run `kubectl applyset verify SET --fix`"
                     .to_owned()
             }
+            Self::GrantedByRbac(error) if matches!(**error, Self::List(_)) => {
+                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`, and with --include-recorded if only its record names this kind or namespace".to_owned()
+            }
             Self::GrantedByRbac(_) => {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`".to_owned()
             }

@@ -12,7 +12,10 @@ use super::objects::{self, unreadable};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::compare::ownership;
 use crate::model::applyset::parent::{ParentIdentity, read};
-use crate::model::applyset::{ID_LABEL, IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
+use crate::model::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
+    IS_PARENT_TYPE_LABEL, PART_OF_LABEL,
+};
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
@@ -22,6 +25,13 @@ use crate::model::resource::Resource;
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
 pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/// The annotations that decide where members are looked for.
+const RECORD_ANNOTATIONS: [&str; 3] = [
+    GROUP_KINDS_ANNOTATION,
+    GROUP_RESOURCES_ANNOTATION,
+    ADDITIONAL_NAMESPACES_ANNOTATION,
+];
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -64,6 +74,8 @@ pub struct WholeParent {
     pub live: Live,
     /// Field managers that own fields outside of its metadata.
     pub content_writers: Vec<String>,
+    /// Field managers that own the recorded kinds or namespaces.
+    pub record_writers: Vec<String>,
 }
 
 /// Reads the parent with everything that its disposition depends on; `None` if it does not exist.
@@ -84,6 +96,7 @@ pub async fn whole_parent(
         object: ParentObject::new(identity, fields),
         live,
         content_writers: ownership::content_writers(&object["metadata"]),
+        record_writers: ownership::annotation_writers(&object["metadata"], &RECORD_ANNOTATIONS),
     }))
 }
 

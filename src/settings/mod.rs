@@ -30,7 +30,7 @@ pub use connection::connection;
 pub use delete::{DeleteOptions, MissingSet};
 pub use diff::{DiffOptions, Layout};
 pub use ignore::Ignore;
-pub use rbac::RbacOptions;
+pub use rbac::{RbacOptions, Recorded};
 pub use recreate::RecreateChoice;
 pub use status::status_rules;
 pub use style::{style, style_with};

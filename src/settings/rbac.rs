@@ -24,6 +24,17 @@ pub struct RbacOptions {
     pub hooks: Hooks,
     /// The members that may be recreated.
     pub recreate: RecreateChoice,
+    /// The treatment of what only the record names.
+    pub recorded: Recorded,
+}
+
+/// The treatment of recorded kinds and namespaces that neither a member nor the manifests need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// They get no permissions.
+    LeftOut,
+    /// They get the permission to list.
+    Included,
 }
 
 impl RbacOptions {
@@ -46,6 +57,11 @@ impl RbacOptions {
             recursion: recursion(&rbac.manifests),
             hooks: hooks(rbac.hooks),
             recreate: RecreateChoice::new(&rbac.recreate)?,
+            recorded: if rbac.include_recorded {
+                Recorded::Included
+            } else {
+                Recorded::LeftOut
+            },
             set,
             subjects,
         })

@@ -318,6 +318,63 @@ fn the_printed_rights_let_wait_and_only_apply_and_diff_name_them() {
     );
 }
 
+/// A tenant who may write the parent would otherwise decide what a pipeline is granted.
+#[test]
+fn what_only_the_record_names_is_granted_only_if_asked_for() {
+    let [shop, other] = [namespace("shop"), namespace("other")];
+    let set = Set::secret(&shop, "web");
+    let objects = [config_map(&shop, "one", "1")];
+    set.apply(&objects);
+    let forged = with(
+        named("v1", "Secret", Some(&shop), "web"),
+        &json!({"metadata": {"annotations": {
+            "applyset.kubernetes.io/contains-group-kinds": "ConfigMap,Gone.example.com,Node,Service",
+            "applyset.kubernetes.io/additional-namespaces": other,
+        }}}),
+    );
+    cluster().apply_as("tenant", &forged);
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    let user = user(&[]);
+    let printed = |flags: &[&str]| {
+        let program = Program::new().args(["rbac", &set.reference, "-n", &shop, "--user", &user.name, "-f"]);
+        program.args([files.directory()]).args(flags).run().expect(0)
+    };
+
+    let run = printed(&[]);
+    for forged in [
+        &*other,
+        "services",
+        "nodes",
+        "ClusterRole",
+        "customresourcedefinitions",
+    ] {
+        assert!(!run.stdout.contains(forged), "{forged}: {}", run.stdout);
+    }
+    let names = format!("Gone.example.com, Node, Service, namespace {other}");
+    for part in [&*names, "tenant", "--include-recorded"] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    grant_what_is_printed(&user, &set, &objects);
+    let refused = apply_as(&user, &set, &objects, &[]).expect(4);
+    let hints = refused.document()["error"]["hints"].to_string();
+    assert!(hints.contains("--include-recorded"), "{hints}");
+
+    let run = printed(&["--include-recorded"]);
+    for recorded in [&*other, "services", "nodes", "customresourcedefinitions"] {
+        assert!(run.stdout.contains(recorded), "{recorded}: {}", run.stdout);
+    }
+    assert!(!run.stderr.contains("tenant"), "{}", run.stderr);
+    // What holds a member is needed to prune it.
+    set.apply(&[config_map(&shop, "one", "1"), service(&other, "web", 80)]);
+    let run = printed(&[]);
+    assert!(
+        run.stdout.contains(&*other) && run.stdout.contains("services"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(run.stderr, "");
+}
+
 #[test]
 fn rights_for_manifests_without_an_object_let_it_be_pruned() {
     let [shop, other] = [namespace("shop"), namespace("other")];

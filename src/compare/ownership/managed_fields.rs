@@ -48,6 +48,22 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
     writers.into_iter().collect()
 }
 
+/// Returns the field managers that own one of these annotations; each once, sorted.
+pub fn annotation_writers(metadata: &Value, annotations: &[&str]) -> Vec<String> {
+    let owns_one = |entry: &&Value| {
+        let owned = &entry["fieldsV1"]["f:metadata"]["f:annotations"];
+        annotations
+            .iter()
+            .any(|annotation| owned.get(format!("f:{annotation}")).is_some())
+    };
+    let writers = entries(metadata)
+        .iter()
+        .filter(owns_one)
+        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
+    let writers: BTreeSet<String> = writers.collect();
+    writers.into_iter().collect()
+}
+
 /// Returns whether this field manager has created the object by server-side apply and not changed it
 /// since. Neither the run that created it nor the order of writes within one second can be seen.
 pub fn was_created_by(metadata: &Value, manager: &str) -> bool {

@@ -19,7 +19,7 @@ mod unusable_versions;
 pub use applyset_metadata::with_applyset_metadata;
 pub use creator::{Creator, creator};
 pub use fields_left_to_others::{changed_by_others, scaled_fields};
-pub use managed_fields::{content_writers, was_created_by};
+pub use managed_fields::{annotation_writers, content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
 pub use managers::{
     APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_FIELD_MANAGER,
