@@ -5,7 +5,7 @@ use kubernetes_yaml::Node;
 use regex::Regex;
 
 use super::labels::{LabelSelector, SelectorError};
-use super::target::{Target, anchored, glob};
+use super::target::{Expressions, MAX_BYTES_OF_EXPRESSIONS, Target, anchored, exactly, glob};
 use super::{IgnoreRule, IgnoreRules, Path};
 use crate::compare::rule_file::{self, Fault, Format, at};
 use crate::model::applyset::parent::is_applyset_key;
@@ -33,6 +33,12 @@ pub enum IgnoreFault {
         "{0} {1:?}: only * and ? are supported in patterns of Argo CD; write a rule with paths and target"
     )]
     Glob(&'static str, String),
+    /// The conditions of a file are too large together.
+    #[error(
+        "{0}: the regular expressions of the file take more than {max} MiB of memory",
+        max = MAX_BYTES_OF_EXPRESSIONS >> 20
+    )]
+    TooLarge(&'static str),
     /// A condition is not a label selector.
     #[error("{0}")]
     Selector(#[from] SelectorError),
@@ -57,12 +63,13 @@ const ARGO_CD: &str = "a rule has group, kind, name, namespace and jsonPointers"
 
 pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
     let mut rules = Vec::new();
+    let mut expressions = Expressions::default();
     FORMAT.read(text, |item| {
         let is_of_argo_cd = ARGO_CD_FIELDS[4..].iter().any(|name| item.get(name).is_some());
         rules.push(if is_of_argo_cd {
-            argo_cd(item)?
+            argo_cd(item, &mut expressions)?
         } else {
-            flux(item)?
+            flux(item, &mut expressions)?
         });
         Ok(())
     })?;
@@ -70,12 +77,12 @@ pub(super) fn read(text: &str) -> Outcome<IgnoreRules> {
 }
 
 /// Reads a rule of Flux (`IgnoreRule` of kustomize-controller).
-fn flux(item: &Node) -> Outcome<IgnoreRule> {
+fn flux(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
     rule_file::only_fields(item, &["paths", "target"], FLUX)?;
     let target = match item.get("target") {
         None => Target::default(),
         Some(target) if target.is_null() => Target::default(),
-        Some(target) if target.is_mapping() => flux_target(target)?,
+        Some(target) if target.is_mapping() => flux_target(target, expressions)?,
         Some(other) => return Err(rule_file::of_type(other, "target", "a mapping")),
     };
     rule(item, "paths", target)
@@ -91,9 +98,9 @@ const TARGET_FIELDS: [&str; 7] = [
     "annotationSelector",
 ];
 
-fn flux_target(target: &Node) -> Outcome<Target> {
+fn flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<Target> {
     rule_file::only_fields(target, &TARGET_FIELDS, TARGET)?;
-    let pattern = |name: &'static str| pattern(target, name, anchored);
+    let mut pattern = |name: &'static str| pattern(target, name, anchored, expressions);
     let selector = |name: &str| {
         let text = rule_file::text(target, name)?.filter(|text| !text.is_empty());
         text.map(|text| LabelSelector::parse(text).map_err(|error| fault(target, name, error.into())))
@@ -122,7 +129,7 @@ const ARGO_CD_FIELDS: [&str; 7] = [
 
 /// Reads a rule of Argo CD (`ResourceIgnoreDifferences`): group and kind are globs, and a missing
 /// group is the core one.
-fn argo_cd(item: &Node) -> Outcome<IgnoreRule> {
+fn argo_cd(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
     rule_file::only_fields(item, &ARGO_CD_FIELDS, ARGO_CD)?;
     for name in ["jqPathExpressions", "managedFieldsManagers"] {
         let list = item.get(name);
@@ -130,44 +137,53 @@ fn argo_cd(item: &Node) -> Outcome<IgnoreRule> {
             return Err(fault(item, name, IgnoreFault::NotSupported(name)));
         }
     }
-    let exactly = |pattern: &str| anchored(&regex::escape(pattern));
     for name in ["group", "kind"] {
         let text = rule_file::text(item, name)?.unwrap_or_default();
         if text.contains(['[', ']', '{', '}', '\\']) {
             return Err(fault(item, name, IgnoreFault::Glob(name, text.to_owned())));
         }
     }
+    let group = rule_file::text(item, "group")?.map_or_else(|| "^$".to_owned(), glob);
+    let kind = rule_file::text(item, "kind")?.map(glob);
+    let kind = kind.ok_or_else(|| at(item, Fault::Missing("kind")))?;
     let target = Target {
-        group: Some(pattern(item, "group", glob)?.map_or_else(|| empty(item), Ok)?),
-        kind: pattern(item, "kind", glob)?,
-        name: pattern(item, "name", exactly)?,
-        namespace: pattern(item, "namespace", exactly)?,
+        group: Some(compiled(item, "group", &group, expressions)?),
+        kind: Some(compiled(item, "kind", &kind, expressions)?),
+        name: pattern(item, "name", exactly, expressions)?,
+        namespace: pattern(item, "namespace", exactly, expressions)?,
         ..Target::default()
     };
-    if target.kind.is_none() {
-        return Err(at(item, Fault::Missing("kind")));
-    }
     rule(item, "jsonPointers", target)
 }
 
-/// The pattern of the core group.
-fn empty(item: &Node) -> Outcome<Regex> {
-    Regex::new("^$").map_err(|error| not_a_pattern(item, "group", "", &error))
-}
-
-/// Reads a condition that is a pattern.
+/// Reads a condition that is a pattern, which `expression` turns into an expression.
 fn pattern(
     item: &Node,
     name: &'static str,
-    compile: impl Fn(&str) -> Result<Option<Regex>, regex::Error>,
+    expression: impl Fn(&str) -> Option<String>,
+    expressions: &mut Expressions,
 ) -> Outcome<Option<Regex>> {
-    let Some(text) = rule_file::text(item, name)? else {
-        return Ok(None);
-    };
-    compile(text).map_err(|error| not_a_pattern(item, name, text, &error))
+    let text = rule_file::text(item, name)?;
+    let expression = text.and_then(expression);
+    expression
+        .map(|expression| compiled(item, name, &expression, expressions))
+        .transpose()
 }
 
-fn not_a_pattern(item: &Node, name: &'static str, text: &str, error: &regex::Error) -> IgnoreFileError {
+fn compiled(
+    item: &Node,
+    name: &'static str,
+    expression: &str,
+    expressions: &mut Expressions,
+) -> Outcome<Regex> {
+    expressions.compile(expression).map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => fault(item, name, IgnoreFault::TooLarge(name)),
+        error => not_a_pattern(item, name, &error),
+    })
+}
+
+fn not_a_pattern(item: &Node, name: &'static str, error: &regex::Error) -> IgnoreFileError {
+    let text = item.get(name).and_then(Node::as_str).unwrap_or_default();
     // The message of the parser has several lines: the pattern, a mark, and the reason.
     let error = error.to_string();
     let reason = error.lines().rev().find_map(|line| line.strip_prefix("error: "));

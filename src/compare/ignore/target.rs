@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::labels::LabelSelector;
@@ -58,20 +58,81 @@ fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str,
         .collect()
 }
 
-/// Compiles a pattern of Flux, which has to match the whole text; an empty one matches any.
-pub(super) fn anchored(pattern: &str) -> Result<Option<Regex>, regex::Error> {
-    if pattern.is_empty() {
-        return Ok(None);
-    }
-    Regex::new(&format!("^(?:{pattern})$")).map(Some)
+/// Returns the expression of a pattern of Flux, which has to match the whole text; an empty one matches any.
+pub(super) fn anchored(pattern: &str) -> Option<String> {
+    (!pattern.is_empty()).then(|| format!("^(?:{pattern})$"))
 }
 
-/// Compiles a pattern of Argo CD, with `*` for any text and `?` for a character.
-pub(super) fn glob(pattern: &str) -> Result<Option<Regex>, regex::Error> {
+/// Returns the expression of a pattern of Argo CD, with `*` for any text and `?` for a character.
+pub(super) fn glob(pattern: &str) -> String {
     let parts = pattern.chars().map(|sign| match sign {
         '*' => ".*".to_owned(),
         '?' => ".".to_owned(),
         sign => regex::escape(&sign.to_string()),
     });
-    Regex::new(&format!("^(?:{})$", parts.collect::<String>())).map(Some)
+    format!("^(?:{})$", parts.collect::<String>())
+}
+
+/// Returns the expression of a text of Argo CD, which has to be equal; an empty one matches any.
+pub(super) fn exactly(text: &str) -> Option<String> {
+    anchored(&regex::escape(text))
+}
+
+/// The most bytes that the compiled expressions of one file take together.
+pub(crate) const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
+
+/// The least that an expression counts for.
+const LEAST: usize = 4 << 10;
+
+/// Compiles the expressions of one file, which share a limit.
+pub(super) struct Expressions {
+    room: usize,
+}
+
+impl Default for Expressions {
+    fn default() -> Self {
+        Self {
+            room: MAX_BYTES_OF_EXPRESSIONS,
+        }
+    }
+}
+
+impl Expressions {
+    /// Compiles one more. It counts for the first of the sizes 4 KiB, 8 KiB, … that is large enough.
+    pub(super) fn compile(&mut self, expression: &str) -> Result<Regex, regex::Error> {
+        let mut size = LEAST;
+        loop {
+            let limit = size.min(self.room);
+            let mut builder = RegexBuilder::new(expression);
+            // What an expression collects while it matches does not count for its own size.
+            match builder.size_limit(limit).dfa_size_limit(8 * limit).build() {
+                Err(regex::Error::CompiledTooBig(_)) if limit < self.room => size *= 2,
+                Err(error) => return Err(error),
+                Ok(compiled) => {
+                    self.room -= limit;
+                    return Ok(compiled);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::read;
+
+    fn rules(count: usize, name: &str) -> String {
+        format!("- paths: [/spec/replicas]\n  target:\n    kind: Deployment\n    name: '{name}'\n")
+            .repeat(count)
+    }
+
+    #[test]
+    fn the_expressions_of_a_file_share_a_limit() {
+        assert!(read(&rules(300, r"web-\d{1,3}")).is_ok());
+        for (count, name) in [(1000, r"\pL{100}"), (1, r"\pL{1000}"), (3000, "a")] {
+            let error = read(&rules(count, name)).expect_err("too large");
+            let text = error.to_string();
+            assert!(text.contains("more than 10 MiB of memory"), "{name}: {text}");
+        }
+    }
 }
