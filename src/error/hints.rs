@@ -95,7 +95,10 @@ fn request_hint(error: &ApiError) -> String {
                 .to_owned()
         }
         ApiErrorKind::Credential(_) => "log in again, then run the same command".to_owned(),
-        ApiErrorKind::TooLong { .. } | ApiErrorKind::Unreadable(_) => {
+        ApiErrorKind::TooLong { .. } => {
+            "check that --server is the URL of a Kubernetes API server, or lower --concurrency".to_owned()
+        }
+        ApiErrorKind::Unreadable(_) => {
             "check that --server is the URL of a Kubernetes API server".to_owned()
         }
     }

@@ -64,8 +64,8 @@ pub enum ApiErrorKind {
         /// The API server.
         address: String,
     },
-    /// The answer is longer than this program reads.
-    #[error("the answer of the server is larger than {mib} MiB")]
+    /// The answer, and others that were read at the same time, are longer than this program reads.
+    #[error("the answers of the server are larger than {mib} MiB together")]
     TooLong {
         /// The limit.
         mib: usize,

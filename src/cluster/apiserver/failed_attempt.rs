@@ -6,8 +6,9 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 
+use super::answer_body::BYTES_OF_ALL_ANSWERS;
 use super::retry::{self, Retry};
-use super::{ANSWER_LIMIT, ApiErrorKind, Route, Status};
+use super::{ApiErrorKind, Route, Status};
 use crate::model::text::os_cause;
 
 /// A failed attempt.
@@ -66,7 +67,7 @@ impl FailedAttempt {
     }
 
     pub(super) fn too_long() -> Self {
-        let mib = ANSWER_LIMIT >> 20;
+        let mib = BYTES_OF_ALL_ANSWERS >> 20;
         Self::new(ApiErrorKind::TooLong { mib }, Retry::Never)
     }
 

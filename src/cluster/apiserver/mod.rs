@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
+mod answer_body;
 mod api_request;
 mod connection_opener;
 mod credential;
@@ -27,13 +28,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
 use tokio::sync::watch::Sender;
 use tokio::time::Instant;
 
+use answer_body::{AnswerRoom, UnreadBody};
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
@@ -70,6 +71,7 @@ pub struct ApiServer {
     responsiveness: Responsiveness,
     clock: ServerClock,
     fastest_answer: FastestAnswer,
+    answer_room: AnswerRoom,
     request_timeout: Duration,
     credential: Option<Credential>,
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
@@ -107,6 +109,7 @@ impl ApiServer {
             responsiveness: Responsiveness::default(),
             clock: ServerClock::default(),
             fastest_answer: FastestAnswer::default(),
+            answer_room: AnswerRoom::default(),
             request_timeout,
             credential: None,
             connection_opener: None,
@@ -324,12 +327,11 @@ impl ApiServer {
             let response = self.client.send(http_request).await.map_err(broken)?;
             self.responsiveness.answered();
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, ANSWER_LIMIT).collect().await;
-            let body = body.map_err(|error| match error.downcast::<kube::Error>() {
-                Ok(error) => broken(*error),
-                Err(_) => FailedAttempt::too_long(),
+            let body = self.answer_room.read(body).await.map_err(|error| match error {
+                UnreadBody::Broken(error) => broken(error),
+                UnreadBody::TooLong => FailedAttempt::too_long(),
             })?;
-            Ok((head, body.to_bytes()))
+            Ok((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
             return Err(self.timed_out(sent));
@@ -415,9 +417,6 @@ impl Drop for Postponed<'_> {
 
 /// The `Accept` header of a request whose answer is not an object.
 const TEXT: &str = "text/plain";
-/// Limit of an answer in bytes: more than the first page of a list of the largest objects. Later pages that are
-/// longer are asked for again with fewer objects.
-const ANSWER_LIMIT: usize = 1 << 30;
 
 /// Returns whether a proxy may have answered in place of the API server.
 fn may_be_from_proxy(code: StatusCode) -> bool {

@@ -89,9 +89,8 @@ impl ApiServer {
                 silence,
             });
         }
-        let body = timeout(self.request_timeout, body.collect()).await;
-        let body = body.ok().and_then(Result::ok);
-        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let body = timeout(self.request_timeout, self.answer_room.read(body)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
             FailedAttempt::status(head.status, &head.headers, &body).kind,
         ))
