@@ -12,8 +12,13 @@ const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 /// Argo CD applies as the first, client-side or server-side (`ArgoCDSSAManager` in `common/common.go`);
 /// objects that it replaced, and old versions, have the name of the program.
 pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
-/// The label of the tracking method that was the default before Argo CD 3.0.
+/// The label of the tracking method that was the default before Argo CD 3.0, and which Helm's charts set, too.
 const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// The `ConfigMap` that names the tracking method (`util/settings/settings.go`).
+pub(super) const SETTINGS: &str = "argocd-cm";
+const METHOD: &str = "application.resourceTrackingMethod";
+const INSTANCE_KEY: &str = "application.instanceLabelKey";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,7 +62,25 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .collect())
 }
 
-/// Compares the object's annotation, or without one its label, with this application and object.
+/// Returns the label by which the Argo CD with these settings tracks objects; `None` if that is not known.
+///
+/// It is, if they name the label as the method, or another label than the one that others set as well: the method that
+/// is the default depends on the version, and only Argo CD sets such a label.
+fn tracking_label(settings: Option<&Value>) -> Option<&str> {
+    let setting = |key: &str| {
+        let text = settings.and_then(|settings| settings["data"][key].as_str());
+        text.filter(|text| !text.is_empty())
+    };
+    let key = setting(INSTANCE_KEY);
+    match setting(METHOD) {
+        Some("label") => Some(key.unwrap_or(INSTANCE)),
+        Some(_) => None,
+        None => key.filter(|key| *key != INSTANCE),
+    }
+}
+
+/// Compares the object's annotation, or without one the label by which Argo CD tracks objects, with this application
+/// and object.
 ///
 /// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`. An application outside of Argo CD's
 /// own namespace is written as `NAMESPACE_NAME`. A copied annotation names another object. On an
@@ -67,12 +90,18 @@ pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) ->
     let qualified = format!("{}_{}", found.namespace, found.name);
     let is_application = |text: &str| text == found.name || text == qualified;
     let Some(id) = metadata["annotations"][TRACKING_ID].as_str() else {
-        return match metadata["labels"][INSTANCE].as_str() {
+        let Some(label) = tracking_label(found.settings.as_ref()) else {
+            return Mark::Missing(format!(
+                "it has no {TRACKING_ID}, and the ConfigMap {SETTINGS} in namespace {} does not say that Argo CD tracks by a label",
+                found.namespace
+            ));
+        };
+        return match metadata["labels"][label].as_str() {
             Some(instance) if is_application(instance) => Mark::Own,
             Some(instance) => Mark::Other(format!(
-                "it belongs to another application: its {INSTANCE} is {instance}"
+                "it belongs to another application: its {label} is {instance}"
             )),
-            None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {INSTANCE}")),
+            None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {label}")),
         };
     };
     let mut parts = id.splitn(3, ':');
@@ -144,14 +173,15 @@ mod tests {
     }
 
     /// The mark of an object with these values, if any.
-    fn mark_of(key: &ObjectKey, id: Option<&str>, instance: Option<&str>) -> Mark {
+    fn mark_of(key: &ObjectKey, id: Option<&str>, labels: &Value, settings: Option<Value>) -> Mark {
         let found = FoundInventory {
             name: "shop-web".to_owned(),
             namespace: "argocd".to_owned(),
             kind: GroupKind::new("argoproj.io", "Application"),
             objects: Vec::new(),
+            settings: settings.map(|data| json!({"data": data})),
         };
-        let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: instance}});
+        let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": labels});
         mark(&found, key, &metadata)
     }
 
@@ -174,7 +204,7 @@ mod tests {
             ("", false),
         ] {
             for instance in [None, Some("shop-web"), Some("other")] {
-                let mark = mark_of(&key, Some(id), instance);
+                let mark = mark_of(&key, Some(id), &json!({INSTANCE: instance}), None);
                 assert_eq!(mark == Mark::Own, is_own, "{id} {instance:?}");
                 assert!(!matches!(mark, Mark::Missing(_)), "{id}");
             }
@@ -185,17 +215,26 @@ mod tests {
             name: "web".to_owned(),
         };
         for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
-            assert_eq!(mark_of(&everywhere, Some(id), None), Mark::Own, "{id}");
+            assert_eq!(
+                mark_of(&everywhere, Some(id), &json!({}), None),
+                Mark::Own,
+                "{id}"
+            );
         }
     }
 
+    /// Charts of Helm set the label, too, so it proves nothing by itself.
     #[test]
-    fn objects_are_tracked_by_their_label_if_there_is_no_annotation() {
+    fn objects_are_tracked_by_their_label_only_if_the_settings_say_so() {
         let key = ObjectKey {
             group_kind: GroupKind::new("", "Service"),
             namespace: Some("shop".to_owned()),
             name: "web".to_owned(),
         };
+        let own_label = "argocd.argoproj.io/instance";
+        let labels = |instance: &str| json!({INSTANCE: instance, own_label: "shop-web"});
+        let mark = |instance: &str, settings| mark_of(&key, None, &labels(instance), settings);
+        let by_label = json!({METHOD: "label"});
         for (instance, is_own) in [
             ("shop-web", true),
             ("argocd_shop-web", true),
@@ -203,11 +242,31 @@ mod tests {
             ("web", false),
         ] {
             assert_eq!(
-                mark_of(&key, None, Some(instance)) == Mark::Own,
+                mark(instance, Some(by_label.clone())) == Mark::Own,
                 is_own,
                 "{instance}"
             );
         }
-        assert!(matches!(mark_of(&key, None, None), Mark::Missing(_)));
+        for settings in [
+            None,
+            Some(json!({})),
+            Some(json!({METHOD: ""})),
+            Some(json!({METHOD: "annotation"})),
+            Some(json!({METHOD: "annotation+label", INSTANCE_KEY: own_label})),
+            Some(json!({INSTANCE_KEY: INSTANCE})),
+        ] {
+            let mark = mark("shop-web", settings.clone());
+            assert!(matches!(mark, Mark::Missing(_)), "{settings:?}: {mark:?}");
+        }
+        for settings in [
+            json!({METHOD: "label", INSTANCE_KEY: own_label}),
+            json!({INSTANCE_KEY: own_label}),
+        ] {
+            assert_eq!(mark("other", Some(settings.clone())), Mark::Own, "{settings}");
+        }
+        assert!(matches!(
+            mark_of(&key, None, &json!({}), Some(by_label)),
+            Mark::Missing(_)
+        ));
     }
 }

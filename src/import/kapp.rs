@@ -164,6 +164,7 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "ConfigMap"),
             objects: vec![app(spec)],
+            settings: None,
         }
     }
 

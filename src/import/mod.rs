@@ -105,6 +105,8 @@ pub struct FoundInventory {
     pub kind: GroupKind,
     /// Objects that hold it: one, or all that a label selector matches.
     pub objects: Vec<Value>,
+    /// The settings of the tool in this namespace, if they exist and may be read.
+    pub settings: Option<Value>,
 }
 
 impl FoundInventory {
@@ -173,6 +175,15 @@ impl Tool {
                 object("helm.toolkit.fluxcd.io", "HelmRelease"),
             ],
             Self::ArgoCd => vec![object("argoproj.io", "Application")],
+        }
+    }
+
+    /// Returns the name of the `ConfigMap` with the settings that decide which mark counts; it is in the namespace of
+    /// the inventory.
+    pub fn settings(self) -> Option<&'static str> {
+        match self {
+            Self::ArgoCd => Some(argocd::SETTINGS),
+            Self::Helm | Self::Kapp | Self::Kpt | Self::Flux => None,
         }
     }
 
@@ -321,6 +332,7 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: kind.clone(),
             objects,
+            settings: None,
         }
     }
 

@@ -683,6 +683,11 @@ fn an_application_of_argo_cd() {
     ];
     created(&objects);
     created(&theirs);
+    let settings = named("v1", "ConfigMap", Some(&argocd), "argocd-cm");
+    cluster().create(&with(
+        settings.clone(),
+        &json!({"data": {"application.resourceTrackingMethod": "annotation"}}),
+    ));
     let resource = |kind: &str, name: &str| json!({"version": "v1", "kind": kind, "namespace": home, "name": name, "status": "Synced"});
     let record = cluster().create(&with(
         named("argoproj.io/v1alpha1", "Application", Some(&argocd), "shop"),
@@ -693,6 +698,16 @@ fn an_application_of_argo_cd() {
         ]}}),
     ));
     let from = format!("argocd/{argocd}/shop");
+    // Helm's charts set the label, too.
+    let run = set.invoke(
+        "adopt",
+        &["--from", &from, "--yes", "--dry-run=server", "-o", "json"],
+    );
+    assert_eq!(run.expect(0).results("adopted"), identities(&objects[..1]));
+    cluster().patch(
+        &settings,
+        &json!({"data": {"application.resourceTrackingMethod": "label"}}),
+    );
     assert_adopted(&set, &from, &record, &objects, "--cascade=false");
     for object in &theirs {
         assert!(cluster().live(object).is_some());

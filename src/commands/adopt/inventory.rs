@@ -205,6 +205,7 @@ async fn read_inventory(
             namespace: namespace.to_owned(),
             kind,
             objects: look(cluster, *tool, &place, &resource, namespace).await?,
+            settings: settings(cluster, *tool, namespace).await?,
         };
         if !found.objects.is_empty() {
             let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
@@ -216,6 +217,18 @@ async fn read_inventory(
     let kinds: Vec<String> = kinds.into_iter().collect();
     let nowhere = format!("{} not found", kinds.join(" and no "));
     Err(unusable(&Unusable::Unreadable(nowhere)))
+}
+
+/// Reads the settings of the tool. If the user may not, fewer marks count.
+async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
+    let kind = GroupKind::new("", "ConfigMap");
+    let Some((name, resource)) = tool.settings().zip(served(cluster, &kind)?) else {
+        return Ok(None);
+    };
+    match read_whole(cluster, &resource, &kind, name, namespace).await {
+        Err(Error::Read { error, .. }) if error.is(http::StatusCode::FORBIDDEN) => Ok(None),
+        read => read,
+    }
 }
 
 async fn look(

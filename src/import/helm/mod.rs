@@ -231,6 +231,7 @@ mod tests {
             namespace: "shop".to_owned(),
             kind: GroupKind::new("", "Secret"),
             objects: secrets.to_vec(),
+            settings: None,
         }
     }
 
