@@ -18,6 +18,7 @@ pub use hide_secret_values::{AFTER, BEFORE};
 pub(crate) use hide_secret_values::{FIELDS as SECRET_FIELDS, annotations_with_values};
 pub use ownership_change::OwnershipChange;
 pub use parent::parent;
+pub(crate) use unified::lines;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;

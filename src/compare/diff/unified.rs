@@ -1,7 +1,13 @@
 //! Unified diffs as `diff -u -N` prints them for two directories, without the times of the files,
 //! so that the same difference is always the same text.
 
+use std::time::Duration;
+
 use similar::TextDiff;
+
+/// The longest time in which the fewest changed lines of two texts are looked for, beyond which the rest counts as
+/// replaced. Two texts of 1 MiB that have many lines in common, in another order, take longer.
+pub(crate) const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
 
 /// Returns the difference of two texts, both the content of `file`; empty if they are equal.
 pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
@@ -14,7 +20,41 @@ pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
 
 /// Returns the same without the lines about the files.
 pub(super) fn hunks(live: &str, predicted: &str) -> String {
-    let difference = TextDiff::from_lines(live, predicted);
+    let difference = lines(live, predicted);
     let mut unified = difference.unified_diff();
     unified.context_radius(3).missing_newline_hint(false).to_string()
+}
+
+/// Compares the lines of two texts.
+pub(crate) fn lines<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
+    TextDiff::configure()
+        .timeout(LONGEST_COMPARISON)
+        .diff_lines(before, after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of one letter, in an order without a pattern.
+    fn letters(mut seed: u64) -> String {
+        let mut text = String::new();
+        for _ in 0..450_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            text.push(char::from(
+                b'a' + u8::try_from((seed >> 33) % 26).unwrap_or_default(),
+            ));
+            text.push('\n');
+        }
+        text
+    }
+
+    #[test]
+    fn large_texts_with_all_lines_changed_are_compared_in_bounded_time() {
+        let (before, after) = (letters(1), letters(2));
+        let hunks = hunks(&before, &after);
+        let count = |sign: char| hunks.lines().filter(|line| line.starts_with(sign)).count();
+        assert!(count('+') > 0);
+        assert_eq!(count('+'), count('-'));
+    }
 }

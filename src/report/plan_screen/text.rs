@@ -1,6 +1,8 @@
 //! The changes within a text of several lines, such as a file in a `ConfigMap`.
 
-use similar::{ChangeTag, TextDiff};
+use similar::ChangeTag;
+
+use crate::compare::diff;
 
 /// The most lines that are shown of one text.
 const LINES: usize = 10;
@@ -8,7 +10,7 @@ const LINES: usize = 10;
 /// Returns the lines that differ, each with its sign and one line of context, and the number of the
 /// others.
 pub(super) fn hunks(before: &str, after: &str) -> Vec<(char, String)> {
-    let diff = TextDiff::from_lines(before, after);
+    let diff = diff::lines(before, after);
     let mut lines = Vec::new();
     for (index, group) in diff.grouped_ops(1).iter().enumerate() {
         if index > 0 {
