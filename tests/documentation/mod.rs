@@ -4,6 +4,7 @@
 //! All pages share one control plane and run at the same time, so each has namespaces of its own
 //! and deletes them in the end. `just documentation` writes output into the pages.
 
+mod bounds;
 mod commands;
 mod help;
 mod links;
