@@ -47,6 +47,8 @@ pub(super) struct Cost {
     splits: bool,
     /// Searches through values inside macros and one another, a macro counted as one, too.
     searches: u32,
+    /// Whether it compiles regular expressions, which takes longer than their length shows.
+    compiles: bool,
 }
 
 impl Cost {
@@ -61,6 +63,7 @@ impl Cost {
             additions: additions(expression),
             splits: count(expression, &|expression| calls(expression, &["split"])) > 0,
             searches: nesting(expression, &searches),
+            compiles: count(expression, &|expression| calls(expression, &["matches"])) > 0,
         };
         if cost.nesting > DEEPEST {
             Err(ExpressionError::TooDeep(cost.nesting))
@@ -73,13 +76,14 @@ impl Cost {
         }
     }
 
-    /// Returns whether the searches in these values may take long.
+    /// Returns whether searches in these values, or patterns, may take long.
     pub(super) fn may_take_long<'v>(&self, values: impl Iterator<Item = &'v Value>) -> bool {
         // The size alone is within the bound: `is_too_high` has counted it.
-        self.searches > 1 && {
-            let size: usize = values.map(nodes).sum();
-            size.checked_pow(self.searches).is_none_or(|steps| steps > STEPS)
-        }
+        self.compiles
+            || self.searches > 1 && {
+                let size: usize = values.map(nodes).sum();
+                size.checked_pow(self.searches).is_none_or(|steps| steps > STEPS)
+            }
     }
 
     /// Returns whether an expression of so many bytes must not be evaluated on these values.
@@ -246,7 +250,19 @@ fn entries(entries: &[cel::common::ast::IdedEntryExpr]) -> Vec<&IdedExpr> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::expression::{Answer, Expression};
     use super::*;
+
+    /// Each match compiles its pattern.
+    #[test]
+    fn patterns_that_are_compiled_too_often_are_given_up() {
+        let object = json!({"spec": {"texts": vec!["a"; 2000]}});
+        let text = r"spec.texts.all(text, !text.matches('\\pL{200}'))";
+        let answer = Expression::compile(text).expect(text).evaluate(&object);
+        assert_eq!(answer, Answer::Unclear("it takes longer than 1s".to_owned()));
+    }
 
     #[test]
     fn brackets_in_strings_are_not_open() {
