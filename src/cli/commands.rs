@@ -27,7 +27,7 @@ pub enum Command {
     /// Show a set: parent, record, and status of members
     #[command(alias = "status", after_help = examples::VIEW)]
     View(View),
-    /// Show the last runs of apply that changed a set
+    /// Show the last runs of a set, and those under way
     #[command(after_help = examples::HISTORY)]
     History(History),
     /// Delete the members of a set in reverse order, then its parent
@@ -154,7 +154,7 @@ pub struct Rbac {
     /// The members that may be recreated.
     #[command(flatten)]
     pub recreate: RecreateFlag,
-    /// Include what is recorded and holds no member
+    /// Also grant what only the set's record names
     #[arg(long, help_heading = OWNERSHIP)]
     pub include_recorded: bool,
     /// Hooks: refuse (default), skip or apply

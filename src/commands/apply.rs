@@ -16,7 +16,7 @@ use crate::session;
 use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
 use crate::session::prompt::Questions;
-use crate::session::wait_targets::{self, Done};
+use crate::session::wait_targets::Done;
 use crate::session::waits_of_apply::{DependencyWait, RunWait};
 use crate::settings::{self, ApplyOptions};
 
@@ -186,15 +186,7 @@ async fn execute(
             }
             reporter.event(event);
         };
-        let ending = execution.run(&mut sink).await?;
-        let Some(wait) = wait
-            .as_ref()
-            .filter(|wait| ending == Ending::Done && !wait.is_over())
-        else {
-            return Ok(ending);
-        };
-        let outcome = wait.all(&mut sink).await;
-        Ok(wait_targets::ending(outcome, ending))
+        Ok(execution.run(&mut sink).await?)
     };
     CommandRun::until_insisted(&interrupt, work).await
 }

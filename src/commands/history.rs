@@ -25,7 +25,7 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
     if document.runs.is_empty() {
         report::note(
             &format!(
-                "{}: no run of apply is recorded; runs without changes are not recorded",
+                "{}: no run is recorded; runs without changes are not recorded",
                 document.reference()
             ),
             style,
@@ -47,12 +47,13 @@ async fn history(
     shared: &GlobalFlags,
     known: &mut Known,
 ) -> Result<HistoryDocument, Error> {
-    let ExistingSet { parent, .. } = existing_set(reference, shared, known).await?;
+    let ExistingSet { parent, cluster, .. } = existing_set(reference, shared, known).await?;
     if let Reading::Parent(record) = &parent.reading {
         known.set.tooling = Some(record.tooling.to_string());
     }
     Ok(HistoryDocument::new(
         known.set.clone(),
-        history_annotation::read(&parent.annotations),
+        history_annotation::History::of(&parent.annotations).into_runs(),
+        cluster.server.now(),
     ))
 }

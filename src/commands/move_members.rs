@@ -11,6 +11,7 @@ use crate::execute::{Adopting, Moving, Obstacles, OldParent};
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
+use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -84,6 +85,7 @@ async fn move_members(
         unlisted: &prepared.from.state.observed.unlisted,
         new_targets: &prepared.into.state.places,
         into: Adopting {
+            operation: RunOperation::Move,
             parent: writing(&prepared.into),
             current: prepared.into.parent(),
             plan: &prepared.plan,
@@ -310,6 +312,7 @@ fn rights(
             &target.resource,
             into.parent(),
             record,
+            &plan.changes,
         ));
         rights.extend(match farewell {
             OldParent::Narrow | OldParent::Keep(_) => vec![permissions::on_parent(set, resource)],

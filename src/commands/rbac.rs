@@ -115,7 +115,7 @@ fn note_on_unused(unused: &[String], writers: &[String]) -> Option<String> {
     };
     (!unused.is_empty()).then(|| {
         format!(
-            "recorded by {writers}, but without members, and left out: {}; --include-recorded adds them",
+            "only the record names these, so they get no permissions: {}; recorded by {writers}; if you recognize them, pass --include-recorded",
             listed(unused)
         )
     })

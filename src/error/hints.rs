@@ -94,6 +94,9 @@ fn request_hint(error: &ApiError) -> String {
             "check --server, --context and KUBECONFIG; `kubectl cluster-info` uses the same server"
                 .to_owned()
         }
+        ApiErrorKind::LeaseLost(_) => {
+            "run the same command again once the server answers and you may patch the set's parent".to_owned()
+        },
         ApiErrorKind::Credential(_) => "log in again, then run the same command".to_owned(),
         ApiErrorKind::TooLong { .. } => {
             "check that --server is the URL of a Kubernetes API server, or lower --concurrency".to_owned()

@@ -5,6 +5,7 @@
 //! reported as events.
 
 mod adopt_move_disband;
+mod begin_and_end;
 mod concurrency_limit;
 mod concurrent_writes;
 mod deletion;
@@ -43,18 +44,15 @@ pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 pub(crate) use members::message_of_rejected_manifest::is_schema_violation;
 use members::webhooks::Webhooks;
+use parent_record::begin::Known;
 pub use parent_record::repair::Repaired;
-use parent_record::requests::Known;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
 use undo_file::UndoFile;
 pub use waits_between_writes::{EndOfWait, Gate};
 
-use futures_util::future::{Either, select};
-
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::manifest::desired::Desired;
-use crate::model::applyset::parent::annotations;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
@@ -143,16 +141,6 @@ pub(crate) struct RunState {
     concurrency_limit: ConcurrencyLimit,
 }
 
-/// The last step of a run in the protocol of the record.
-enum LastStepOfRecord {
-    /// The record loses kinds or namespaces.
-    Narrow,
-    /// The record must still cover what the run has written.
-    EnsureCovers,
-    /// The run has applied no member, and the record already is as planned.
-    Leave,
-}
-
 impl RunState {
     fn new(execution: &Execution<'_>) -> Self {
         let attached = execution.plan.dependents.detachments.iter();
@@ -191,7 +179,7 @@ impl Execution<'_> {
         sink(Event::Planned(self.planned()));
         sink(self.parent_writing().announcement());
         if self.writing.dry_run == DryRun::None {
-            self.write(sink).await
+            Box::pin(self.write(sink)).await
         } else {
             Ok(self.dry_run(sink).await)
         }
@@ -203,148 +191,50 @@ impl Execution<'_> {
             entry.note(&event);
             sink(event);
         };
-        let (ending, known) = self.write_objects(&entry, &mut counting).await?;
-        if let Some(known) = known {
-            Box::pin(self.write_history(known, &entry, ending, sink)).await;
-        }
-        Ok(ending)
-    }
-
-    /// Returns the ending, and the parent as it is then; `None` if there is none, or it cannot be read or
-    /// written.
-    async fn write_objects(
-        &self,
-        entry: &HistoryEntry,
-        sink: &mut Sink<'_>,
-    ) -> Result<(Ending, Option<Known>), ParentWriteError> {
+        let sink = &mut counting;
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
         let mut run_state = RunState::new(self);
         if self.interrupt.is_requested() {
-            return Ok((Ending::Interrupted, None));
+            return Ok(Ending::Interrupted);
         }
         let writes = self.plan.applies() + self.plan.deletions();
         self.server.prepare_for(run_state.concurrency_limit.soon(writes));
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.
-            self.write_prerequisites(&mut run_state, sink).await?;
+            self.write_prerequisites(&mut run_state, sink).await;
             match self.stopped(&run_state) {
-                Some(ending) => return Ok((ending, None)),
+                Some(ending) => return Ok(ending),
                 None => self.report_unchanged(&mut run_state.applied, sink),
             }
         }
-        let mut known = match self.widened(sink).await? {
+        let mut known = match self.begun(sink).await? {
             Ok(known) => known,
-            Err(ending) => return Ok((ending, None)),
+            Err(ending) => return Ok(ending),
         };
-        if has_parent {
-            self.report_unchanged(&mut run_state.applied, sink);
-            self.write_prerequisites(&mut run_state, sink).await?;
+        if let Some(Ending::Interrupted) = self.stopped(&run_state) {
+            return self
+                .end(&mut known, &entry, Ending::Interrupted, None, sink)
+                .await;
         }
-        let mut reported = None;
-        let writing = Box::pin(self.write_members(&mut known, &mut run_state, sink));
-        let written = if !has_parent || self.plan.deletions() > 0 {
-            // The run is going to change something, so its history entry will need the user's name.
-            self.ask_for_user_during(writing, entry).await
-        } else {
-            writing.await
+        self.write_own_manifest(&mut known, &mut run_state, sink).await;
+        let parent = self.parent_writing();
+        let writing = async {
+            let mut exact = None;
+            let ending = self.write_members(&mut run_state, sink).await;
+            if ending == Ending::Done && run_state.kept == 0 {
+                exact = Some(());
+            }
+            (self.wait_for_all(ending, sink).await, exact)
         };
-        let ending = match written {
-            // A failure before the first write is an error; a later one is a failure of writing.
-            Err(error) => {
-                sink(Event::failure(error.to_string()));
-                run_state.applied.report_held(&BTreeSet::new(), sink);
-                sink(NotDone::all(error.without_server_message()));
-                reported = Some(error.without_server_message());
-                Ending::Incomplete
-            }
-            Ok(ending) => ending,
-        };
-        // What was judged again, and is kept, is not undone.
-        let ending = match ending {
-            Ending::Done if self.undoes.is_some() && run_state.kept > 0 => Ending::Incomplete,
-            ending => ending,
-        };
-        let kept = match self.last_step_of_record(&known, ending, &run_state) {
-            LastStepOfRecord::Narrow => {
-                let narrowing = self.narrow(&mut known, &run_state.applied.uids, sink);
-                Box::pin(narrowing).await
-            }
-            LastStepOfRecord::EnsureCovers => {
-                let ensuring = self.ensure_covers_with_history(&mut known, entry, ending, sink);
-                Box::pin(ensuring).await.map(|()| ending)
-            }
-            LastStepOfRecord::Leave => Ok(ending),
-        };
-        match kept {
-            Ok(ending) => Ok((ending, Some(known))),
-            Err(error) => {
-                // A parent that could not be written or read just before still cannot be.
-                if reported != Some(error.without_server_message()) {
-                    sink(Event::failure(error.to_string()));
-                }
-                Ok((Ending::Incomplete, None))
-            }
-        }
-    }
-
-    /// Writes, and asks for the name of the user at the same time. An interrupted run does not wait for it.
-    async fn ask_for_user_during<T>(
-        &self,
-        writing: impl Future<Output = T> + Unpin,
-        entry: &HistoryEntry,
-    ) -> T {
-        match select(writing, Box::pin(entry.ask_for_user(self.server))).await {
-            Either::Left((written, asking)) => {
-                if !self.interrupt.is_requested() {
-                    asking.await;
-                }
-                written
-            }
-            Either::Right(((), writing)) => writing.await,
-        }
-    }
-
-    /// Returns the last step for the record of a run that ends like this.
-    fn last_step_of_record(&self, known: &Known, ending: Ending, run_state: &RunState) -> LastStepOfRecord {
-        if ending != Ending::Done || run_state.kept > 0 {
-            // However a run ends, its members must be recorded.
-            return LastStepOfRecord::EnsureCovers;
-        }
-        let exact = annotations(&self.set.tooling, &self.plan.record_after);
-        if known.annotations != exact {
-            LastStepOfRecord::Narrow
-        } else if self.plan.applies() > 0 {
-            LastStepOfRecord::EnsureCovers
-        } else {
-            LastStepOfRecord::Leave
-        }
-    }
-
-    /// Widens the record, or returns how the run ends without it.
-    async fn widened(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
-        let widened = self
-            .parent_writing()
-            .widen(self.parent.cloned(), &self.plan.record_during, sink)
+        let (ending, exact) = parent
+            .while_renewing(&mut known, &self.plan.record_during, Box::pin(writing))
             .await;
-        match widened {
-            Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
-                Ok(Err(Ending::Interrupted))
-            }
-            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
-                sink(Event::failure(error.to_string()));
-                Ok(Err(Ending::Interrupted))
-            }
-            // Members have been written already: that is a failure of writing.
-            Err(error) if self.parent.is_none() && !self.plan.prerequisites.is_empty() => {
-                sink(Event::failure(error.to_string()));
-                Ok(Err(Ending::Incomplete))
-            }
-            known => known.map(Ok),
-        }
+        let uids = exact.map(|()| &run_state.applied.uids);
+        self.end(&mut known, &entry, ending, uids, sink).await
     }
 
     fn parent_writing(&self) -> ParentWriting<'_> {
@@ -359,25 +249,28 @@ impl Execution<'_> {
         }
     }
 
-    async fn write_members(
-        &self,
-        known: &mut Known,
-        run_state: &mut RunState,
-        sink: &mut Sink<'_>,
-    ) -> Result<Ending, ParentWriteError> {
-        if let Some(Ending::Interrupted) = self.stopped(run_state) {
-            return Ok(Ending::Interrupted);
-        }
+    async fn write_own_manifest(&self, known: &mut Known, run_state: &mut RunState, sink: &mut Sink<'_>) {
+        let version = known.parent.resource_version.clone();
         let parent = self.parent_writing();
-        let version = known.resource_version.clone();
         match parent.apply_manifest(known, &self.plan.preconditions, sink).await {
             Err(error) => {
                 run_state.applied.failed += 1;
                 sink(Event::failure(error.to_string()));
+                if let (ParentWriteError::Replaced, Some(run)) = (error, known.run.clone()) {
+                    self.begin_again(known, run, sink).await;
+                }
             }
             Ok(()) => self.report_parent(&version, known, sink),
         }
-        Box::pin(self.write_steps(known, run_state, sink)).await?;
+    }
+
+    /// Applies the members, and prunes.
+    async fn write_members(&self, run_state: &mut RunState, sink: &mut Sink<'_>) -> Ending {
+        if self.parent.is_some() {
+            self.report_unchanged(&mut run_state.applied, sink);
+            self.write_prerequisites(run_state, sink).await;
+        }
+        Box::pin(self.write_steps(run_state, sink)).await;
         run_state.applied.failed += Box::pin(self.report_taken(&run_state.applied.found, sink)).await;
         self.report_skips(sink);
         if let Some(ending) = self.stopped(run_state) {
@@ -389,19 +282,26 @@ impl Execution<'_> {
                 )));
                 sink(NotDone::all(UNPRUNED));
             }
-            return Ok(ending);
+            return ending;
         }
-        Box::pin(self.prune_in_order(known, run_state, sink)).await
+        let ending = Box::pin(self.prune_in_order(run_state, sink)).await;
+        match ending {
+            // What was judged again, and is kept, is not undone.
+            Ending::Done if self.undoes.is_some() && run_state.kept > 0 => Ending::Incomplete,
+            ending => ending,
+        }
     }
 
-    /// Records again what the run writes: a wave may take long, and another run may have narrowed the
-    /// record in that time.
-    async fn still_covers(&self, known: &mut Known, sink: &mut Sink<'_>) -> Result<(), ParentWriteError> {
-        if self.interrupt.is_requested() {
-            return Ok(());
+    /// Waits for everything that was written, if the run waits and has not done so before.
+    async fn wait_for_all(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
+        let Some(gate) = self.gate.filter(|_| ending == Ending::Done) else {
+            return ending;
+        };
+        match gate.all(sink).await {
+            EndOfWait::Reached => Ending::Done,
+            EndOfWait::NotReached => Ending::Incomplete,
+            EndOfWait::Interrupted => Ending::Interrupted,
         }
-        let parent = self.parent_writing();
-        parent.ensure_covers(known, &self.plan.record_during, sink).await
     }
 
     /// Returns the ending of a run that must stop.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::{delete_wave, remove_owner_references};
-use crate::execute::parent_record::requests::Known;
+use crate::execute::parent_record::begin::Known;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -72,7 +72,7 @@ impl Execution<'_> {
             // The creation was reported when it happened.
             None => return,
             _ if self.desired.parent.is_none() => return,
-            Some(_) if known.resource_version != version => Action::Configured,
+            Some(_) if known.parent.resource_version != version => Action::Configured,
             Some(_) => return,
         };
         sink(Event::Parent(self.set.parent.clone(), action));

@@ -19,7 +19,6 @@ use tokio::time::{Instant, sleep_until};
 
 use super::dependency_order::Hindrance;
 use super::members::webhooks::{Round, SetAside};
-use super::parent_record::requests::{Known, ParentWriteError};
 use super::{Execution, RunState, Sink};
 use crate::event::{Event, NotDone, Phase, WaitStatus};
 use crate::model::identity::ObjectKey;
@@ -33,8 +32,6 @@ struct Steps<'w, 's> {
     /// Objects that wait for webhooks.
     set_aside: SetAside<'w>,
     waits: Waits<'s>,
-    /// Whether time has passed since the record was last known to cover what the run writes.
-    has_waited: bool,
     phase: Shown,
 }
 
@@ -81,7 +78,6 @@ impl Steps<'_, '_> {
                 found,
                 news,
             },
-            has_waited: false,
             phase: Shown::Applying,
         }
     }
@@ -137,11 +133,7 @@ impl Waits<'_> {
 
 impl Execution<'_> {
     /// Applies what has to exist before the parent.
-    pub(super) async fn write_prerequisites(
-        &self,
-        run_state: &mut RunState,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
+    pub(super) async fn write_prerequisites(&self, run_state: &mut RunState, sink: &mut Sink<'_>) {
         let until = Until::AllIsOver(Some(self.writing.webhook_patience.in_step));
         let shared = RefCell::new(sink);
         let mut steps = Steps::new();
@@ -150,38 +142,25 @@ impl Execution<'_> {
                 break;
             }
             steps.unsent.push(step.iter().collect());
-            Box::pin(self.work(&mut steps, until, None, run_state, &shared)).await?;
+            Box::pin(self.work(&mut steps, until, run_state, &shared)).await;
         }
-        Ok(())
     }
 
     /// Applies the steps of the plan.
-    pub(super) async fn write_steps(
-        &self,
-        known: &mut Known,
-        run_state: &mut RunState,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
+    pub(super) async fn write_steps(&self, run_state: &mut RunState, sink: &mut Sink<'_>) {
         let shared = RefCell::new(sink);
         let mut steps = Steps::new();
-        // What has to exist before the parent may have waited, and so may the parent's own manifest.
-        let prerequisites = self.parent.map_or(0, |_| self.plan.prerequisites.len());
-        steps.has_waited = known.overtaken || prerequisites > 0;
-        for (place, wave) in self.plan.waves.iter().enumerate() {
+        for wave in &self.plan.waves {
             if self.interrupt.is_requested() {
-                return Ok(());
+                return;
             }
-            steps.has_waited |= place > 0;
             steps.unsent.retain(|step| !step.is_empty());
             steps.unsent.push(wave.iter().collect());
             let until = Until::LastStepIsOver;
-            self.work(&mut steps, until, Some(&mut *known), run_state, &shared)
-                .await?;
+            self.work(&mut steps, until, run_state, &shared).await;
         }
-        steps.has_waited = true;
         let until = Until::AllIsOver(self.writing.webhook_patience.at_end);
-        self.work(&mut steps, until, Some(known), run_state, &shared)
-            .await
+        self.work(&mut steps, until, run_state, &shared).await;
     }
 
     /// Sends objects once they are free, and waits for the others.
@@ -189,17 +168,16 @@ impl Execution<'_> {
         &'s self,
         steps: &mut Steps<'s, 's>,
         until: Until,
-        mut known: Option<&mut Known>,
         run_state: &mut RunState,
         shared: &'s RefCell<&mut Sink<'_>>,
-    ) -> Result<(), ParentWriteError> {
+    ) {
         let mut sink = |event: Event| (shared.borrow_mut())(event);
         loop {
             if self.interrupt.is_requested() {
                 steps.waits.stop().await;
                 let round = steps.set_aside.round(&run_state.webhooks, self.interrupt);
                 self.send(round, steps, run_state, &mut sink).await;
-                return Ok(());
+                return;
             }
             self.skip_lost(steps, run_state, &mut sink);
             let free = self.take_free(steps, run_state);
@@ -210,11 +188,11 @@ impl Execution<'_> {
                     Until::AllIsOver(_) => steps.is_over(),
                 };
                 if is_over {
-                    return Ok(());
+                    return;
                 }
                 if steps.is_stuck() {
                     self.leave(steps, run_state, &mut sink);
-                    return Ok(());
+                    return;
                 }
                 let Some(round) = self.wait(steps, until, run_state).await else {
                     continue;
@@ -224,10 +202,6 @@ impl Execution<'_> {
                 run_state.webhooks.stop_clock();
                 Round::of(free)
             };
-            if let Some(known) = known.as_deref_mut().filter(|_| steps.has_waited) {
-                steps.has_waited = false;
-                steps.waits.during(self.still_covers(known, &mut sink)).await?;
-            }
             self.send(round, steps, run_state, &mut sink).await;
         }
     }
@@ -246,7 +220,6 @@ impl Execution<'_> {
             }
             Until::AllIsOver(_) | Until::LastStepIsOver => run_state.webhooks.stop_clock(),
         }
-        steps.has_waited = true;
         let time = steps.set_aside.next_round(&run_state.webhooks);
         let found = tokio::select! {
             biased;

@@ -10,6 +10,9 @@ pub trait Gate {
     /// Waits until all objects of the manifests are Current.
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 
+    /// Waits for everything after the last write, unless the run has waited between its writes.
+    fn all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
+
     /// Waits until everything that was pruned is gone.
     fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 }

@@ -64,8 +64,8 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 
 /// Returns the label by which the Argo CD with these settings tracks objects; `None` if that is not known.
 ///
-/// It is, if they name the label as the method, or another label than the one that others set as well: the method that
-/// is the default depends on the version, and only Argo CD sets such a label.
+/// The settings have to name the method `label`, or a label that only Argo CD sets. Without a method, the version decides,
+/// which is not known here; so the label that Helm's charts also set does not count.
 fn tracking_label(settings: Option<&Value>) -> Option<&str> {
     let setting = |key: &str| {
         let text = settings.and_then(|settings| settings["data"][key].as_str());
@@ -92,7 +92,7 @@ pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) ->
     let Some(id) = metadata["annotations"][TRACKING_ID].as_str() else {
         let Some(label) = tracking_label(found.settings.as_ref()) else {
             return Mark::Missing(format!(
-                "it has no {TRACKING_ID}, and the ConfigMap {SETTINGS} in namespace {} does not say that Argo CD tracks by a label",
+                "it has no {TRACKING_ID}, and the ConfigMap {SETTINGS} in namespace {} does not say that Argo CD tracks by a label, or cannot be read",
                 found.namespace
             ));
         };

@@ -1,6 +1,7 @@
 //! The parent object of a set.
 
 use super::applyset::parent::{Pairs, Reading};
+use super::history_annotation::Run;
 use super::live::{OwnerReference, Presence};
 
 /// The parent object in the cluster.
@@ -16,6 +17,10 @@ pub struct ParentObject {
     pub reading: Reading,
     /// All annotations, because their total size is limited.
     pub annotations: Pairs,
+    /// The runs that were under way when it was read.
+    pub running: Vec<Run>,
+    /// The runs that were abandoned by then, and are still recorded as under way.
+    pub abandoned: Vec<Run>,
     /// The id of the set that the parent itself is a member of, if any.
     pub part_of: Option<String>,
     /// `metadata.ownerReferences`.

@@ -5,6 +5,7 @@ use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION,
 };
+use crate::model::history_annotation::{HISTORY_ANNOTATION, ROOM_FOR_RUNS};
 use crate::model::set::Set;
 
 /// Refuses a record that does not fit beside the parent's other annotations. `record` is the widest that
@@ -16,12 +17,14 @@ pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) ->
         (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
     ];
     let own_size: usize = own.iter().map(|(key, value)| key.len() + value.len()).sum();
-    let others = annotations.iter();
+    let others = annotations.iter().filter(|(key, _)| *key != HISTORY_ANNOTATION);
     let others_size: usize = others
         .filter(|(key, _)| own.iter().all(|(own, _)| own != key))
         .map(|(key, value)| key.len() + value.len())
         .sum();
-    let size = own_size + others_size;
+    let history = annotations.get(HISTORY_ANNOTATION).map_or(0, String::len);
+    let history_size = HISTORY_ANNOTATION.len() + history.max(ROOM_FOR_RUNS);
+    let size = own_size + others_size + history_size;
     (size > ANNOTATIONS_LIMIT).then(|| Refusal::AnnotationsTooLarge {
         parent: set.parent.clone(),
         size,

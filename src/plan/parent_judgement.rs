@@ -120,6 +120,8 @@ mod tests {
             presence: Presence::Present,
             reading,
             annotations: BTreeMap::new(),
+            running: Vec::new(),
+            abandoned: Vec::new(),
             part_of: None,
             owners: Vec::new(),
         }

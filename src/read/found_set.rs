@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
+use crate::model::history_annotation::Run;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -29,6 +30,10 @@ pub struct FoundSet {
     pub parent_uid: String,
     /// Its ApplySet metadata.
     pub reading: Reading,
+    /// The runs under way on it.
+    pub running: Vec<Run>,
+    /// The runs that were abandoned.
+    pub abandoned: Vec<Run>,
     /// Objects that carry the id, by namespace, kind and name.
     pub members: Vec<Live>,
     /// Collections that may hold members, and that could not be read.
@@ -68,6 +73,8 @@ impl FoundSet {
             identity,
             parent_uid: parent.uid.clone(),
             reading: parent.reading.clone(),
+            running: parent.running.clone(),
+            abandoned: parent.abandoned.clone(),
             members: Vec::new(),
             unread: Vec::new(),
         }
@@ -267,6 +274,8 @@ mod tests {
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
                 additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
             }),
+            running: Vec::new(),
+            abandoned: Vec::new(),
             members: Vec::new(),
             unread: Vec::new(),
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -162,8 +163,8 @@ pub struct ParentCandidate {
 }
 
 impl ParentCandidate {
-    /// Reduces an object as a GET or an item of a LIST shows it; `None` if it is not one.
-    pub fn of(object: &Value, resource: &Arc<Resource>) -> Option<Self> {
+    /// Reduces an object as a GET or an item of a LIST shows it `now`, by the server's clock; `None` if it is not one.
+    pub fn of(object: &Value, resource: &Arc<Resource>, now: Timestamp) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let fields = ObjectMetadata::deserialize(metadata).ok()?;
         let identity = ParentIdentity {
@@ -176,7 +177,7 @@ impl ParentCandidate {
             writers: bookkeepers(metadata, |_| true),
             appliers: bookkeepers(metadata, |entry| entry["operation"] == "Apply"),
             resource: Arc::clone(resource),
-            object: ParentObject::new(&identity, fields),
+            object: ParentObject::new(&identity, fields, now),
             identity,
         })
     }
@@ -215,7 +216,7 @@ pub async fn parent_candidate(
     let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
-    let candidate = ParentCandidate::of(&object, resource);
+    let candidate = ParentCandidate::of(&object, resource, server.now());
     candidate
         .map(Some)
         .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))
@@ -242,7 +243,8 @@ mod tests {
         metadata["managedFields"][1]["operation"] = json!("Apply");
         metadata["managedFields"][3]["operation"] = json!("Apply");
         let resource = resource("Secret", Scope::Namespaced);
-        let parent = ParentCandidate::of(&json!({"metadata": metadata}), &resource).expect("an object");
+        let parent = ParentCandidate::of(&json!({"metadata": metadata}), &resource, Timestamp::UNIX_EPOCH);
+        let parent = parent.expect("an object");
         assert_eq!(parent.writers, ["a", "b"].map(str::to_owned).into());
         assert_eq!(parent.appliers, ["b".to_owned()].into());
     }

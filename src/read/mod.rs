@@ -58,11 +58,11 @@ pub use not_found::{Missing, is_absent, list_as_served};
 pub use null_values::leave_out_forbidden_nulls;
 pub use objects::{metadata, object, object_or_missing, objects};
 pub use owners_of_containers::owners_of_containers;
-pub(crate) use parent::METADATA;
 pub use parent::{
     DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
     whole_parent,
 };
+pub(crate) use parent::{METADATA, parent_of_answer};
 pub use parent_kinds::{built_in_parents_unread, parent_kinds};
 pub use parents_of_other_sets::parents_of_other_sets;
 pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};

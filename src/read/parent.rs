@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::StatusCode;
+use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
 use super::objects::{self, unreadable};
-use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::cluster::apiserver::{ApiError, ApiServer, Reply};
 use crate::compare::ownership;
-use crate::model::applyset::parent::{ParentIdentity, read};
+use crate::model::applyset::parent::{Pairs, ParentIdentity, read};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     IS_PARENT_TYPE_LABEL, PART_OF_LABEL,
 };
+use crate::model::history_annotation::History;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
@@ -62,7 +64,18 @@ pub async fn parent(
     };
     let fields = ObjectMetadata::deserialize(&object["metadata"])
         .map_err(|error| unreadable(resource, identity, error.to_string()))?;
-    Ok(Some(ParentObject::new(identity, fields)))
+    Ok(Some(ParentObject::new(identity, fields, server.now())))
+}
+
+/// Reads the parent in the answer to its write, which came `now`, by the server's clock.
+pub(crate) fn parent_of_answer(
+    answer: &Reply,
+    identity: &ParentIdentity,
+    now: Timestamp,
+) -> Result<(ParentObject, Pairs), serde_json::Error> {
+    let Metadata { metadata } = serde_json::from_slice(&answer.body)?;
+    let labels = metadata.labels.clone();
+    Ok((ParentObject::new(identity, metadata, now), labels))
 }
 
 /// The parent with everything that its disposition depends on when its set is deleted.
@@ -93,7 +106,7 @@ pub async fn whole_parent(
     let live =
         Live::from_object(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
     Ok(Some(WholeParent {
-        object: ParentObject::new(identity, fields),
+        object: ParentObject::new(identity, fields, server.now()),
         live,
         content_writers: ownership::content_writers(&object["metadata"]),
         record_writers: ownership::annotation_writers(&object["metadata"], &RECORD_ANNOTATIONS),
@@ -135,7 +148,10 @@ pub async fn parents(
                 namespace: fields.namespace.clone(),
                 name: fields.name.clone(),
             };
-            Some((identity.clone(), ParentObject::new(&identity, fields)))
+            Some((
+                identity.clone(),
+                ParentObject::new(&identity, fields, server.now()),
+            ))
         });
         found.extend(listed.await.map_err(|error| {
             let place = ListTarget {
@@ -196,8 +212,13 @@ impl ObjectMetadata {
 }
 
 impl ParentObject {
-    pub(super) fn new(identity: &ParentIdentity, fields: ObjectMetadata) -> Self {
+    /// Creates the parent of an answer that came `now`, by the server's clock.
+    pub(super) fn new(identity: &ParentIdentity, fields: ObjectMetadata, now: Timestamp) -> Self {
+        let mut history = History::of(&fields.annotations);
+        let abandoned = history.take_abandoned(now);
         Self {
+            running: history.running_beside("").cloned().collect(),
+            abandoned,
             reading: read(identity, &fields.labels, &fields.annotations),
             presence: fields.presence(),
             part_of: fields.labels.get(PART_OF_LABEL).cloned(),

@@ -10,7 +10,7 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer};
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 /// The time for the answer: it decides nothing, so no run is held up by it.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The name of the user as the server knows it; `None` if the server does not say (the API is
 /// served since Kubernetes 1.28), or not soon.

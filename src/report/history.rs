@@ -1,5 +1,6 @@
 //! The output of `history`: a document, or a table.
 
+use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use super::columns::{columns, fitting_columns};
@@ -7,7 +8,7 @@ use super::document::ErrorDocument;
 use super::set_summary::{UNKNOWN, reference};
 use super::{SetDocument, Width};
 use crate::error::Error;
-use crate::model::history_annotation::PastRun;
+use crate::model::history_annotation::{Run, RunOperation};
 
 /// The document of `history`.
 #[derive(Debug, Serialize)]
@@ -23,13 +24,16 @@ pub struct HistoryDocument {
 #[derive(Debug, Serialize)]
 pub struct RunDocument {
     time: String,
-    result: &'static str,
+    result: String,
+    /// What the run did: `apply`, `adopt` or `move`.
+    operation: String,
     /// True if it undid another run.
     undo: bool,
     created: usize,
     configured: usize,
     recreated: usize,
     pruned: usize,
+    adopted: usize,
     failed: usize,
     manifests: String,
     /// Null if the server did not name the user.
@@ -39,19 +43,30 @@ pub struct RunDocument {
     changes: String,
 }
 
-impl From<PastRun> for RunDocument {
-    fn from(run: PastRun) -> Self {
+impl RunDocument {
+    fn new(run: Run, now: Timestamp) -> Self {
+        let is_abandoned = run.is_running() && run.is_abandoned(now);
         let named = run.counts.named();
         let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
-        let mark = if run.undo { "undo: " } else { "" };
+        let mark = match &run.operation {
+            _ if run.undo => "undo: ".to_owned(),
+            RunOperation::Apply => String::new(),
+            operation => format!("{}: ", operation.as_str()),
+        };
         Self {
             time: run.time,
-            result: run.result.as_str(),
+            result: if is_abandoned {
+                "abandoned".to_owned()
+            } else {
+                run.result.as_str().to_owned()
+            },
+            operation: run.operation.as_str().to_owned(),
             undo: run.undo,
             created: run.counts.created,
             configured: run.counts.configured,
             recreated: run.counts.recreated,
             pruned: run.counts.pruned,
+            adopted: run.counts.adopted,
             failed: run.counts.failed,
             manifests: run.manifests,
             user: run.user,
@@ -62,11 +77,11 @@ impl From<PastRun> for RunDocument {
 }
 
 impl HistoryDocument {
-    /// The document of these runs of the set.
-    pub fn new(set: SetDocument, runs: Vec<PastRun>) -> Self {
+    /// The document of these runs of the set, as they are `now`.
+    pub fn new(set: SetDocument, runs: Vec<Run>, now: Timestamp) -> Self {
         Self {
             set,
-            runs: runs.into_iter().map(RunDocument::from).collect(),
+            runs: runs.into_iter().map(|run| RunDocument::new(run, now)).collect(),
             error: None,
         }
     }
@@ -75,7 +90,7 @@ impl HistoryDocument {
     pub fn failed(set: SetDocument, error: &Error) -> Self {
         Self {
             error: Some(error.into()),
-            ..Self::new(set, Vec::new())
+            ..Self::new(set, Vec::new(), Timestamp::UNIX_EPOCH)
         }
     }
 
@@ -102,7 +117,7 @@ pub(super) fn table(document: &HistoryDocument, width: Width) -> Vec<String> {
 fn row(run: &RunDocument) -> Vec<String> {
     vec![
         run.time.clone(),
-        run.result.to_owned(),
+        run.result.clone(),
         run.changes.clone(),
         run.manifests.clone(),
         run.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),

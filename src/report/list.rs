@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::Width;
 use super::columns::{columns, fitting_columns};
 use super::document::ErrorDocument;
+use super::runs::runs_in_words;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
@@ -83,8 +84,18 @@ pub(super) fn table(document: &ListDocument, width: Width) -> Vec<String> {
     if width == Width::Wide {
         header.push("ID");
     }
-    let mut rows = vec![header.into_iter().map(str::to_owned).collect()];
-    rows.extend(document.sets.iter().map(|listing| row(listing, width)));
+    let has_runs = document
+        .sets
+        .iter()
+        .any(|listing| !listing.summary.runs.is_empty());
+    if has_runs {
+        header.push("RUNS");
+    }
+    let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
+    for listing in &document.sets {
+        let running = has_runs.then(|| runs_in_words(&listing.summary.runs));
+        rows.push(row(listing, width).into_iter().chain(running).collect());
+    }
     match width {
         Width::Usual | Width::Wide => columns(&rows),
         Width::Fitting(width) => fitting_columns(&rows, width, &["TOOLING", "KINDS", "NAMESPACES"]),

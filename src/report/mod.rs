@@ -25,6 +25,7 @@ mod prompt;
 mod prompt_screen;
 mod renames;
 mod reporter;
+mod runs;
 mod set_summary;
 mod style;
 mod taken_in;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::SetDocument;
+use super::runs::RunUnderWay;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::GroupKind;
@@ -21,6 +22,8 @@ pub(super) struct SetSummary {
     /// Null if the set could not be read.
     pub(super) status: Option<RecordStatus>,
     pub(super) faults: Vec<String>,
+    /// The runs that have not ended.
+    pub(super) runs: Vec<RunUnderWay>,
 }
 
 impl SetSummary {
@@ -46,6 +49,7 @@ impl SetSummary {
                 .map(|namespaces| namespaces.into_iter().collect()),
             status: Some(set.status(discovery)),
             faults,
+            runs: RunUnderWay::of(set),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
+use super::runs::runs_in_words;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use super::{Loudness, SetDocument, Style};
 use crate::cluster::discovery::Discovery;
@@ -104,6 +105,7 @@ impl ViewDocument {
                 namespaces: None,
                 status: None,
                 faults: Vec::new(),
+                runs: Vec::new(),
             },
             members: None,
             warnings: Vec::new(),
@@ -246,8 +248,11 @@ fn fields(document: &ViewDocument) -> Vec<String> {
         ("Status", state.collect::<Vec<_>>().join("; ")),
         ("Members", members(document)),
     ];
+    let running = ("Runs", runs_in_words(&summary.runs));
+    let running = Some(running).filter(|_| !summary.runs.is_empty());
     fields
         .into_iter()
+        .chain(running)
         .map(|(name, value)| format!("{:<12}{value}", format!("{name}:")))
         .collect()
 }

@@ -51,17 +51,6 @@ impl<'a> RunWait<'a> {
         }
     }
 
-    /// Returns whether the run has waited between its writes, so that there is nothing left to wait for.
-    pub fn is_over(&self) -> bool {
-        self.is_over.get()
-    }
-
-    /// Waits for everything after the last write.
-    pub async fn all(&self, sink: &mut Sink<'_>) -> Outcome {
-        let targets = [self.members(), self.going()].concat();
-        self.wait(targets, "everything was written", sink).await
-    }
-
     fn members(&self) -> Vec<Target> {
         wait_targets::members(&self.prepared.desired, &self.done.borrow())
     }
@@ -90,6 +79,16 @@ impl Gate for RunWait<'_> {
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.is_over.set(true);
         Box::pin(async { end_of_wait(self.wait(self.members(), NOT_ALL_IS_PRUNED, sink).await) })
+    }
+
+    fn all<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
+        Box::pin(async {
+            if self.is_over.get() {
+                return EndOfWait::Reached;
+            }
+            let targets = [self.members(), self.going()].concat();
+            end_of_wait(self.wait(targets, "everything was written", sink).await)
+        })
     }
 
     fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {

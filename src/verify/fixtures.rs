@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use super::{Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, Surroundings, Verdict, check};
@@ -50,7 +51,7 @@ pub(super) fn candidate(annotations: &[(&str, &str)]) -> ParentCandidate {
         .map(|(key, value)| ((*key).to_owned(), json!(value)))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    ParentCandidate::of(&object, &resource("Secret", Scope::Namespaced)).expect("a whole object")
+    read_candidate(&object)
 }
 
 /// The set of that parent as this program writes it: with a record of these kinds and namespaces,
@@ -66,8 +67,12 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
     };
     let mut object = parent_object();
     object["metadata"]["annotations"] = annotations(&Tooling::of_this_program(), &record);
-    let parent = ParentCandidate::of(&object, &resource("Secret", Scope::Namespaced));
-    Examined::new(parent.expect("a whole object"), ParentKind::Permitted)
+    Examined::new(read_candidate(&object), ParentKind::Permitted)
+}
+
+fn read_candidate(object: &serde_json::Value) -> ParentCandidate {
+    let secrets = resource("Secret", Scope::Namespaced);
+    ParentCandidate::of(object, &secrets, Timestamp::UNIX_EPOCH).expect("a whole object")
 }
 
 fn parent_object() -> serde_json::Value {

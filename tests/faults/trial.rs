@@ -387,6 +387,7 @@ fn put_in_order(stage: &Stage, number: usize, before: &Snapshot) -> Result<(), S
     };
     let sequel = &stage.sequels[number];
     stage.settle();
+    stage.abandon_runs();
     let reports_done = sequel.code_when_done != 0;
     let expected = if reports_done && stage.check_done(sequel, &stage.look()).is_ok() {
         sequel.code_when_done

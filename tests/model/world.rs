@@ -216,7 +216,11 @@ impl World {
             }
         }
         let after = self.look_until_still();
-        self.subject(set).check_between(&before, &after, &[manifests])
+        self.subject(set).check_between(&before, &after, &[manifests])?;
+        if self.sets[set].live_parent().is_some() {
+            self.sets[set].abandon_runs();
+        }
+        Ok(())
     }
 
     /// The server may still be at work on the last request of a run that was killed.

@@ -354,7 +354,7 @@ fn a_run_that_was_killed_anywhere_leaks_nothing_and_is_made_good_by_the_same_run
             .run_until_held(&proxy);
         assert_eq!(set.unrecorded(), Vec::<String>::new(), "after {writes} writes");
         if end == ProgramEnd::Finished {
-            assert_eq!(writes, 4);
+            assert_eq!(writes, 5);
             return;
         }
         adopt(&set, None, &objects, &[]).expect(0);
@@ -416,11 +416,16 @@ fn who_may_not_write_hears_it_before_the_first_write() {
     for (members, parent, what) in [
         (
             &["get"][..],
-            &["get", "create"][..],
+            &["get", "create", "patch"][..],
             "patch resource \"configmaps\" \"one\"",
         ),
         (&["get", "patch"], &["get"], "create resource \"secrets\""),
-        (&["patch"], &["get", "create"], "configmap/one"),
+        (
+            &["get", "patch"],
+            &["get", "create"],
+            "patch resource \"secrets\"",
+        ),
+        (&["patch"], &["get", "create", "patch"], "configmap/one"),
     ] {
         let rules = [rule("configmaps", members), rule("secrets", parent)];
         let user = ControlPlane::shared()
@@ -433,7 +438,7 @@ fn who_may_not_write_hears_it_before_the_first_write() {
     }
     let rules = [
         rule("configmaps", &["get", "patch"]),
-        rule("secrets", &["get", "create"]),
+        rule("secrets", &["get", "create", "patch"]),
     ];
     let user = ControlPlane::shared()
         .user(&[Grant::in_namespace(&home, rules)])

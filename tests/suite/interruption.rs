@@ -46,8 +46,7 @@ fn a_run_that_brings_the_namespace_of_its_parent_can_be_killed() {
             set.assert_holds(&first);
             return;
         }
-        set.apply(&next);
-        set.assert_holds(&next);
+        set.assert_put_in_order(&next, &next);
     }
 }
 
@@ -66,8 +65,7 @@ fn a_run_that_brings_its_parent_can_be_killed() {
             assert!(writes >= 4, "only {writes} writes");
             return;
         }
-        set.apply(&with_parent(&next));
-        set.assert_holds(&next);
+        set.assert_put_in_order(&with_parent(&next), &next);
         let live = set.live_parent().expect("a parent");
         assert_eq!(live["data"], json!({"key": "dmFsdWU="}));
     }
@@ -101,8 +99,7 @@ fn a_run_that_brings_its_custom_parent_and_the_definition_can_be_killed() {
             return;
         }
         let next = [definition, config_map(&a, "three", "1")];
-        set.apply(&[next.as_slice(), &[parent]].concat());
-        set.assert_holds(&next);
+        set.assert_put_in_order(&[next.as_slice(), &[parent]].concat(), &next);
     }
 }
 

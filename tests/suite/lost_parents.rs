@@ -129,7 +129,10 @@ fn a_parent_among_the_manifests_that_is_deleted_before_its_manifest_is_applied()
     set.apply(&objects("1"));
     let parent = set.parent.clone();
     let proxy = Proxy::before_request(
-        |sent| sent.method == "PATCH" && sent.path.contains("/configmaps/web?"),
+        |sent| {
+            let is_record = sent.path.contains("fieldManager=kubectl-applyset-parent");
+            sent.method == "PATCH" && sent.path.contains("/configmaps/web?") && !is_record
+        },
         move || cluster().delete(&parent),
     );
     let run = set.apply_through(&proxy, &objects("2"), &[]).expect(1);

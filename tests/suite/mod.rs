@@ -74,6 +74,7 @@ mod renamed_objects;
 mod requests;
 mod rights;
 mod round_trips;
+mod runs_under_way;
 mod saved_plan;
 mod secrets;
 mod set_deletion;

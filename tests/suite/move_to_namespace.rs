@@ -152,9 +152,9 @@ fn a_run_that_was_killed_anywhere_is_finished_by_the_same_run() {
         new.assert_holds(&objects);
         assert_eq!(old.live_parent(), None);
         if end == ProgramEnd::Finished {
-            // The new parent, two labels, and the end of the old parent.
+            // The new parent twice, two labels, and the end of the old parent.
             // The objects are tried first.
-            assert_eq!(writes, 6);
+            assert_eq!(writes, 7);
             return;
         }
     }

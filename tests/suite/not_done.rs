@@ -77,23 +77,22 @@ fn is_parent(sent: &Sent, set: &str) -> bool {
 }
 
 #[test]
-fn after_a_parent_that_cannot_be_read_between_waves_the_rest_is_skipped() {
+fn a_run_that_cannot_write_its_end_has_failed_and_the_record_stays_wide() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let dropped = config_map(&home, "dropped", "1");
     set.apply(std::slice::from_ref(&dropped));
-    let objects = [config_map(&home, "one", "1"), deployment(&home, "two", 1)];
-    // The second write is the first member.
-    let proxy = breaking(|sent, writes| writes >= 2 && is_parent(sent, "web"));
+    let objects = [service(&home, "one", 80), deployment(&home, "two", 1)];
+    // The first write is the beginning of the run, and the second one the first member.
+    let proxy = breaking(|sent, writes| sent.is_write() && writes >= 2 && is_parent(sent, "web"));
 
     let run = set.apply_through(&proxy, &objects, &[]).expect(1);
 
-    assert_eq!(run.results("created"), identities(&objects[..1]));
-    assert_lists(&run, &[&objects[..], std::slice::from_ref(&dropped)].concat());
+    assert_eq!(run.results("created"), identities(&objects));
+    assert_eq!(run.results("pruned"), identities([&dropped]));
     assert_one_error(&run);
     assert_eq!(set.unrecorded(), Vec::<String>::new());
-    set.apply(&objects);
-    set.assert_holds(&objects);
+    set.assert_put_in_order(&objects, &objects);
 }
 
 #[test]

@@ -630,18 +630,15 @@ fn what_another_run_puts_into_the_set_is_recorded() {
     for before_delete in ["configmaps/one", "secrets/web"] {
         let set = Set::secret(&a, "web");
         set.apply(&[config_map(&a, "one", "1"), config_map(&b, "two", "1")]);
-        let newcomer = with(
-            config_map(&b, &fresh("new"), "1"),
-            &json!({"metadata": {"labels": {PART_OF: set.id}}}),
-        );
+        let newcomer = config_map(&b, &fresh("new"), "1");
         let seen = Arc::new(Mutex::new(0));
-        let object = newcomer.clone();
+        let (other, object) = (set.clone(), newcomer.clone());
         let at = if before_delete == "secrets/web" { 2 } else { 0 };
         let counter = Arc::clone(&seen);
         let proxy = Proxy::gated(move |writes| {
             if writes == at {
                 *counter.lock().expect("no panic") += 1;
-                cluster().apply_as("applyset", &object);
+                other.apply(std::slice::from_ref(&object));
             }
             Verdict::Forward
         });

@@ -47,7 +47,7 @@ pub(crate) use program::{Program, ProgramEnd, Run, Running, Signal};
 pub(crate) use proxy::{Proxy, Sent, Verdict, Watch};
 pub(crate) use python_tools::python_tools;
 pub(crate) use random::Random;
-pub(crate) use set::{Set, objects_file};
+pub(crate) use set::{HISTORY, Set, objects_file};
 pub(crate) use terminal::Terminal;
 pub(crate) use tunnel::Tunnel;
 pub(crate) use web::{Answer, Web, unused_address};

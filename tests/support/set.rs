@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kubectl_applyset::model::applyset::{ApplySetId, ParentIdentity};
 use kubectl_applyset::model::identity::GroupKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::objects::{group_kind, named};
 use super::{
@@ -12,7 +12,11 @@ use super::{
     identities, path_of,
 };
 
+/// The annotation of the parent with the runs of the set.
+pub(crate) const HISTORY: &str = "kubectl-applyset/history";
+
 /// A set by its parent.
+#[derive(Clone)]
 pub(crate) struct Set {
     /// The parent's identity, as an object without content.
     pub(crate) parent: Value,
@@ -229,6 +233,35 @@ impl Set {
             metadata["labels"][PART_OF], *self.id,
             "the parent is labeled into its own set"
         );
+    }
+
+    /// Lets ten minutes pass for the runs that the parent has as under way.
+    pub(crate) fn abandon_runs(&self) {
+        let Some(history) = self.annotation(HISTORY) else {
+            return;
+        };
+        let mut runs: Vec<Value> = serde_json::from_str(&history).expect("a list");
+        for run in runs.iter_mut().filter(|run| run["result"] == "running") {
+            run["time"] = json!("2020-01-01T00:00:00Z");
+            run.as_object_mut().expect("a run").remove("renewed");
+        }
+        let history = Value::from(runs).to_string();
+        cluster().patch(
+            &self.parent,
+            &json!({"metadata": {"annotations": {HISTORY: history}}}),
+        );
+    }
+
+    /// Applies these objects after a run that was killed, and once more when that run is abandoned. Asserts that the
+    /// set then holds exactly them.
+    #[track_caller]
+    pub(crate) fn assert_put_in_order(&self, objects: &[Value], members: &[Value]) {
+        self.apply(objects);
+        self.assert_holds_at_least(members);
+        assert_eq!(self.members(), identities(members));
+        self.abandon_runs();
+        self.apply(objects);
+        self.assert_holds(members);
     }
 
     /// The members that a next run would not find, because the parent does not record

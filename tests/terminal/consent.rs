@@ -1,6 +1,6 @@
 //! What an answer covers: the plan that was shown, and nothing that has joined it since.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -357,9 +357,10 @@ struct TooWide {
     cluster: Arc<Cluster>,
 }
 
-/// Has an object of a recorded kind join the set before the record is written.
+/// Has another run adopt an object of a recorded kind before the record is written.
 struct Joining {
     cluster: Arc<Cluster>,
+    kubeconfig: PathBuf,
     has_joined: AtomicBool,
 }
 
@@ -367,7 +368,15 @@ impl Watch for Joining {
     fn before(&self, sent: &Sent, _writes: usize) -> Verdict {
         if sent.method == Method::PATCH && !self.has_joined.swap(true, Ordering::SeqCst) {
             scope(|scope| {
-                scope.spawn(|| join_in(&self.cluster, &TooWide::set(), &TooWide::late()));
+                scope.spawn(|| {
+                    self.cluster.create(&TooWide::late());
+                    let files = Files::new().with("late.yaml", &objects_file(&[TooWide::late()]));
+                    let file = files.path("late.yaml");
+                    let program = Program::with_kubeconfig(&self.kubeconfig);
+                    let file = file.to_str().expect("a path");
+                    let adopt = TooWide::set().invocation(program, "adopt", &["-f", file]);
+                    adopt.run().expect(0);
+                });
             });
         }
         Verdict::Forward
@@ -435,6 +444,7 @@ fn a_kind_that_a_member_joins_while_verify_writes_is_recorded_again() {
     let too_wide = TooWide::start();
     let joining = Joining {
         cluster: Arc::clone(&too_wide.cluster),
+        kubeconfig: too_wide.control_plane.admin_kubeconfig().to_owned(),
         has_joined: AtomicBool::new(false),
     };
     let proxy = Proxy::before(&too_wide.control_plane, Arc::new(joining));

@@ -64,6 +64,11 @@ pub enum ApiErrorKind {
         /// The API server.
         address: String,
     },
+    /// The request was not sent: this run could not say in time that it is still alive.
+    #[error(
+        "not sent: for five minutes, this run could not note on the set's parent that it is under way: {0}"
+    )]
+    LeaseLost(String),
     /// The answer, and others that were read at the same time, are longer than this program reads.
     #[error("the answers of the server are larger than {mib} MiB together")]
     TooLong {
@@ -127,6 +132,7 @@ impl ApiErrorKind {
             Self::Status(_)
             | Self::Untrusted { .. }
             | Self::Credential(_)
+            | Self::LeaseLost(_)
             | Self::TooLong { .. }
             | Self::Unreadable(_) => Message::new(text),
         }
@@ -139,7 +145,7 @@ impl ApiErrorKind {
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
                 true
             }
-            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => false,
+            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => false,
         }
     }
 
@@ -149,7 +155,7 @@ impl ApiErrorKind {
             // A proxy answers with these codes if it has no answer of the server, and the server with 500 if
             // it has none of etcd.
             Self::Status(status) => status.code < 500,
-            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } => true,
+            Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => true,
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
                 false
             }

@@ -81,6 +81,10 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::NotSent { address }, Retry::Never)
     }
 
+    pub(super) fn lease_lost(reason: String) -> Self {
+        Self::new(ApiErrorKind::LeaseLost(reason), Retry::Never)
+    }
+
     pub(super) fn credential(reason: String) -> Self {
         Self::new(ApiErrorKind::Credential(reason), Retry::Never)
     }

@@ -22,6 +22,7 @@ mod server_clock;
 mod status;
 mod warning_header;
 mod watch;
+mod write_lease;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,8 @@ use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
+pub use write_lease::Moment;
+use write_lease::WriteLease;
 
 use crate::cluster::proxy::Proxy;
 
@@ -70,6 +73,7 @@ pub struct ApiServer {
     reachability: Reachability,
     responsiveness: Responsiveness,
     clock: ServerClock,
+    write_lease: WriteLease,
     fastest_answer: FastestAnswer,
     answer_room: AnswerRoom,
     request_timeout: Duration,
@@ -108,6 +112,7 @@ impl ApiServer {
             reachability: Reachability::default(),
             responsiveness: Responsiveness::default(),
             clock: ServerClock::default(),
+            write_lease: WriteLease::default(),
             fastest_answer: FastestAnswer::default(),
             answer_room: AnswerRoom::default(),
             request_timeout,
@@ -279,7 +284,9 @@ impl ApiServer {
             if !may_repeat {
                 let mut kind = match failure.kind {
                     // It was sent before.
-                    ApiErrorKind::NotSent { .. } => earlier_failure.unwrap_or(failure.kind),
+                    ApiErrorKind::NotSent { .. } | ApiErrorKind::LeaseLost(_) => {
+                        earlier_failure.unwrap_or(failure.kind)
+                    }
                     kind => kind,
                 };
                 if let ApiErrorKind::Status(status) = &mut kind {
@@ -384,6 +391,10 @@ impl ApiServer {
         if !self.may_send().await {
             return Err(FailedAttempt::not_sent(&self.route));
         }
+        self.write_lease
+            .admit(request)
+            .await
+            .map_err(FailedAttempt::lease_lost)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
         Ok(http_request)
     }

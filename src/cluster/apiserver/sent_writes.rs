@@ -1,6 +1,6 @@
 //! The objects to which a run has sent writes: what the end of a run can say of an object without a result.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,10 @@ pub enum LastWrite {
 
 /// The last write to each object, by its path.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SentWrites(Arc<Mutex<HashMap<String, LastWrite>>>);
+pub(super) struct SentWrites(
+    Arc<Mutex<HashMap<String, LastWrite>>>,
+    Arc<Mutex<HashSet<String>>>,
+);
 
 impl SentWrites {
     /// Returns the write that this request is; one that sends nothing to an object, such as a GET or a dry run,
@@ -40,6 +43,17 @@ impl SentWrites {
     /// Returns the last write to the object at this path; `None` if there was none.
     pub(super) fn last(&self, path: &str) -> Option<LastWrite> {
         self.paths().get(path).copied()
+    }
+
+    /// Returns whether a write to an object, other than that at this path, got no answer in time: it may still be
+    /// carried out.
+    pub(super) fn is_any_under_way_beside(&self, path: &str) -> bool {
+        self.timed_out().iter().any(|other| other != path)
+    }
+
+    /// The paths of objects whose last write got no answer in time.
+    fn timed_out(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paths(&self) -> MutexGuard<'_, HashMap<String, LastWrite>> {
@@ -67,6 +81,7 @@ impl SentWrite<'_> {
 
     /// Notes that the server has carried it out.
     pub(super) fn done(&self) {
+        self.answered();
         self.note(Some(match *self.method {
             Method::DELETE => LastWrite::Deleted,
             _ => LastWrite::Done,
@@ -75,8 +90,21 @@ impl SentWrite<'_> {
 
     /// Notes that an attempt has failed. An earlier one without an answer may have taken effect all the same.
     pub(super) fn failed(&mut self, kind: &ApiErrorKind) {
+        match (kind, &self.path) {
+            (ApiErrorKind::Timeout { .. }, Some(path)) if self.is_sent => {
+                self.all.timed_out().insert(path.clone());
+            }
+            (ApiErrorKind::Status(_), _) => self.answered(),
+            _ => {}
+        }
         if mem::take(&mut self.is_sent) && kind.is_refusal() {
             self.note(self.before);
+        }
+    }
+
+    fn answered(&self) {
+        if let Some(path) = &self.path {
+            self.all.timed_out().remove(path);
         }
     }
 

@@ -22,10 +22,24 @@ impl ServerClock {
         }
     }
 
+    /// Lets time pass.
+    #[cfg(test)]
+    pub(super) fn advance(&self, seconds: i64) {
+        self.0.fetch_add(seconds, Ordering::Relaxed);
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         let ahead = SignedDuration::from_secs(self.0.load(Ordering::Relaxed));
         let now = Timestamp::now();
         now.checked_add(ahead).unwrap_or(now)
+    }
+}
+
+#[cfg(test)]
+impl super::ApiServer {
+    /// Lets time pass.
+    pub(crate) fn advance_clock(&self, seconds: i64) {
+        self.clock.advance(seconds);
     }
 }
 

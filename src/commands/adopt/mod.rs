@@ -16,6 +16,7 @@ use crate::event::{Ending, Event, Operation};
 use crate::execute::Adopting;
 use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::history_annotation::RunOperation;
 use crate::model::live::Tracking;
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
@@ -84,6 +85,7 @@ async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOption
     };
     let set = &prepared.read.named.set;
     let adopting = Adopting {
+        operation: RunOperation::Adopt,
         parent: prepared
             .read
             .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
@@ -145,6 +147,7 @@ async fn prepare(
             &read.named.resource,
             read.parent(),
             &record,
+            &plan.changes,
         ));
     }
     adopt_move_disband::check_permissions(&cluster, rights, membership).await?;

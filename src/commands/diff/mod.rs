@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use self::record::{predict_record, record_change};
+use self::record::{note_runs_under_way, predict_record, record_change};
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
@@ -185,6 +185,7 @@ async fn compare(
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
         run.reporter.event(Event::Note(time));
     }
+    note_runs_under_way(&prepared, run);
     check_permissions(&prepared).await?;
     let mut predictions = Vec::new();
     let parent = predict_parent(&prepared, run).await?;

@@ -6,6 +6,7 @@ use crate::execute::{Interrupt, Prediction};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::report::{RecordChange, RecordDocument};
+use crate::session::command_run::CommandRun;
 use crate::session::prepare::Prepared;
 
 /// Returns the record that the run would leave: everything stays recorded if an object would fail.
@@ -38,4 +39,17 @@ pub(super) fn record_change(prepared: &Prepared, record_after: &Record) -> Recor
         before,
         after: Some(after),
     }
+}
+
+/// Names the runs under way on the set: what they write is not in the prediction.
+pub(super) fn note_runs_under_way(prepared: &Prepared, run: &mut CommandRun) {
+    let parent = prepared.state.parent_object();
+    let notes = parent
+        .into_iter()
+        .flat_map(|parent| &parent.running)
+        .map(|running| {
+            let began = running.began(prepared.cluster.server.now());
+            format!("{running} began {began} and has not ended: what it writes is not in this preview")
+        });
+    run.report_notes(notes.collect());
 }

@@ -2,12 +2,18 @@
 
 use serde_json::Value;
 
-use super::relabel::Relabelling;
+use super::relabel::{Relabeled, Relabelling};
 use super::{announce, ending, report_others, unless_none_is_taken};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
-use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
+use crate::execute::history::{self, HistoryEntry};
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::end::Left;
+use crate::execute::parent_record::is_up_to_date;
+use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
+use crate::model::applyset::parent::annotations;
+use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
@@ -15,6 +21,8 @@ use crate::plan::{MembershipChange, MembershipPlan};
 
 /// Everything that adopting objects needs.
 pub struct Adopting<'a> {
+    /// The operation: a move takes objects in, too.
+    pub operation: RunOperation,
     /// The set, and how its parent is written.
     pub parent: ParentWriting<'a>,
     /// The parent as it was read.
@@ -37,7 +45,7 @@ impl Adopting<'_> {
     /// The parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.parent], self.plan, sink);
-        let ending = self.write(sink).await?;
+        let ending = Box::pin(self.write(sink)).await?;
         let none_is_adopted = || format!("{}: nothing to adopt", self.parent.set.parent);
         Ok(unless_none_is_taken(ending, self.plan, none_is_adopted, sink))
     }
@@ -47,11 +55,12 @@ impl Adopting<'_> {
         if self.parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let known = if is_dry || !self.plan.takes_any() {
+        let begun = if is_dry || !self.writes() {
             None
         } else {
+            let run = history::running(self.parent.server, self.operation.clone()).await;
             let current = self.current.cloned();
-            Some(self.parent.widen(current, self.record, sink).await?)
+            Some(self.parent.begin(current, self.record, run, sink).await?)
         };
         report_others(self.plan, sink);
         sink(Event::Phase {
@@ -68,22 +77,47 @@ impl Adopting<'_> {
             selector: self.selector,
             judge: self.judge,
         };
-        let mut relabeled = relabelling.write_all(&self.plan.changes, sink).await;
-        relabeled.failed += self.plan.not_found();
-        let ending = ending(relabeled, &self.parent);
-        match known {
-            Some(known) => Ok(self.ensure_covers(known, ending, sink).await),
-            None => Ok(ending),
-        }
+        let entry = HistoryEntry::default();
+        let mut counting = |event: Event| {
+            entry.note(&event);
+            sink(event);
+        };
+        let relabel = relabelling.write_all(&self.plan.changes, &mut counting);
+        let Some(mut known) = begun else {
+            return Ok(self.ending(relabel.await));
+        };
+        let relabeled = self.parent.while_renewing(&mut known, self.record, relabel).await;
+        Ok(self.end(known, &entry, self.ending(relabeled), sink).await)
     }
 
-    /// Checks that the parent still records the members, however the run ends, and widens its record if not.
-    async fn ensure_covers(&self, mut known: Known, ending: Ending, sink: &mut Sink<'_>) -> Ending {
-        if self.plan.changes.is_empty() {
-            return ending;
-        }
-        match self.parent.ensure_covers(&mut known, self.record, sink).await {
-            Ok(()) => ending,
+    /// Returns whether the run writes a label or the record: without a member, no parent is created.
+    fn writes(&self) -> bool {
+        let record = annotations(&self.parent.set.tooling, self.record);
+        let is_recorded = self.current.is_some_and(|parent| is_up_to_date(parent, &record));
+        self.plan.takes_any() && (!self.plan.changes.is_empty() || !is_recorded)
+    }
+
+    fn ending(&self, mut relabeled: Relabeled) -> Ending {
+        relabeled.failed += self.plan.not_found();
+        ending(relabeled, &self.parent)
+    }
+
+    /// Ends the run on the parent, whose record stays as it is.
+    async fn end(
+        &self,
+        mut known: Known,
+        entry: &HistoryEntry,
+        ending: Ending,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let begun = known.run.clone();
+        let left = Left {
+            needed: self.record,
+            exact: None,
+            run: begun.and_then(|begun| entry.ended(self.parent.server, begun, ending)),
+        };
+        match self.parent.end(&mut known, left, sink).await {
+            Ok(_) => ending,
             Err(error) => {
                 sink(Event::failure(error.to_string()));
                 Ending::Incomplete

@@ -8,7 +8,7 @@ use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::deletion::report::unlistable;
 use crate::execute::parent_record::ATTEMPTS;
-use crate::execute::parent_record::remove::{Removal, Removed};
+use crate::execute::parent_record::remove::Removal;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
@@ -90,27 +90,11 @@ impl Disbanding<'_> {
         ending(relabeled, &self.parent)
     }
 
-    /// Warns of objects that another run labeled between the last list and the removal of the record:
-    /// no set lists them.
-    async fn release_latecomers(&self, sink: &mut Sink<'_>) -> Ending {
-        match members(&self.parent, self.targets).await {
-            Ok(latecomers) if latecomers.is_empty() => Ending::Done,
-            Ok(latecomers) => self.release(&latecomers, sink).await,
-            Err(error) => {
-                sink(Event::failure(format!(
-                    "the set is disbanded, but another run may have added members: {error}"
-                )));
-                Ending::Incomplete
-            }
-        }
-    }
-
     /// Removes the record from the parent unless another run has written it or added a member since. A
     /// change of another field of the parent does not matter.
     async fn remove_record(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         for _ in 0..ATTEMPTS {
             let Some(current) = self.parent.read().await? else {
-                self.release_latecomers(sink).await;
                 let parent = &self.parent.set.parent;
                 sink(Event::failure(format!(
                     "{parent}: the record could not be removed: the parent was deleted during the run"
@@ -119,32 +103,30 @@ impl Disbanding<'_> {
             };
             if current.reading == Reading::NoRecord {
                 // The write succeeded, and its answer was lost.
-                return Ok(self.release_latecomers(sink).await);
+                return Ok(Ending::Done);
             }
             let has_newcomers = match members(&self.parent, self.targets).await {
                 Ok(members) => !members.is_empty(),
                 Err(ListError::Request(error)) => return Err(error.into()),
                 Err(_) => true,
             };
-            if current.reading != self.current.reading || has_newcomers {
+            if current.reading != self.current.reading || has_newcomers || !current.running.is_empty() {
                 break;
             }
             if self.parent.interrupt.is_requested() {
                 return Ok(Ending::Interrupted);
             }
-            let mut ending = Ending::Done;
-            let second_look = async |sink: &mut Sink<'_>| {
-                ending = self.release_latecomers(sink).await;
-                Ok::<_, ParentWriteError>(None)
-            };
-            let removal = Removal::TakeOff(&current);
-            let removed = self.parent.remove(removal, |_, _| {}, second_look, sink).await?;
-            if removed != Removed::Overtaken {
-                return Ok(ending);
+            if self
+                .parent
+                .remove(Removal::TakeOff(&current), sink)
+                .await?
+                .is_some()
+            {
+                return Ok(Ending::Done);
             }
         }
         sink(Event::failure(
-            "another run is working on this set; its record is kept; run the same command again".to_owned(),
+            "another run is working on this set, so its record is kept; run the same command again when that run has ended".to_owned(),
         ));
         Ok(Ending::Incomplete)
     }

@@ -13,9 +13,10 @@ use crate::execute::deletion::report::{
 };
 use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
-use crate::execute::parent_record::narrow::{Narrowed, Wide};
-use crate::execute::parent_record::requests::{Known, ParentWriteError, ParentWriting};
-use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::end::{Left, RecordAtEnd};
+use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::parent_record::{OVERTAKEN, is_up_to_date};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Reading, annotations};
 use crate::model::identity::ObjectKey;
@@ -77,7 +78,7 @@ impl Moving<'_> {
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.into.parent, &self.from], self.into.plan, sink);
-        let ending = self.into.write(sink).await?;
+        let ending = Box::pin(self.into.write(sink)).await?;
         // If nothing moves, the permission to write the old parent was not checked either.
         if ending != Ending::Done {
             return Ok(ending);
@@ -263,34 +264,32 @@ impl Moving<'_> {
     /// Narrows the record of the old parent to what is left in its set, unless another client has
     /// written it since it was read.
     async fn narrow(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
-        for _ in 0..ATTEMPTS {
-            let current = self.from.read().await.map_err(ParentWriteError::from)?;
-            let left = self.left().await?;
-            let record = self.record(&left);
-            let Some(current) = current else {
-                return self.without_parent(&left, sink).await;
-            };
-            // This is also the case if the previous write succeeded, and its answer was lost.
-            if is_up_to_date(&current, &annotations(&self.from.set.tooling, &record)) {
-                return Ok(Ending::Done);
-            }
-            if current.reading != self.former.reading {
-                return self.with_another_record(current, &left, sink).await;
-            }
-            let mut known = Known::of(&current);
-            let second_look = async || Ok(self.record(&self.left().await?));
-            let wide = Wide {
-                record: self.recorded,
-                places: self.targets,
-            };
-            let narrowed = self.from.narrow(&mut known, &record, wide, second_look, sink);
-            match narrowed.await.map_err(|error: ParentWriteError| error)? {
-                Narrowed::Done | Narrowed::Widened => return Ok(Ending::Done),
-                Narrowed::Interrupted => return Ok(Ending::Interrupted),
-                Narrowed::Overtaken => {}
-            }
+        let current = self.from.read().await.map_err(ParentWriteError::from)?;
+        let left = self.left().await?;
+        let record = self.record(&left);
+        let Some(current) = current else {
+            return self.without_parent(&left, sink).await;
+        };
+        if is_up_to_date(&current, &annotations(&self.from.set.tooling, &record)) {
+            return Ok(Ending::Done);
         }
-        sink(Event::Warning(OVERTAKEN.to_owned()));
+        if current.reading != self.former.reading {
+            return self.with_another_record(current, &left, sink).await;
+        }
+        if self.from.interrupt.is_requested() {
+            return Ok(Ending::Interrupted);
+        }
+        let unlabeled = self.from.record_of_unlabeled(self.targets, &record, sink);
+        let exact = record.union(&unlabeled.await?);
+        let left = Left {
+            needed: self.recorded,
+            exact: Some(&exact),
+            run: None,
+        };
+        let ended = self.from.end(&mut Known::read(current), left, sink).await?;
+        if ended == RecordAtEnd::Shared {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+        }
         Ok(Ending::Done)
     }
 
@@ -300,7 +299,7 @@ impl Moving<'_> {
         if left.is_empty() && self.unlisted.is_empty() {
             return Ok(Ending::Done);
         }
-        self.widen(None, left, sink).await?;
+        self.cover(None, left, sink).await?;
         let parent = &self.from.set.parent;
         sink(Event::Warning(format!("{parent}: {CREATED_AGAIN}")));
         Ok(Ending::Done)
@@ -316,7 +315,7 @@ impl Moving<'_> {
     ) -> Result<Ending, ReleaseError> {
         let is_ordinary = current.reading == Reading::NoRecord;
         if !left.is_empty() || !self.unlisted.is_empty() {
-            self.widen(Some(current), left, sink).await?;
+            self.cover(Some(current), left, sink).await?;
         }
         if !is_ordinary {
             sink(Event::Warning(OVERTAKEN.to_owned()));
@@ -326,14 +325,14 @@ impl Moving<'_> {
 
     /// Widens the record of the old parent, which was `current` when it was last read, to what is
     /// left.
-    async fn widen(
+    async fn cover(
         &self,
         current: Option<ParentObject>,
         left: &[Live],
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
-        match self.from.widen(current, &self.record(left), sink).await {
-            Ok(_) => Ok(()),
+        match self.from.cover(current, &self.record(left), sink).await {
+            Ok(()) => Ok(()),
             Err(error) => Err(ReleaseError::Unrecorded {
                 left: left_behind(left.iter(), self.unlisted),
                 error,

@@ -15,15 +15,16 @@ use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,
 };
-use crate::execute::parent_record::narrow::{Narrowed, Wide};
-use crate::execute::parent_record::remove::{Left, Removal, Removed};
-use crate::execute::parent_record::requests::Known;
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::end::{Left, RecordAtEnd};
+use crate::execute::parent_record::remove::{ParentLeft, Removal};
 use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::{ParentWriteError, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::history_annotation::Run;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
@@ -86,6 +87,14 @@ pub(crate) enum ReleaseError {
         "the set's parent is {done}, but another run may have added members: {unseen}; run the same command again"
     )]
     Unwatched { done: &'static str, unseen: Unlisted },
+    #[error(
+        "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has, or after {until} if it was killed"
+    )]
+    UnderWay {
+        run: Box<Run>,
+        began: String,
+        until: String,
+    },
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
     Undiscovered(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
@@ -131,6 +140,13 @@ impl Releasing<'_> {
             }
             if found.remains != Remains::default() || !self.unlisted.is_empty() {
                 return self.keep(&parent, found, sink).await;
+            }
+            if let Some(running) = parent.object.running.first() {
+                return Err(ReleaseError::UnderWay {
+                    run: Box::new(running.clone()),
+                    began: running.began(server.now()),
+                    until: running.counts_until(),
+                });
             }
             let homes = self.remaining.homes.clone();
             let released = match disposition {
@@ -217,8 +233,8 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
         let writing = self.parent_writing(&[]);
-        match writing.widen(current, &self.record(found), sink).await {
-            Ok(_) => Ok(()),
+        match writing.cover(current, &self.record(found), sink).await {
+            Ok(()) => Ok(()),
             Err(error) => Err(ReleaseError::Unrecorded {
                 left: left_behind(found.remains.all(), &self.unlisted),
                 error,
@@ -270,32 +286,27 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
         let live = &parent.live;
-        let reported = |left, sink: &mut Sink<'_>| {
-            let reason = match left {
-                Left::NothingBefore => GONE_ALREADY.to_owned(),
-                Left::TerminatingBefore => SkipReason::Terminating {
-                    waits_for: live.waits_for.clone(),
-                }
-                .to_string(),
-                Left::Nothing | Left::Terminating | Left::Object => String::new(),
-            };
-            sink(outcome_event(live, Action::Deleted, reason));
-        };
-        let writing = self.parent_writing(&[]);
-        let mut remains = Remains::default();
-        let second_look = async |_: &mut Sink<'_>| self.newcomers("deleted", &mut remains).await;
-        let removed = writing
-            .remove(Removal::Delete(live), reported, second_look, sink)
+        let removed = self
+            .parent_writing(&[])
+            .remove(Removal::Delete(live), sink)
             .await?;
-        Ok(match removed {
-            Removed::Overtaken => None,
-            Removed::RecordedAgain => Some(Parent::Stays(remains, Record::default())),
-            Removed::Done(Left::Terminating | Left::TerminatingBefore) => {
-                let going = self.going(live).await?;
-                Some(going.map_or(Parent::Gone, |live| Parent::Going(Box::new(live))))
+        let Some(left) = removed else { return Ok(None) };
+        let reason = match left {
+            ParentLeft::NothingBefore => GONE_ALREADY.to_owned(),
+            ParentLeft::TerminatingBefore => SkipReason::Terminating {
+                waits_for: live.waits_for.clone(),
             }
-            Removed::Done(_) => Some(Parent::Gone),
-        })
+            .to_string(),
+            ParentLeft::Nothing | ParentLeft::Terminating | ParentLeft::Object => String::new(),
+        };
+        sink(outcome_event(live, Action::Deleted, reason));
+        let going = match left {
+            ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.going(live).await?,
+            ParentLeft::Nothing | ParentLeft::NothingBefore | ParentLeft::Object => None,
+        };
+        Ok(Some(
+            going.map_or(Parent::Gone, |live| Parent::Going(Box::new(live))),
+        ))
     }
 
     /// Returns the deleted parent as long as finalizers hold it; `None` if it is gone, or if the run
@@ -320,21 +331,18 @@ impl Releasing<'_> {
         let accepted = [Refusal::NotAParent {
             parent: self.writing.set.parent.clone(),
         }];
-        let writing = self.parent_writing(&accepted);
-        let reported = |_, sink: &mut Sink<'_>| {
-            let reason = format!("{why}; only the set's record was removed");
-            sink(outcome_event(&parent.live, Action::Skipped, reason));
-        };
-        let mut remains = Remains::default();
-        let second_look = async |_: &mut Sink<'_>| self.newcomers("no longer a parent", &mut remains).await;
-        let removed = writing
-            .remove(Removal::TakeOff(&parent.object), reported, second_look, sink)
-            .await?;
-        Ok(match removed {
-            Removed::Overtaken => None,
-            Removed::RecordedAgain => Some(Parent::Stays(remains, Record::default())),
-            Removed::Done(_) => Some(Parent::Ordinary),
-        })
+        let removal = Removal::TakeOff(&parent.object);
+        if self
+            .parent_writing(&accepted)
+            .remove(removal, sink)
+            .await?
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let reason = format!("{why}; only the set's record was removed");
+        sink(outcome_event(&parent.live, Action::Skipped, reason));
+        Ok(Some(Parent::Ordinary))
     }
 
     /// Makes the parent record what is left.
@@ -356,15 +364,16 @@ impl Releasing<'_> {
             ),
         };
         if parent.object.reading == self.known.reading {
-            if self.narrow(parent, &found, sink).await? == Narrowed::Interrupted {
+            if self.writing.interrupt.is_requested() {
                 return Ok(Parent::Untouched);
             }
+            self.narrow(parent, &found, sink).await?;
         } else {
             // The other run relies on its record.
             sink(Event::Warning(OVERTAKEN.to_owned()));
             let current = Some(parent.object.clone());
             let writing = self.parent_writing(&[]);
-            writing.widen(current, &self.record(&found), sink).await?;
+            writing.cover(current, &self.record(&found), sink).await?;
         }
         sink(outcome_event(&parent.live, Action::Skipped, reason));
         Ok(Parent::Stays(found.remains, self.unlisted.clone()))
@@ -375,31 +384,24 @@ impl Releasing<'_> {
         parent: &WholeParent,
         found: &RemainingList,
         sink: &mut Sink<'_>,
-    ) -> Result<Narrowed, ReleaseError> {
+    ) -> Result<(), ReleaseError> {
         let record = self.record(found);
         if is_up_to_date(&parent.object, &annotations(&self.writing.set.tooling, &record)) {
-            return Ok(Narrowed::Done);
+            return Ok(());
         }
         let writing = self.parent_writing(&[]);
-        let mut known = Known::of(&parent.object);
-        let second_look = async || {
-            let now = self.look().await.map_err(ReleaseError::Unlisted)?;
-            Ok::<_, ReleaseError>(Record::of(
-                now.all().map(|live| &live.key),
-                &self.writing.set.parent,
-            ))
+        let places = &self.remaining.places;
+        let unlabeled = writing.record_of_unlabeled(places, &record, sink).await?;
+        let left = Left {
+            needed: self.recorded,
+            exact: Some(&record.union(&unlabeled)),
+            run: None,
         };
-        let wide = Wide {
-            record: self.recorded,
-            places: &self.remaining.places,
-        };
-        let narrowed = writing.narrow(&mut known, &record, wide, second_look, sink);
-        let narrowed = narrowed.await?;
-        if narrowed == Narrowed::Overtaken {
+        let mut known = Known::read(parent.object.clone());
+        if writing.end(&mut known, left, sink).await? == RecordAtEnd::Shared {
             sink(Event::Warning(OVERTAKEN.to_owned()));
-            writing.widen(writing.read().await?, self.recorded, sink).await?;
         }
-        Ok(narrowed)
+        Ok(())
     }
 
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
@@ -408,23 +410,5 @@ impl Releasing<'_> {
         let homes = self.remaining.homes.iter().copied();
         let keys = found.all().chain(homes).map(|live| &live.key);
         Record::of(keys, &self.writing.set.parent).union(&self.unlisted)
-    }
-
-    /// Lists again after the parent is `done`: returns the record of members that another run has
-    /// added, if any.
-    async fn newcomers(
-        &self,
-        done: &'static str,
-        remains: &mut Remains,
-    ) -> Result<Option<Record>, ReleaseError> {
-        let found = self.look().await;
-        let found = found.map_err(|unseen| ReleaseError::Unwatched { done, unseen })?;
-        let record = (found.remains != Remains::default()).then(|| self.record(&found));
-        *remains = found.remains;
-        Ok(record)
-    }
-
-    async fn look(&self) -> Result<RemainingList, Unlisted> {
-        self.remaining.look(&ParentDisposition::Goes).await
     }
 }

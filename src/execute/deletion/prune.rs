@@ -11,9 +11,8 @@ use crate::execute::deletion::delete_wave::{self, Deleting, ObjectsKeptInsteadOf
 use crate::execute::deletion::remove_owner_references::Detacher;
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::dependency_order::DependentsFirst;
-use crate::execute::parent_record::requests::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Applied, EndOfWait, Execution, ParentWriteError, RunState, Sink};
+use crate::execute::{Applied, EndOfWait, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::prune_order::PruneOrder;
@@ -37,12 +36,7 @@ impl Execution<'_> {
     /// Prunes as the plan says, and waits before and after it if it has to.
     ///
     /// A run that has waited once does not narrow the record before everything is gone.
-    pub(crate) async fn prune_in_order(
-        &self,
-        known: &mut Known,
-        run_state: &mut RunState,
-        sink: &mut Sink<'_>,
-    ) -> Result<Ending, ParentWriteError> {
+    pub(crate) async fn prune_in_order(&self, run_state: &mut RunState, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = Pruned::default();
         let mut has_waited = false;
         let mut plan_now: Option<Plan> = None;
@@ -56,12 +50,8 @@ impl Execution<'_> {
                 has_waited = true;
                 let waited = now.until_ready(sink).await;
                 if waited != EndOfWait::Reached {
-                    return Ok(now.leave_unpruned(waited, order, run_state, sink));
+                    return now.leave_unpruned(waited, order, run_state, sink);
                 }
-                // The wait may have taken long, and another run may have narrowed the record since.
-                self.parent_writing()
-                    .ensure_covers(known, &self.plan.record_during, sink)
-                    .await?;
             }
             if order == PruneOrder::Last && !now.may_prune_last(&mut pruned, sink).await {
                 break;
@@ -84,20 +74,20 @@ impl Execution<'_> {
         run_state.applied.report_held(&BTreeSet::new(), sink);
         run_state.kept = pruned.kept;
         if self.interrupt.is_requested() {
-            return Ok(Ending::Interrupted);
+            return Ending::Interrupted;
         }
         if pruned.failed > 0 {
-            return Ok(Ending::Incomplete);
+            return Ending::Incomplete;
         }
         let waited = match self.gate {
             Some(gate) if has_waited => gate.gone(sink).await,
             _ => EndOfWait::Reached,
         };
-        Ok(match waited {
+        match waited {
             EndOfWait::Reached => Ending::Done,
             EndOfWait::NotReached => Ending::Incomplete,
             EndOfWait::Interrupted => Ending::Interrupted,
-        })
+        }
     }
 
     /// Predicts the prunes in a dry run: nothing is waited for.

@@ -54,8 +54,6 @@ pub(crate) struct WrittenMetadata {
     pub(crate) deletion_timestamp: Option<String>,
     #[serde(default)]
     pub(crate) labels: Pairs,
-    #[serde(default)]
-    pub(crate) annotations: Pairs,
 }
 
 impl Execution<'_> {

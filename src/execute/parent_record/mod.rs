@@ -1,42 +1,36 @@
-//! The protocol of the parent's record. Every write of a record is made here.
+//! The protocol of the parent: a run that writes members writes the parent before the first and after the last.
 //!
-//! It keeps two promises:
+//! - **Begin** (`begin`): the record becomes what it says and what the run may write, and the history gets an
+//!   entry of the run with the result `running`.
+//! - **End** (`end`): the entry gets its result. The record becomes exact if all was done and no other run was at
+//!   work on the set since this one read the parent; otherwise it stays as wide as it is, and the next run narrows
+//!   it. A run that writes no member ends without having begun.
 //!
-//! - The record is never narrower than reality: it names the kind and the namespace of each object
-//!   that carries the set's label, or a run that is not over yet is going to widen it.
-//! - No run overwrites a record that another run has written since this one read it.
+//! Each write is bound to the version that it was decided on. After a conflict the run reads the parent, decides
+//! again, and writes again.
 //!
-//! Every run keeps them by three rules:
+//! So the record covers every member at every moment. A run narrows or removes it only if it saw no entry of another
+//! run when it read the parent, and it lists the members after that read. A run that begins later changes the version, so
+//! the write fails, and the record stays wide. A run that ended earlier wrote its members before the list; one of whose
+//! writes the answer is unknown does not end.
 //!
-//! 1. It widens the record to the union of what it says and of what the run writes, before the
-//!    first member. It ensures the same between waves and after the last member (`widen`). If a write that
-//!    is bound to the resourceVersion in which the run knows the record succeeds, no other run has written
-//!    the record since, and the run need not read it again.
-//! 2. Every write is bound to the resourceVersion that it was decided on. After a conflict the run
-//!    reads the record again and decides again.
-//! 3. It narrows or removes the record only after a look that began after it had read the record,
-//!    and looks again right after that write. What another run has put into the set between the
-//!    two is recorded again (`narrow`, `remove`).
+//! The entry of a run that was killed stays `running`. Ten minutes after its last renewal it counts as abandoned, and the
+//! next run makes it a past one. A live run renews its entry in time (`renew`), and writes nothing if it cannot.
 //!
-//! A run that is killed leaves the record wide. Two moments are exceptions, both only while another
-//! run narrows or widens the same record: between the write that narrows and the end of the look
-//! after it, and between the member that a run writes and its next look at a record that another run
-//! has narrowed since the plan was made. A member may be outside then. The next run of the same
-//! manifests finds it, and `verify` finds it by its label.
-//!
-//! `interleavings` checks both promises for all interleavings of short runs.
-//!
-//! `repair` writes what `verify --fix` has found out, and narrows a record by the same rules.
+//! `interleavings` checks this for all interleavings of short runs. Tools that do not know the entries, kubectl among
+//! them, are outside of it.
 
+pub(crate) mod begin;
+pub(crate) mod end;
+mod exact_record;
 #[cfg(test)]
 mod interleavings;
-pub(crate) mod narrow;
-mod narrow_after_apply;
+mod members_without_label;
 mod own_manifest;
 pub(crate) mod remove;
+pub(crate) mod renew;
 pub(crate) mod repair;
 pub(crate) mod requests;
-pub(crate) mod widen;
 
 use serde_json::Value;
 
@@ -47,7 +41,7 @@ use crate::model::parent_object::ParentObject;
 pub(crate) const ATTEMPTS: usize = 20;
 
 /// Warning that another run works on the same set.
-pub(crate) const OVERTAKEN: &str = "another run is working on this set; the next run narrows its record";
+pub(crate) const OVERTAKEN: &str = "another run has worked on this set at the same time, so its record was not narrowed; the next run narrows it";
 
 /// Returns whether the parent already has what is to be written.
 pub(crate) fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {

@@ -3,12 +3,13 @@
 
 use serde_json::json;
 
-use super::requests::{Known, ParentWriteError, ParentWriting, manifest_request};
+use super::begin::Known;
+use super::requests::{ParentWriteError, ParentWriting, manifest_request};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Reply};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
-use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions, written};
+use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions};
 use crate::execute::members::apply_with_live_fields::{
     ApplyWithLiveFields, apply_with_live_fields, is_outdated,
 };
@@ -16,7 +17,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;
 use crate::plan::Preconditions;
-use crate::read::{self, WHOLE_OBJECTS};
+use crate::read::{self, WHOLE_OBJECTS, parent_of_answer};
 
 impl ParentWriting<'_> {
     /// Sends the manifest and reports warnings of the server; does nothing without one.
@@ -30,7 +31,7 @@ impl ParentWriting<'_> {
             return Ok(());
         };
         let reply = self
-            .send_manifest(object, &known.uid, preconditions, sink)
+            .send_manifest(object, &known.parent.uid, preconditions, sink)
             .await?;
         for text in &reply.warnings {
             sink(Event::WarningOfObject {
@@ -39,10 +40,8 @@ impl ParentWriting<'_> {
             });
         }
         // This write is not bound to what the record was, so it may come after another run's.
-        let live = written(&reply)?.metadata;
-        known.resource_version = live.resource_version;
-        known.all = live.annotations;
-        known.overtaken |= !known.has_record();
+        let (found, _) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
+        known.find(found);
         Ok(())
     }
 

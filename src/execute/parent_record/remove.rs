@@ -1,20 +1,18 @@
-//! Removes the record: deletes the parent, or removes the record from an object that is kept. Both have
-//! the version that was read before the last list as their precondition, and are followed by another
-//! list.
+//! Removes the record: deletes the parent, or removes the record from an object that is kept. Both have the version
+//! that was read before the last list as their precondition, so no run has begun since then. While another run is
+//! under way, nothing is removed.
 
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use super::OVERTAKEN;
-use super::requests::{ParentWriteError, ParentWriting, is_overtaken};
+use super::requests::{ParentWriting, is_overtaken};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
-use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::deletion::delete_wave::deletion;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::applyset::{ID_LABEL, PART_OF_LABEL, Record};
+use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::live::{Live, Presence};
 use crate::model::parent_object::ParentObject;
@@ -32,7 +30,7 @@ pub(crate) enum Removal<'a> {
 
 /// State of the parent after the write that removed its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum ParentLeft {
     /// Nothing is left of it.
     Nothing,
     /// Another client had deleted it.
@@ -45,57 +43,29 @@ pub(crate) enum Left {
     Object,
 }
 
-/// Outcome of removing the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Removed {
-    /// It is gone.
-    Done(Left),
-    /// It was gone for a moment, and records again what another run has added to the set.
-    RecordedAgain,
-    /// The parent is not what it was: another client has changed or deleted it.
-    Overtaken,
-}
-
 impl ParentWriting<'_> {
-    /// Removes the record. `reported` is called once that is done; `second_look` returns what is to
-    /// be recorded again, if anything.
-    pub(crate) async fn remove<E: From<ApiError> + From<ParentWriteError>>(
+    /// Removes the record; `None` if the parent is not what it was: another client has changed or deleted it.
+    pub(crate) async fn remove(
         &self,
         removal: Removal<'_>,
-        reported: impl FnOnce(Left, &mut Sink<'_>),
-        second_look: impl AsyncFnOnce(&mut Sink<'_>) -> Result<Option<Record>, E>,
         sink: &mut Sink<'_>,
-    ) -> Result<Removed, E> {
-        let left = match removal {
-            Removal::Delete(live) => self.delete(live, sink).await?,
-            Removal::TakeOff(parent) => self.take_off(parent, sink).await?,
-        };
-        let Some(left) = left else {
-            return Ok(Removed::Overtaken);
-        };
-        reported(left, sink);
-        let Some(found) = second_look(sink).await? else {
-            return Ok(Removed::Done(left));
-        };
-        sink(Event::Warning(OVERTAKEN.to_owned()));
-        let current = match removal {
-            Removal::Delete(_) => None,
-            Removal::TakeOff(_) => self.read().await.map_err(ParentWriteError::from)?,
-        };
-        self.widen(current, &found, sink).await?;
-        Ok(Removed::RecordedAgain)
+    ) -> Result<Option<ParentLeft>, ApiError> {
+        match removal {
+            Removal::Delete(live) => self.delete(live, sink).await,
+            Removal::TakeOff(parent) => self.take_off(parent, sink).await,
+        }
     }
 
     /// Deletes the parent as it was read; `None` if it has changed.
-    async fn delete(&self, live: &Live, sink: &mut Sink<'_>) -> Result<Option<Left>, ApiError> {
+    async fn delete(&self, live: &Live, sink: &mut Sink<'_>) -> Result<Option<ParentLeft>, ApiError> {
         if live.presence == Presence::Terminating {
-            return Ok(Some(Left::TerminatingBefore));
+            return Ok(Some(ParentLeft::TerminatingBefore));
         }
         match self.send(deletion(live, DryRun::None), sink).await {
-            Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(Left::Nothing)),
-            Ok(reply) if is_of(&reply, live) => Ok(Some(Left::Terminating)),
+            Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(ParentLeft::Nothing)),
+            Ok(reply) if is_of(&reply, live) => Ok(Some(ParentLeft::Terminating)),
             Ok(_) => Ok(None),
-            Err(error) if error.is_missing_object() => Ok(Some(Left::NothingBefore)),
+            Err(error) if error.is_missing_object() => Ok(Some(ParentLeft::NothingBefore)),
             Err(error) if error.is(StatusCode::CONFLICT) => Ok(None),
             Err(error) => Err(error),
         }
@@ -104,7 +74,11 @@ impl ParentWriting<'_> {
     /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
     /// parent that is among its manifests into its own set; that label goes, too. `None` if the parent
     /// has changed.
-    async fn take_off(&self, parent: &ParentObject, sink: &mut Sink<'_>) -> Result<Option<Left>, ApiError> {
+    async fn take_off(
+        &self,
+        parent: &ParentObject,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<ParentLeft>, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
                 .collect::<serde_json::Map<_, _>>()
@@ -124,7 +98,7 @@ impl ParentWriting<'_> {
         let body = Bytes::from(patch.to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
         match self.send(request, sink).await {
-            Ok(_) => Ok(Some(Left::Object)),
+            Ok(_) => Ok(Some(ParentLeft::Object)),
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(None),
             Err(error) => Err(error),
         }

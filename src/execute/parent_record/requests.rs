@@ -18,17 +18,16 @@ use crate::execute::members::webhooks::Unreachable;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink};
 use crate::manifest::desired::DesiredObject;
-use crate::model::applyset::parent::{Pairs, labels};
-use crate::model::applyset::{
-    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, TOOLING_ANNOTATION,
-};
+use crate::model::applyset::parent::{annotations, labels};
+use crate::model::applyset::{Record, TOOLING_ANNOTATION};
+use crate::model::history_annotation::{HISTORY_ANNOTATION, History, NoRoom};
 use crate::model::object::apply_body;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::write_settings::WriteSettings;
 use crate::plan::{Refusal, is_not_yet_served};
-use crate::read::{self, ListError, METADATA};
+use crate::read::{self, ListError, METADATA, parent_of_answer};
 
 /// Context for writing the parent of a set.
 #[derive(Clone, Copy)]
@@ -83,6 +82,11 @@ pub enum ParentWriteError {
     /// It is a custom resource, and the server does not serve its kind.
     #[error("{0}")]
     NotServed(String),
+    /// Its annotations are as large as the server allows.
+    #[error(
+        "the set's parent: its annotations leave no room to note this run: the server allows 256 KiB in all; remove other annotations, or split the set"
+    )]
+    NoRoom,
     /// Other clients kept changing it.
     #[error("the set's parent: too many conflicting updates")]
     Contended,
@@ -93,77 +97,19 @@ impl ParentWriteError {
     pub(crate) fn is_of_webhook(&self) -> bool {
         matches!(self, Self::Request(error) if Unreachable::of(error).is_some())
     }
-
-    /// Returns the error without the server's message, as the reason for objects that were not processed.
-    pub(crate) fn without_server_message(&self) -> &'static str {
-        match self {
-            Self::Request(_) | Self::Unreadable(_) => "the set's parent cannot be read or written",
-            Self::Changed(_) => "the server changed the record of the set's parent",
-            Self::Refused(_) | Self::Disapproved | Self::Replaced | Self::Contended => {
-                "the set's parent changed during the run"
-            }
-            Self::NotServed(_) => "the kind of the set's parent is not served",
-            Self::Unwatched(_) => "objects that the set's record covers cannot be listed",
-        }
-    }
 }
 
-/// The parent as this run has last read or written it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) uid: String,
-    pub(crate) resource_version: String,
-    /// The annotations of the record.
-    pub(crate) annotations: Value,
-    /// All annotations.
-    pub(crate) all: Pairs,
-    /// True if another run has written the record since the plan: it may cover more than the scope of
-    /// the plan.
-    pub(crate) overtaken: bool,
-}
-
-impl Known {
-    /// The record as it was read.
-    pub(crate) fn of(parent: &ParentObject) -> Self {
-        let keys = [
-            TOOLING_ANNOTATION,
-            GROUP_KINDS_ANNOTATION,
-            GROUP_RESOURCES_ANNOTATION,
-            ADDITIONAL_NAMESPACES_ANNOTATION,
-        ];
-        // A missing key is null: only a record without it is the same.
-        let pairs = keys.map(|key| (key.to_owned(), json!(parent.annotations.get(key))));
-        Self {
-            uid: parent.uid.clone(),
-            resource_version: parent.resource_version.clone(),
-            annotations: pairs.into_iter().collect(),
-            all: parent.annotations.clone(),
-            overtaken: false,
-        }
-    }
-
-    /// Returns whether the record is as it is to be written.
-    pub(crate) fn records(&self, target: &Value) -> bool {
-        let target = target.as_object().into_iter().flatten();
-        let mut differs = target.filter(|(key, value)| self.annotations.get(key) != Some(value));
-        differs.next().is_none()
-    }
-
-    /// Returns whether the parent's annotations had the record when this run last read or wrote the parent.
-    pub(crate) fn has_record(&self) -> bool {
-        self.annotations.as_object().is_some_and(|recorded| {
-            recorded
-                .iter()
-                .all(|(key, value)| self.all.get(key).map(String::as_str) == value.as_str())
-        })
-    }
+/// What a write makes of the parent.
+pub(super) struct Target {
+    pub(super) record: Record,
+    pub(super) history: History,
 }
 
 /// Outcome of a write with the parent's resourceVersion.
 #[derive(Debug)]
 pub(crate) enum Written {
     /// It is written.
-    Done(Known),
+    Done(Box<ParentObject>),
     /// Another client changed, created or deleted it first.
     Overtaken,
 }
@@ -191,24 +137,31 @@ impl ParentWriting<'_> {
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
         let request = self.record_request(apply_body(&object), &parameters);
-        self.known(self.send(request, sink).await, target)
+        self.written(self.send(request, sink).await, target)
     }
 
-    /// Writes an annotation beside the record, if the parent still has the resourceVersion that is `known`.
-    pub(crate) async fn write_annotation(
+    /// Returns the annotations of the parent as they are to be.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for them.
+    pub(super) fn annotations(
         &self,
-        known: &Known,
-        (key, value): (&str, &str),
-    ) -> Result<Reply, ApiError> {
-        let patch = json!({"metadata": {
-            "resourceVersion": known.resource_version,
-            "annotations": {key: value},
-        }});
-        let path = self.resource.path_of(&self.set.parent);
-        let parameters = [("fieldManager", self.field_manager())];
-        let body = Bytes::from(patch.to_string());
-        let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        self.server.send(request).await
+        target: &Target,
+        parent: Option<&ParentObject>,
+    ) -> Result<Value, ParentWriteError> {
+        let mut annotations = annotations(&self.set.tooling, &target.record);
+        let mut others = parent
+            .map(|parent| parent.annotations.clone())
+            .unwrap_or_default();
+        let written = annotations.as_object().into_iter().flatten();
+        others
+            .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
+        let history = target.history.value(&others);
+        if let Some(history) = history.map_err(|NoRoom| ParentWriteError::NoRoom)? {
+            annotations[HISTORY_ANNOTATION] = json!(history);
+        }
+        Ok(annotations)
     }
 
     /// Creates a parent that does not exist.
@@ -234,7 +187,7 @@ impl ParentWriting<'_> {
                 METADATA,
                 Bytes::from(object.to_string()),
             );
-            return self.known(self.send(request, sink).await, target);
+            return self.written(self.send(request, sink).await, target);
         };
         if is_not_yet_served(manifest) {
             let namespace = manifest.key.namespace.as_deref();
@@ -283,40 +236,38 @@ impl ParentWriting<'_> {
             let notes = webhooks.take_notes().into_iter();
             notes.for_each(|note| (sink.borrow_mut())(Event::Note(note)));
         };
-        webhooks.send_noting(self.server, request, noted).await
+        webhooks
+            .send_noting(&self.server.beside_lease(), request, noted)
+            .await
     }
 
     /// Returns what the answer to a bound write of the record says about the parent.
     ///
     /// # Errors
     ///
-    /// The answer lacks the record or the id: no run could find the members that this one is about to write.
-    pub(super) fn known(
+    /// The answer lacks the record, the id or the entry of the run: no other run could find the members that this one
+    /// is about to write.
+    pub(super) fn written(
         &self,
         answer: Result<Reply, ApiError>,
         target: &Value,
     ) -> Result<Written, ParentWriteError> {
-        let metadata = match answer {
-            Ok(reply) => written(&reply)?.metadata,
+        let reply = match answer {
+            Ok(reply) => reply,
             Err(error) if is_overtaken(&error) => return Ok(Written::Overtaken),
             Err(error) => return Err(error.into()),
         };
+        let (parent, answered) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
         let keys = [
-            ("label", labels(&self.set.id), &metadata.labels),
-            ("annotation", target.clone(), &metadata.annotations),
+            ("label", labels(&self.set.id), &answered),
+            ("annotation", target.clone(), &parent.annotations),
         ];
         let changed = keys.iter().find_map(|(what, written, answered)| {
             changed_key(written, answered).map(|key| format!("{what} {key}"))
         });
         match changed {
             Some(changed) => Err(ParentWriteError::Changed(changed)),
-            None => Ok(Written::Done(Known {
-                uid: metadata.uid,
-                resource_version: metadata.resource_version,
-                annotations: target.clone(),
-                all: metadata.annotations,
-                overtaken: false,
-            })),
+            None => Ok(Written::Done(Box::new(parent))),
         }
     }
 

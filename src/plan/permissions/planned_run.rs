@@ -189,6 +189,7 @@ fn verbs_on_parent(
         verbs.insert(Verb::Create);
     }
     if desired.parent.is_some()
+        || plan.applies() + plan.deletions() > 0
         || narrows
         || parent.is_some_and(|parent| !has_record(set, parent, &plan.record_during))
     {

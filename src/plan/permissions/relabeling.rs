@@ -20,22 +20,24 @@ pub fn to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
     rights.collect()
 }
 
-/// The permission to widen the record of the parent; `None` if it has that record already.
+/// The permissions to write the parent of a run that takes in these objects; none if it writes nothing.
 pub fn to_record(
     set: &Set,
     resource: &Resource,
     parent: Option<&ParentObject>,
     record: &Record,
-) -> Option<Permission> {
-    let Some(parent) = parent else {
+    changes: &[Live],
+) -> Vec<Permission> {
+    let patch = on_parent(set, resource);
+    match parent {
         // A bare parent is created by POST, which names no object.
-        return Some(Permission::on(
-            Verb::Create,
-            resource,
-            set.parent.namespace.as_deref(),
-        ));
-    };
-    (!has_record(set, parent, record)).then(|| on_parent(set, resource))
+        None => vec![
+            Permission::on(Verb::Create, resource, set.parent.namespace.as_deref()),
+            patch,
+        ],
+        Some(parent) if changes.is_empty() && has_record(set, parent, record) => Vec::new(),
+        Some(_) => vec![patch],
+    }
 }
 
 /// The permission to narrow or remove the record of an existing parent.

@@ -121,6 +121,8 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
             additional_namespaces: BTreeSet::new(),
         }),
         annotations: serde_json::from_value(annotations).expect("texts"),
+        running: Vec::new(),
+        abandoned: Vec::new(),
         part_of: None,
         owners: Vec::new(),
     }
@@ -163,6 +165,7 @@ fn a_first_run_creates_the_parent_and_perhaps_its_members() {
             "create configmaps/a in namespace shop",
             "patch configmaps/a in namespace shop",
             "create secrets in namespace shop",
+            "patch secrets/web in namespace shop",
         ]
     );
     let create = right(Verb::Create, "ConfigMap", Some("shop"), Some("a"));
@@ -177,7 +180,13 @@ fn a_later_run_needs_what_its_changes_need() {
     let parent = parent_of(&["ConfigMap"]);
 
     let patched = now(&manifests, vec![member("a")], Some(&parent));
-    assert_eq!(texts(&patched.rights), ["patch configmaps/a in namespace shop"]);
+    assert_eq!(
+        texts(&patched.rights),
+        [
+            "patch configmaps/a in namespace shop",
+            "patch secrets/web in namespace shop",
+        ]
+    );
 
     let pruned = now(&manifests, vec![member("a"), member("b")], Some(&parent));
     assert_eq!(
@@ -186,6 +195,7 @@ fn a_later_run_needs_what_its_changes_need() {
             "get configmaps/b in namespace shop",
             "patch configmaps/a in namespace shop",
             "delete configmaps/b in namespace shop",
+            "patch secrets/web in namespace shop",
         ]
     );
 
@@ -196,31 +206,27 @@ fn a_later_run_needs_what_its_changes_need() {
 }
 
 #[test]
-fn the_parent_is_patched_where_its_record_changes() {
+fn the_parent_is_patched_where_a_member_or_its_record_changes() {
     let patch = right(Verb::Patch, "Secret", Some("shop"), Some("web"));
     let manifests = manifests(vec![desired("ConfigMap", Some("shop"), "a")]);
-    let members = || vec![live("ConfigMap", Some("shop"), "a")];
-    let narrower = parent_of(&[]);
-    let exact = parent_of(&["ConfigMap"]);
-    let wider = vec![
-        live("ConfigMap", Some("shop"), "a"),
-        live("Service", Some("shop"), "b"),
-    ];
     let with_manifest = Desired {
         parent: Some(desired("Secret", Some("shop"), "web")),
-        ..manifests.clone()
+        ..Desired::default()
     };
+    let member = || vec![live("ConfigMap", Some("shop"), "a")];
+    let nothing = Desired::default();
+    let wide = parent_of(&["ConfigMap"]);
     for (case, manifests, members, parent, is_patched) in [
-        ("exact", &manifests, members(), &exact, false),
-        ("widened", &manifests, members(), &narrower, true),
+        ("nothing", &nothing, Vec::new(), &parent_of(&[]), false),
+        ("a changed member", &manifests, member(), &wide, true),
+        ("a pruned member", &nothing, member(), &wide, true),
         (
-            "narrowed",
-            &manifests,
-            wider,
-            &parent_of(&["ConfigMap", "Service"]),
+            "its own manifest",
+            &with_manifest,
+            Vec::new(),
+            &parent_of(&[]),
             true,
         ),
-        ("its own manifest", &with_manifest, members(), &exact, true),
     ] {
         let needed = now(manifests, members, Some(parent));
         assert_eq!(needed.rights.contains(&patch), is_patched, "{case}");

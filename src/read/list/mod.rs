@@ -103,6 +103,7 @@ impl ListError {
             | ApiErrorKind::Credential(_)
             | ApiErrorKind::Timeout { .. }
             | ApiErrorKind::NotSent { .. }
+            | ApiErrorKind::LeaseLost(_)
             | ApiErrorKind::TooLong { .. }
             | ApiErrorKind::Unreadable(_) => true,
         }

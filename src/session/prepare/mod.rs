@@ -23,6 +23,7 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
@@ -157,9 +158,11 @@ fn proposal(set: &Set, desired: &Desired, state: &ClusterState, plan: &Plan, con
 
 /// Returns the objects that are applied; `None` if the set is as the manifests have it.
 fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
-    let is_record_kept = state.parent_object().is_some()
-        && plan.record_during == state.observed.recorded
-        && plan.record_after == state.observed.recorded;
+    let is_shared = |parent: &ParentObject| !parent.running.is_empty();
+    let is_record_kept = state.parent_object().is_some_and(|parent| {
+        plan.record_during == state.observed.recorded
+            && (is_shared(parent) || plan.record_after == state.observed.recorded)
+    });
     let is_unchanged = is_record_kept
         && state.former_tooling.is_none()
         && desired.parent.is_none()

@@ -11,7 +11,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::discovery::KindLookup;
 use crate::error::Error;
 use crate::manifest::{Manifest, desired};
-use crate::model::history_annotation;
+use crate::model::history_annotation::History;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::plan::saved::{self, SavedManifest, SavedPlan};
 use crate::read::{self, Cluster};
@@ -37,8 +37,12 @@ pub async fn prepare(
     if let Some(other) = saved::other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent) {
         return Err(Error::Overtaken(vec![other]));
     }
-    let runs = parent.map(|parent| history_annotation::read(&parent.annotations));
-    let last = runs.and_then(|runs| runs.into_iter().next());
+    let runs = parent
+        .into_iter()
+        .flat_map(|parent| History::of(&parent.annotations).into_runs());
+    let last = runs
+        .into_iter()
+        .find(|run| !run.is_running() && !run.manifests.is_empty());
     if last.is_some_and(|run| run.manifests != desired::digest(&prepared.desired)) {
         let text = "the last run that changed the set used other manifests than this plan";
         run.report_warnings(&[text.to_owned()]);

@@ -64,8 +64,15 @@ pub enum Removal {
 /// repaired.
 pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<Option<Repair>, String> {
     check_repairable(set, surroundings)?;
-    let record = target_record(set, surroundings)?;
     let parent = &set.parent;
+    let discovery = surroundings.discovery;
+    let bookkeeping = set.found.bookkeeping();
+    let recorded = bookkeeping.map_or_else(Record::default, |found| served(found, discovery));
+    let record = match target_record(set, surroundings)? {
+        record if parent.object.running.is_empty() => record,
+        // Members that a run is about to write are not there yet.
+        record => record.union(&recorded),
+    };
     // An older version of this program in the tooling annotation is not a fault, and is kept.
     let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::of_this_program);
     let labels = [(ID_LABEL, set.found.id.to_string())];
@@ -98,8 +105,6 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     if changes.is_empty() {
         return Ok(None);
     }
-    let discovery = surroundings.discovery;
-    let bookkeeping = set.found.bookkeeping();
     let repair = Repair {
         set: Set {
             id: set.found.id.clone(),
@@ -109,7 +114,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         },
         resource: Arc::clone(&parent.resource),
         parent: parent.object.clone(),
-        recorded: bookkeeping.map_or_else(Record::default, |found| served(found, discovery)),
+        recorded,
         places: found_set::places(slice::from_ref(&set.found), discovery),
         record,
         removals,

@@ -896,6 +896,13 @@ impl Stage {
         Ok(())
     }
 
+    /// Lets ten minutes pass for runs that were killed.
+    pub(super) fn abandon_runs(&self) {
+        for set in self.sets.iter().filter(|set| set.live_parent().is_some()) {
+            set.abandon_runs();
+        }
+    }
+
     /// Panics unless the parents record the members that this sequel leaves, and nothing else.
     pub(super) fn assert_records(&self, sequel: &Sequel) {
         for (set, left) in self.sets.iter().zip(&sequel.leaves) {

@@ -424,7 +424,7 @@ fn a_dependent_that_changes_before_it_is_detached() {
 fn a_dependent_that_cannot_be_detached_keeps_its_owner() {
     let (set, a, b) = family();
     let proxy = Proxy::gated(|writes| match writes {
-        0 => Verdict::Break(Fault::InternalError),
+        1 => Verdict::Break(Fault::InternalError),
         _ => Verdict::Forward,
     });
 
@@ -444,18 +444,18 @@ fn a_dependent_that_cannot_be_detached_keeps_its_owner() {
 
 #[test]
 fn a_run_that_is_killed_between_detaching_and_deleting() {
-    // Detach, delete, and write the history.
-    for writes in 0..=3 {
+    // Begin, detach, delete, and end.
+    for writes in 0..=4 {
         let (set, a, b) = family();
         let sentinel = sentinel(&set.namespace, &a);
         let proxy = Proxy::holding_after(writes);
         let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&b)));
         let program = Program::with_kubeconfig(&proxy.kubeconfig());
         let end = set.command(program, &files).args(ALLOWED).run_until_held(&proxy);
-        assert_eq!(end == ProgramEnd::Finished, writes == 3, "{writes}");
+        assert_eq!(end == ProgramEnd::Finished, writes == 4, "{writes}");
         assert_eq!(set.unrecorded(), Vec::<String>::new());
         // Nothing is left that would have to be allowed once it is detached.
-        let flags: &[&str] = if writes == 0 { &ALLOWED } else { &[] };
+        let flags: &[&str] = if writes <= 1 { &ALLOWED } else { &[] };
         set.apply_with(std::slice::from_ref(&b), flags).expect(0);
         assert_collected(&sentinel);
         assert_eq!(owners(&b), 0);

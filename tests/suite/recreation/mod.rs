@@ -214,8 +214,8 @@ fn an_object_that_another_client_creates_first_is_applied_as_it_is_found() {
     let new = frozen(&home, "one", "2");
     for (value, code) in [("2", 0), ("3", 1)] {
         let theirs = frozen(&home, "one", value);
-        // The update, the dry run of the creation, the delete, and then this.
-        let proxy = Proxy::before_write(3, move || {
+        // The beginning, the update, the dry run of the creation, the delete, and then this.
+        let proxy = Proxy::before_write(4, move || {
             eventually("it goes", || cluster().live(&theirs).is_none().then_some(()));
             cluster().create(&theirs);
         });
@@ -244,7 +244,7 @@ fn an_object_that_another_run_recreates_first_is_not_deleted() {
     let new = marked(frozen(&home, "one", "2"));
     let (first, object) = (Arc::clone(&set), new.clone());
     // The update was refused. The dry run of the creation waits until another run has recreated the object.
-    let proxy = Proxy::before_write(1, move || drop(first.apply(from_ref(&object))));
+    let proxy = Proxy::before_write(2, move || drop(first.apply(from_ref(&object))));
 
     let run = set.apply_through(&proxy, from_ref(&new), &[]).expect(1);
 

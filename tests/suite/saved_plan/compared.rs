@@ -126,7 +126,7 @@ fn values_of_secrets_are_compared_by_their_digests() {
         assert_eq!(run.results("configured"), identities([&objects[0]]));
         let document = run.document().to_string();
         assert!(document.contains("/data/password"), "{document}");
-        for shown in ["/data/key", value, "e30", "in-the"] {
+        for shown in ["/data/key", value, "in-the"] {
             assert!(!document.contains(shown), "{shown} in {document}");
         }
     }

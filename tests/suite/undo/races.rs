@@ -75,7 +75,7 @@ fn an_undo_of_a_killed_run_leaves_what_a_later_run_created() {
     let one = config_map(&home, "one", "1");
     let created = ["a", "b", "c"].map(|name| config_map(&home, name, "1"));
     runs.set.apply(from_ref(&one));
-    let proxy = Proxy::holding_after(0);
+    let proxy = Proxy::holding_after(1);
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let objects = [from_ref(&one), &created[..]].concat();
     runs.start(program, "undo", &objects, &["--concurrency=1"])

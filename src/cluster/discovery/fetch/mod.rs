@@ -68,9 +68,10 @@ impl From<ApiError> for DiscoveryError {
             ApiErrorKind::Credential(_) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
-            ApiErrorKind::Status(_) | ApiErrorKind::TooLong { .. } | ApiErrorKind::Unreadable(_) => {
-                Self::Unusable(error)
-            }
+            ApiErrorKind::Status(_)
+            | ApiErrorKind::TooLong { .. }
+            | ApiErrorKind::Unreadable(_)
+            | ApiErrorKind::LeaseLost(_) => Self::Unusable(error),
         }
     }
 }

@@ -256,8 +256,9 @@ impl Inspection<'_> {
         if wanted.is_empty() {
             return Vec::new();
         }
+        let now = self.cluster.server.now();
         let is_wanted = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource).filter(|parent| {
+            ParentCandidate::of(item, resource, now).filter(|parent| {
                 !parent.has_applyset_metadata() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
             })
         };

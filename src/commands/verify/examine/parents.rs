@@ -35,7 +35,9 @@ impl Inspection<'_> {
         };
         let own = BTreeSet::from([self.cluster.namespace.clone()]);
         let server = &self.cluster.server;
-        let look = read::list_all(server, &kinds, &own, looking, ParentCandidate::of).await;
+        let candidate =
+            |item: &Value, resource: &Arc<Resource>| ParentCandidate::of(item, resource, server.now());
+        let look = read::list_all(server, &kinds, &own, looking, candidate).await;
         let is_other =
             |parent: &ParentCandidate| sets.iter().all(|set| set.parent.identity != parent.identity);
         let others = look.found.into_iter().filter(is_other);
@@ -49,8 +51,9 @@ impl Inspection<'_> {
     pub(super) async fn parents(&mut self, namespace: Option<&str>) -> Result<Parents, Error> {
         let custom = read::custom_parent_kinds(&self.cluster.server).await;
         let kinds = read::parent_kinds(self.cluster, custom, &mut self.warnings).await;
+        let now = self.cluster.server.now();
         let has_applyset_metadata = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource).filter(ParentCandidate::has_applyset_metadata)
+            ParentCandidate::of(item, resource, now).filter(ParentCandidate::has_applyset_metadata)
         };
         let mut look = self
             .candidates(&kinds, namespace, "", has_applyset_metadata)
@@ -76,9 +79,8 @@ impl Inspection<'_> {
                     .any(|kind| kind.group_kind() == resource.group_kind())
             };
             let others: Vec<Arc<Resource>> = self.resources.iter().filter(is_other).cloned().collect();
-            let look = self
-                .candidates(&others, None, ID_LABEL, ParentCandidate::of)
-                .await;
+            let candidate = |item: &Value, resource: &Arc<Resource>| ParentCandidate::of(item, resource, now);
+            let look = self.candidates(&others, None, ID_LABEL, candidate).await;
             is_whole &= look.unread.is_empty() && self.cluster.discovery.failures().is_empty();
             for parent in look.found {
                 let kind = self.kind_of(&parent).await;

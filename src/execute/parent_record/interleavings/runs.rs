@@ -7,17 +7,18 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::super::narrow::{Narrowed, Wide};
-use super::super::remove::{Removal, Removed};
-use super::super::requests::{Known, ParentWriteError, ParentWriting};
+use super::super::begin::Known;
+use super::super::end::Left;
+use super::super::remove::Removal;
+use super::super::requests::{ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
+use crate::execute::Interrupt;
 use crate::execute::deletion::delete_wave::deletion;
 use crate::execute::labeled_objects::list_labeled_objects;
-use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
-use crate::model::history_annotation::HISTORY_ANNOTATION;
+use crate::model::history_annotation::{Counts, Run as HistoryRun, RunOperation, RunResult};
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -35,14 +36,19 @@ pub(super) enum Script {
     Delete,
     /// Takes the label off the members and the record off the parent.
     Disband,
+    /// Adds one member of each of these kinds to those of the set.
+    Adopt(&'static [&'static str]),
+    /// Records exactly the members that the cluster has, as `verify --fix` does.
+    Fix,
 }
 
 /// Carries out one run.
-pub(super) async fn run(script: Script, server: &ApiServer) -> Result<(), ParentWriteError> {
+pub(super) async fn run(number: usize, script: Script, server: &ApiServer) -> Result<(), ParentWriteError> {
     let (set, secrets) = (set(), resource("Secret", Scope::Namespaced));
     let writing = WriteSettings::without_manifests("applyset".to_owned(), DryRun::None, 1);
     let interrupt = Interrupt::default();
     let run = Run {
+        number,
         parent: ParentWriting {
             server,
             set: &set,
@@ -57,51 +63,100 @@ pub(super) async fn run(script: Script, server: &ApiServer) -> Result<(), Parent
         Script::Apply(kinds) => run.apply(kinds).await,
         Script::Delete => run.delete().await,
         Script::Disband => run.disband().await,
+        Script::Adopt(kinds) => run.adopt(kinds).await,
+        Script::Fix => run.fix().await,
     }
 }
 
 struct Run<'a> {
+    number: usize,
     parent: ParentWriting<'a>,
 }
 
 impl Run<'_> {
+    /// The entry of this run. Its time is a whole minute, so that a schedule is always the same.
+    fn entry(&self, result: RunResult) -> HistoryRun {
+        let id = match result {
+            RunResult::Running => format!("run-{}", self.number),
+            _ => String::new(),
+        };
+        HistoryRun {
+            time: self.parent.server.now().strftime("%FT%H:%M:00Z").to_string(),
+            result,
+            counts: Counts::default(),
+            undo: false,
+            operation: RunOperation::Apply,
+            manifests: self.number.to_string(),
+            user: None,
+            version: "v1".to_owned(),
+            id,
+            renewed: None,
+            others: std::collections::BTreeMap::new(),
+        }
+    }
+
     async fn apply(&self, kinds: &[&str]) -> Result<(), ParentWriteError> {
         let desired = record(kinds);
         let current = self.parent.read().await?;
         let wide = current.as_ref().map(recorded).unwrap_or_default().union(&desired);
         let found = self.look(&wide).await?;
-        let mut known = self.parent.widen(current, &wide, &mut ignore).await?;
+        let entry = self.entry(RunResult::Running);
+        let mut known = self.parent.begin(current, &wide, entry, &mut ignore).await?;
         for kind in kinds {
             self.label(kind).await?;
         }
-        for live in found
-            .iter()
-            .filter(|live| !desired.group_kinds.contains(&live.key.group_kind))
-        {
+        let is_unwanted = |live: &&Live| !desired.group_kinds.contains(&live.key.group_kind);
+        for live in found.iter().filter(is_unwanted) {
             self.remove_member(live).await?;
         }
-        if desired == wide {
-            let (parent, sink): (_, &mut Sink<'_>) = (&self.parent, &mut ignore);
-            let annotation = (HISTORY_ANNOTATION, "[]");
-            let annotating = parent.annotate_and_ensure_covers(&mut known, annotation, &wide, sink);
-            return annotating.await.map(drop);
-        }
+        let lost = wide.group_kinds.difference(&desired.group_kinds).cloned();
         let lost = Record {
-            group_kinds: wide
-                .group_kinds
-                .difference(&desired.group_kinds)
-                .cloned()
-                .collect(),
+            group_kinds: lost.collect(),
             ..Record::default()
         };
-        let look = async || Ok::<_, ParentWriteError>(places(&self.look(&lost).await?));
-        if !known.overtaken && look().await?.is_empty() {
-            let narrowed = self.narrow(&mut known, &desired, &wide, look).await?;
-            if narrowed != Narrowed::Overtaken {
-                return Ok(());
-            }
+        let exact = if known.is_shared {
+            None
+        } else {
+            Some(desired.union(&places(&self.look(&lost).await?)))
+        };
+        self.end(&mut known, &wide, exact.as_ref(), Some(RunResult::Done))
+            .await
+    }
+
+    async fn adopt(&self, kinds: &[&str]) -> Result<(), ParentWriteError> {
+        let needed = record(kinds);
+        let current = self.parent.read().await?;
+        let entry = self.entry(RunResult::Running);
+        let mut known = self.parent.begin(current, &needed, entry, &mut ignore).await?;
+        for kind in kinds {
+            self.label(kind).await?;
         }
-        self.parent.ensure_covers(&mut known, &wide, &mut ignore).await
+        self.end(&mut known, &needed, None, Some(RunResult::Done)).await
+    }
+
+    async fn fix(&self) -> Result<(), ParentWriteError> {
+        let Some(current) = self.parent.read().await? else {
+            return Ok(());
+        };
+        if !current.running.is_empty() {
+            return Ok(());
+        }
+        let wide = recorded(&current);
+        let found = places(&self.look(&record(&["One", "Two", "Three"])).await?);
+        let mut known = Known::read(current);
+        self.end(&mut known, &wide, Some(&found), None).await
+    }
+
+    async fn end(
+        &self,
+        known: &mut Known,
+        needed: &Record,
+        exact: Option<&Record>,
+        result: Option<RunResult>,
+    ) -> Result<(), ParentWriteError> {
+        let run = result.map(|result| self.entry(result));
+        let left = Left { needed, exact, run };
+        self.parent.end(known, left, &mut ignore).await.map(drop)
     }
 
     async fn delete(&self) -> Result<(), ParentWriteError> {
@@ -118,53 +173,28 @@ impl Run<'_> {
             let Some(whole) = whole.await? else {
                 let left = places(&self.look(&wide).await?);
                 if !left.is_empty() {
-                    self.parent.widen(None, &left, &mut ignore).await?;
+                    self.parent.cover(None, &left, &mut ignore).await?;
                 }
                 return Ok(());
             };
             let wide = wide.union(&recorded(&whole.object));
             let left = places(&self.look(&wide).await?);
             if whole.object.reading != reading && !left.is_empty() {
-                self.parent.widen(Some(whole.object), &left, &mut ignore).await?;
-                return Ok(());
+                return self.parent.cover(Some(whole.object), &left, &mut ignore).await;
             }
-            let look = async || Ok::<_, ParentWriteError>(places(&self.look(&wide).await?));
             if !left.is_empty() {
-                let mut known = Known::of(&whole.object);
-                let narrowed = self.narrow(&mut known, &left, &wide, look).await?;
-                if narrowed == Narrowed::Overtaken {
-                    let current = self.parent.read().await?;
-                    self.parent.widen(current, &wide, &mut ignore).await?;
-                }
+                let mut known = Known::read(whole.object);
+                return self.end(&mut known, &wide, Some(&left), None).await;
+            }
+            if !whole.object.running.is_empty() {
                 return Ok(());
             }
-            let again = async |_: &mut Sink<'_>| {
-                let found = look().await?;
-                Ok::<_, ParentWriteError>((!found.is_empty()).then_some(found))
-            };
             let removal = Removal::Delete(&whole.live);
-            if self.parent.remove(removal, |_, _| {}, again, &mut ignore).await? != Removed::Overtaken {
+            if self.parent.remove(removal, &mut ignore).await?.is_some() {
                 return Ok(());
             }
         }
         Err(ParentWriteError::Contended)
-    }
-
-    /// Narrows the record. The server of these runs removes no label.
-    async fn narrow(
-        &self,
-        known: &mut Known,
-        target: &Record,
-        wide: &Record,
-        second_look: impl AsyncFnOnce() -> Result<Record, ParentWriteError>,
-    ) -> Result<Narrowed, ParentWriteError> {
-        let wide = Wide {
-            record: wide,
-            places: &ListTargets::default(),
-        };
-        self.parent
-            .narrow(known, target, wide, second_look, &mut ignore)
-            .await
     }
 
     async fn disband(&self) -> Result<(), ParentWriteError> {
@@ -175,17 +205,14 @@ impl Run<'_> {
         self.release(&wide).await?;
         for _ in 0..20 {
             let Some(current) = self.parent.read().await? else {
-                return self.release(&wide).await;
+                return Ok(());
             };
-            if current.reading != before.reading || !self.look(&wide).await?.is_empty() {
+            let is_empty = self.look(&wide).await?.is_empty();
+            if current.reading != before.reading || !is_empty || !current.running.is_empty() {
                 break;
             }
-            let again = async |_: &mut Sink<'_>| {
-                self.release(&wide).await?;
-                Ok::<_, ParentWriteError>(None)
-            };
             let removal = Removal::TakeOff(&current);
-            if self.parent.remove(removal, |_, _| {}, again, &mut ignore).await? != Removed::Overtaken {
+            if self.parent.remove(removal, &mut ignore).await?.is_some() {
                 return Ok(());
             }
         }

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::Value;
@@ -24,6 +24,8 @@ enum Step {
     Answer(usize),
     /// This run is killed before its request.
     Kill(usize),
+    /// So much time passes that killed runs are abandoned.
+    Wait,
 }
 
 /// The schedules that were tried.
@@ -33,17 +35,21 @@ pub(super) struct Schedules {
     pub(super) failure: Option<String>,
 }
 
+/// An answer, with the minutes that have passed on the server's clock.
+type Answer = (StatusCode, Value, u32);
+
 /// What a run says to the schedule.
 enum Said {
-    Asks(Asked, oneshot::Sender<(StatusCode, Value)>),
+    Asks(Asked, oneshot::Sender<Answer>),
     Ended(Result<(), String>),
 }
 
 /// One run as the schedule sees it.
 struct Task {
     handle: JoinHandle<()>,
+    server: ApiServer,
     heard: mpsc::UnboundedReceiver<Said>,
-    waiting: Option<(Asked, oneshot::Sender<(StatusCode, Value)>)>,
+    waiting: Option<(Asked, oneshot::Sender<Answer>)>,
     /// The digest of all that it has asked and was answered: it is where it is because of that.
     history: u64,
 }
@@ -62,7 +68,10 @@ impl Playing {
     async fn begin(before: &[&str], scripts: &[Script]) -> Self {
         let mut playing = Self {
             world: World::new(before, scripts.len()),
-            tasks: scripts.iter().map(|script| begin(*script)).collect(),
+            tasks: (0..)
+                .zip(scripts)
+                .map(|(number, script)| begin(number, *script))
+                .collect(),
             steps: Vec::new(),
             may_fail: scripts.iter().any(|script| matches!(script, Script::Disband)),
         };
@@ -97,7 +106,16 @@ impl Playing {
             .filter(|run| run.state == State::Killed)
             .count();
         let kill = waiting.clone().filter(|_| killed < kills).map(Step::Kill);
-        waiting.map(Step::Answer).chain(kill).collect()
+        let can_wait = killed > 0 && self.world.minutes == 0 && !self.is_registered();
+        let wait = can_wait.then_some(Step::Wait);
+        waiting.map(Step::Answer).chain(kill).chain(wait).collect()
+    }
+
+    /// Returns whether a run under way is in the history, or about to be: it would renew its entry in time.
+    fn is_registered(&self) -> bool {
+        let asked = self.tasks.iter().filter_map(|task| task.waiting.as_ref());
+        let mut bodies = asked.map(|(asked, _)| String::from_utf8_lossy(&asked.body));
+        bodies.any(|body| body.contains(r#"\"id\":"#)) || self.world.is_registered()
     }
 
     async fn take(&mut self, step: Step) {
@@ -107,6 +125,13 @@ impl Playing {
                 self.tasks[run].handle.abort();
                 self.tasks[run].waiting = None;
                 self.world.runs[run].state = State::Killed;
+            }
+            Step::Wait => {
+                self.steps.push("eleven minutes pass".to_owned());
+                self.world.minutes = 11;
+                for task in &self.tasks {
+                    task.server.advance_clock(11 * 60);
+                }
             }
             Step::Answer(run) => {
                 let task = &mut self.tasks[run];
@@ -120,7 +145,7 @@ impl Playing {
                     "run {run}: {} {} {body} -> {}",
                     asked.method, asked.path, answer.0
                 ));
-                let _ = reply.send(answer);
+                let _ = reply.send((answer.0, answer.1, self.world.minutes));
                 self.hear(run).await;
             }
         }
@@ -143,15 +168,17 @@ impl Playing {
     }
 }
 
-fn begin(script: Script) -> Task {
+fn begin(number: usize, script: Script) -> Task {
     let (said, heard) = mpsc::unbounded_channel();
     let server = server(said.clone());
+    let of_run = server.clone();
     let handle = tokio::task::spawn_local(async move {
-        let ended = runs::run(script, &server).await;
+        let ended = runs::run(number, script, &of_run).await;
         let _ = said.send(Said::Ended(ended.map_err(|error| error.to_string())));
     });
     Task {
         handle,
+        server,
         heard,
         waiting: None,
         history: 0,
@@ -173,9 +200,13 @@ fn server(said: mpsc::UnboundedSender<Said>) -> ApiServer {
             let (answer, answered) = oneshot::channel();
             let _ = said.send(Said::Asks(asked, answer));
             // A run that is killed gets no answer, and asks for none.
-            let (status, body) = answered.await.unwrap_or((StatusCode::GONE, Value::Null));
+            let (status, body, minutes) = answered.await.unwrap_or((StatusCode::GONE, Value::Null, 0));
             let mut response = Response::new(Body::from(body.to_string().into_bytes()));
             *response.status_mut() = status;
+            let date = format!("Thu, 01 Jan 2026 12:{minutes:02}:30 GMT");
+            response
+                .headers_mut()
+                .insert(header::DATE, date.parse().expect("a date"));
             Ok::<_, Infallible>(response)
         }
     });

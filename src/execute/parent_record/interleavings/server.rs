@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::model::applyset::{GROUP_KINDS_ANNOTATION, PART_OF_LABEL};
+use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::plan::fixtures::set;
 
 /// A request, as the model distinguishes them.
@@ -22,12 +23,6 @@ pub(super) struct Asked {
 pub(super) struct Deeds {
     /// The version of the parent in the last answer, with its UID; `None` if there was no parent.
     seen: Option<(u64, u64)>,
-    /// Kinds of members that it has written.
-    wrote: BTreeSet<String>,
-    /// Kinds that it has taken out of the record, and not put back.
-    dropped: BTreeSet<String>,
-    /// Kinds that it has taken out of the record at any time.
-    ever_dropped: BTreeSet<String>,
     pub(super) state: State,
 }
 
@@ -58,6 +53,8 @@ pub(super) struct World {
     /// Members by kind, each with its version, and whether it has the label.
     members: BTreeMap<String, (u64, bool)>,
     pub(super) runs: Vec<Deeds>,
+    /// The minutes that have passed.
+    pub(super) minutes: u32,
     /// The first promise that was broken.
     pub(super) broken: Option<String>,
 }
@@ -91,6 +88,7 @@ impl World {
                 .map(|kind| ((*kind).to_owned(), (1, true)))
                 .collect(),
             runs: vec![Deeds::default(); runs],
+            minutes: 0,
             broken: None,
         }
     }
@@ -136,24 +134,13 @@ impl World {
             return (StatusCode::OK, json!({"kind": "Status", "status": "Success"}));
         }
         let has_label = !body["metadata"]["labels"][PART_OF_LABEL].is_null();
-        if has_label {
-            self.runs[run].wrote.insert(kind.to_owned());
-        }
         let version = version.unwrap_or_default() + 1;
         self.members.insert(kind.to_owned(), (version, has_label));
         (StatusCode::OK, member(kind, version))
     }
 
     fn parent(&mut self, run: usize, asked: &Asked, body: &Value) -> (StatusCode, Value) {
-        let before = self.recorded();
         let answer = self.try_parent(run, asked, body);
-        let after = self.recorded();
-        self.runs[run]
-            .ever_dropped
-            .extend(before.difference(&after).cloned());
-        let dropped = &mut self.runs[run].dropped;
-        dropped.extend(before.difference(&after).cloned());
-        dropped.retain(|kind| !after.contains(kind));
         // A conflict says nothing of what the parent is.
         if answer.0.is_success() || answer.0 == StatusCode::NOT_FOUND {
             self.runs[run].seen = self.parent.as_ref().map(|parent| (parent.uid, parent.version));
@@ -204,6 +191,10 @@ impl World {
         };
         let parent = self.parent.get_or_insert(created);
         parent.version += 1;
+        // An apply removes what its manager has applied before.
+        if body.get("kind").is_some() {
+            parent.annotations.remove(HISTORY_ANNOTATION);
+        }
         for (field, pairs) in [
             ("labels", &mut parent.labels),
             ("annotations", &mut parent.annotations),
@@ -231,33 +222,29 @@ impl World {
             .unwrap_or_default()
     }
 
-    /// Checks the promises after a step.
+    /// Returns whether a run is under way that is in the history.
+    pub(super) fn is_registered(&self) -> bool {
+        let annotations = self.parent.as_ref().map(|parent| &parent.annotations);
+        let history = annotations.and_then(|annotations| annotations.get(HISTORY_ANNOTATION));
+        let mut runs = self.runs.iter().enumerate();
+        runs.any(|(number, run)| {
+            let id = format!("run-{number}");
+            run.state == State::UnderWay && history.is_some_and(|history| history.contains(&id))
+        })
+    }
+
+    /// Checks the promise after a step: the record covers every member.
     pub(super) fn check(&mut self) {
         let recorded = self.recorded();
         let labeled = self.members.iter().filter(|(_, (_, has_label))| *has_label);
         let outside = labeled
             .map(|(kind, _)| kind)
             .filter(|kind| !recorded.contains(*kind));
-        let lost: Vec<&String> = outside.filter(|kind| !self.is_seen_to(kind)).collect();
-        if !lost.is_empty() {
-            let text = format!("{lost:?} is outside the record {recorded:?}");
+        let outside: Vec<&String> = outside.collect();
+        if !outside.is_empty() {
+            let text = format!("{outside:?} is outside the record {recorded:?}");
             self.broken.get_or_insert(text);
         }
-    }
-
-    /// Returns whether a run is going to put this kind back into the record, or has reported that it
-    /// could not, or was killed before it could.
-    fn is_seen_to(&self, kind: &str) -> bool {
-        let has_dropped = |run: &Deeds| run.ever_dropped.contains(kind);
-        self.runs.iter().enumerate().any(|(index, run)| match run.state {
-            State::UnderWay | State::Failed => run.wrote.contains(kind) || run.dropped.contains(kind),
-            State::Killed => {
-                let mut others = self.runs.iter().enumerate().filter(|(other, _)| *other != index);
-                let is_overtaken = others.any(|(_, other)| has_dropped(other));
-                run.dropped.contains(kind) || (run.wrote.contains(kind) && is_overtaken)
-            }
-            State::Done => false,
-        })
     }
 }
 

@@ -1,0 +1,189 @@
+//! The lease of a run: it writes nothing but its lease while that was not renewed for too long.
+//!
+//! A machine may have been suspended, or the server out of reach, for longer than others wait for this run.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::Method;
+use tokio::sync::watch::Sender;
+use tokio::time::Instant;
+
+use super::{ApiRequest, ApiServer};
+
+/// The age of a lease at which nothing is written.
+const EXPIRES_AFTER: Duration = Duration::from_mins(5);
+
+/// The lease of a run; without one it may write at any time.
+#[derive(Debug, Clone)]
+pub(super) struct WriteLease(Arc<Sender<State>>);
+
+#[derive(Debug, Clone, Default)]
+enum State {
+    #[default]
+    None,
+    /// It was renewed at this time.
+    Renewed(Moment),
+    /// It could not be renewed, for this reason.
+    Lost(String),
+}
+
+/// A time by two clocks: one stops while the machine is suspended, and the other can be set.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    monotonic: Instant,
+    wall: SystemTime,
+}
+
+impl Moment {
+    /// Returns the present moment.
+    pub fn now() -> Self {
+        Self {
+            monotonic: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+
+    fn age(self) -> Duration {
+        self.monotonic
+            .elapsed()
+            .max(self.wall.elapsed().unwrap_or_default())
+    }
+}
+
+impl Default for WriteLease {
+    fn default() -> Self {
+        Self(Arc::new(Sender::new(State::None)))
+    }
+}
+
+impl WriteLease {
+    /// Takes or renews the lease, as of the given moment.
+    pub(super) fn renew(&self, at: Moment) {
+        self.0.send_replace(State::Renewed(at));
+    }
+
+    /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
+    pub(super) fn not_renewed(&self, reason: &str) {
+        if self.age().is_some_and(|age| age >= EXPIRES_AFTER) {
+            self.0.send_replace(State::Lost(reason.to_owned()));
+        }
+    }
+
+    /// Gives the lease back.
+    pub(super) fn end(&self) {
+        self.0.send_replace(State::None);
+    }
+
+    /// Returns the age of the lease; nothing without one.
+    pub(super) fn age(&self) -> Option<Duration> {
+        match &*self.0.borrow() {
+            State::None => None,
+            State::Renewed(at) => Some(at.age()),
+            State::Lost(_) => Some(EXPIRES_AFTER),
+        }
+    }
+
+    /// Returns once this request may be sent.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the lease could not be renewed.
+    pub(super) async fn admit(&self, request: &ApiRequest) -> Result<(), String> {
+        if request.method == Method::GET {
+            return Ok(());
+        }
+        let mut states = self.0.subscribe();
+        loop {
+            match &*states.borrow_and_update() {
+                State::None => return Ok(()),
+                State::Renewed(at) if at.age() < EXPIRES_AFTER => return Ok(()),
+                State::Renewed(_) => {}
+                State::Lost(reason) => return Err(reason.clone()),
+            }
+            // The sender is part of this lease, so it is never closed.
+            let _ = states.changed().await;
+        }
+    }
+}
+
+impl ApiServer {
+    /// Returns whether a write to an object, other than that at this path, may still be carried out: it got no answer
+    /// in time.
+    pub fn has_write_under_way_beside(&self, path: &str) -> bool {
+        self.sent_writes.is_any_under_way_beside(path)
+    }
+
+    /// Takes or renews the lease of this run, as of the given moment: nothing is written while it is too old.
+    pub fn renew_lease(&self, at: Moment) {
+        self.write_lease.renew(at);
+    }
+
+    /// Notes that the lease could not be renewed: writes fail for this reason once it has expired.
+    pub fn lease_not_renewed(&self, reason: &str) {
+        self.write_lease.not_renewed(reason);
+    }
+
+    /// Returns the time since the lease was renewed; `None` without one.
+    pub fn age_of_lease(&self) -> Option<Duration> {
+        self.write_lease.age()
+    }
+
+    /// Returns the same server for the writes that take and renew the lease.
+    #[must_use]
+    pub fn beside_lease(&self) -> Self {
+        Self {
+            write_lease: WriteLease::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Gives the lease back.
+    pub fn end_lease(&self) {
+        self.write_lease.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+    use crate::cluster::apiserver::Patch;
+
+    fn patch(path: &str) -> ApiRequest {
+        ApiRequest::patch(path, &[], "application/json", Patch::Merge, Bytes::new())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_written_once_it_has_expired() {
+        let lease = WriteLease::default();
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        lease.renew(Moment::now());
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        advance(EXPIRES_AFTER).await;
+        let write = patch("/member");
+        let held = lease.admit(&write);
+        assert!(timeout(Duration::from_hours(1), held).await.is_err());
+        assert_eq!(lease.admit(&ApiRequest::get("/member", "a")).await, Ok(()));
+        lease.not_renewed("no answer");
+        assert_eq!(lease.admit(&patch("/member")).await, Err("no answer".to_owned()));
+        lease.renew(Moment::now());
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_renewal_stops_nothing_before_the_lease_expires() {
+        let lease = WriteLease::default();
+        lease.renew(Moment::now());
+        lease.not_renewed("no answer");
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        advance(EXPIRES_AFTER).await;
+        let write = patch("/member");
+        let (held, ()) = tokio::join!(lease.admit(&write), async {
+            lease.renew(Moment::now());
+        });
+        assert_eq!(held, Ok(()));
+    }
+}

@@ -1,0 +1,147 @@
+//! Begins and ends a run of `apply` on the parent.
+
+use std::collections::HashSet;
+
+use super::history::HistoryEntry;
+use super::parent_record::begin::{Known, note_runs_beside};
+use super::parent_record::end::{Left, RecordAtEnd};
+use super::parent_record::{OVERTAKEN, is_up_to_date};
+use super::{Execution, ParentWriteError, Sink};
+use crate::event::{Ending, Event};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::annotations;
+use crate::model::history_annotation::{Run, RunResult};
+use crate::plan::undo::UndoScope;
+
+impl Execution<'_> {
+    /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
+    pub(super) async fn begun(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
+        let known = self.parent.cloned().map(Known::read);
+        let known = match known {
+            Some(known) if !self.writes_members(&known) => {
+                note_runs_beside(self.server, &known, sink);
+                return Ok(Ok(known));
+            }
+            known => known.map(|known| known.parent),
+        };
+        let run = self.running().await;
+        if self.interrupt.is_requested() {
+            return Ok(Err(Ending::Interrupted));
+        }
+        let (parent, id) = (self.parent_writing(), run.id.clone());
+        let begun = parent.begin(known, &self.plan.record_during, run, sink).await;
+        if begun.is_err() {
+            // Its answer may have been lost, and no member was written.
+            parent.withdraw(&id, sink).await;
+        }
+        match begun {
+            Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
+                Ok(Err(Ending::Interrupted))
+            }
+            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
+                sink(Event::failure(error.to_string()));
+                Ok(Err(Ending::Interrupted))
+            }
+            // Members have been written already: that is a failure of writing.
+            Err(error) if self.parent.is_none() && !self.plan.prerequisites.is_empty() => {
+                sink(Event::failure(error.to_string()));
+                Ok(Err(Ending::Incomplete))
+            }
+            known => known.map(Ok),
+        }
+    }
+
+    /// Returns the record as it is to be, where all was done; `None` if it could not be determined, which is reported.
+    async fn exact_or_reported(&self, settled: &HashSet<String>, sink: &mut Sink<'_>) -> Option<Record> {
+        if self.plan.record_after == self.plan.record_during {
+            return Some(self.plan.record_after.clone());
+        }
+        match self.exact_record(settled, sink).await {
+            Ok(exact) => Some(exact),
+            Err(error) => {
+                sink(Event::failure(error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// Returns whether the run may write a member, or writes the record for another reason than to narrow it.
+    fn writes_members(&self, known: &Known) -> bool {
+        let wide = annotations(&self.set.tooling, &self.plan.record_during);
+        self.plan.applies() + self.plan.deletions() > 0 || !is_up_to_date(&known.parent, &wide)
+    }
+
+    /// Ends the run on the parent. `settled` are the UIDs of the members that it has applied or left as they are, if
+    /// all was done.
+    pub(super) async fn end(
+        &self,
+        known: &mut Known,
+        entry: &HistoryEntry,
+        ending: Ending,
+        settled: Option<&HashSet<String>>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
+        let exact = match settled {
+            Some(settled) if !known.is_shared => self.exact_or_reported(settled, sink).await,
+            _ => None,
+        };
+        let ending = match settled {
+            Some(_) if exact.is_none() && !known.is_shared => Ending::Incomplete,
+            _ => ending,
+        };
+        let path = self.parent_resource.path_of(&self.set.parent);
+        if known.run.is_some() && self.server.has_write_under_way_beside(&path) {
+            // A write that may still be carried out keeps the entry under way, until it is abandoned.
+            return Ok(ending);
+        }
+        let run = match &known.run {
+            None if exact.is_none() => return Ok(ending),
+            Some(run) => entry.ended(self.server, run.clone(), ending),
+            // It has written the manifest of the parent and nothing else.
+            None if entry.has_changes() => entry.ended(self.server, self.running().await, ending),
+            None => None,
+        };
+        let run = run.map(|run| match run.result {
+            RunResult::Done if self.undoes == Some(UndoScope::Partial) => Run {
+                result: RunResult::Incomplete,
+                ..run
+            },
+            _ => run,
+        });
+        let left = Left {
+            needed: &self.plan.record_during,
+            exact: exact.as_ref(),
+            run,
+        };
+        match self.parent_writing().end(known, left, sink).await {
+            Ok(RecordAtEnd::Shared) => {
+                sink(Event::Warning(OVERTAKEN.to_owned()));
+                Ok(ending)
+            }
+            Ok(RecordAtEnd::Exact | RecordAtEnd::Wide) => Ok(ending),
+            Err(error) => {
+                sink(Event::failure(error.to_string()));
+                Ok(Ending::Incomplete)
+            }
+        }
+    }
+
+    /// Records what this run may write on the parent that has taken the place of the one that is known.
+    pub(super) async fn begin_again(&self, known: &mut Known, run: Run, sink: &mut Sink<'_>) {
+        let parent = self.parent_writing();
+        let found = match parent.read().await {
+            Ok(found) => found,
+            Err(error) => return sink(Event::failure(error.to_string())),
+        };
+        let begun = parent.begin(found, &self.plan.record_during, run, sink).await;
+        match begun {
+            Ok(begun) => {
+                *known = Known {
+                    is_shared: true,
+                    ..begun
+                }
+            }
+            Err(error) => sink(Event::failure(error.to_string())),
+        }
+    }
+}

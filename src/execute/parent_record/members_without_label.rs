@@ -1,0 +1,48 @@
+//! Finds members without their label where the record is about to lose what leads to them.
+
+use futures_util::future::try_join;
+
+use super::requests::{ParentWriteError, ParentWriting};
+use crate::event::Event;
+use crate::execute::Sink;
+use crate::model::applyset::Record;
+use crate::model::live::Live;
+use crate::read::{self, ListError, ListTarget, ListTargets};
+
+impl ParentWriting<'_> {
+    /// Finds members without their label in the collections that the record is about to lose, warns of them, and
+    /// returns their record: nothing else leads to them.
+    pub(crate) async fn record_of_unlabeled(
+        &self,
+        places: &ListTargets,
+        target: &Record,
+        sink: &mut Sink<'_>,
+    ) -> Result<Record, ParentWriteError> {
+        let parent = &self.set.parent;
+        let found = self.members_without_label(places, target).await;
+        let found = found.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
+        if !found.is_empty() {
+            let consequence = format!(
+                "what leads there stays recorded until no such object is left; see `kubectl applyset verify {}`",
+                parent.argument()
+            );
+            let warning = read::warning_of_unlabeled(&found, &consequence);
+            sink(Event::Warning(warning));
+        }
+        Ok(Record::of(found.iter().map(|live| &live.key), parent))
+    }
+
+    /// Lists members without their label in those of these collections that `target` does not cover.
+    pub(super) async fn members_without_label(
+        &self,
+        places: &ListTargets,
+        target: &Record,
+    ) -> Result<Vec<Live>, (ListTarget, ListError)> {
+        let concurrency = self.writing.concurrency;
+        let look = async |places| read::members_without_label(self.server, places, concurrency).await;
+        let [kinds, namespaces] = &places.outside(target, self.set.parent.namespace.as_deref());
+        let (mut found, more) = try_join(look(kinds), look(namespaces)).await?;
+        found.extend(more);
+        Ok(found)
+    }
+}

@@ -1,0 +1,220 @@
+//! Renews the entry of a run, so that no other run takes it for abandoned.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tokio::time::{sleep, timeout};
+
+use super::begin::Known;
+use super::requests::{ParentWriteError, ParentWriting};
+use crate::model::applyset::Record;
+use crate::model::history_annotation::{RENEWED_AFTER, Run};
+use crate::model::write_settings::{WebhookPatience, WriteSettings};
+
+/// The pause between looks at the age of the entry. A machine that was suspended does not know for how long.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// The time for a renewal.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+impl ParentWriting<'_> {
+    /// Does the work of a run, and renews its entry at the same time.
+    ///
+    /// A renewal that the end of the work interrupts may be written or not; the next write of the parent finds out.
+    pub(crate) async fn while_renewing<T>(
+        &self,
+        known: &mut Known,
+        needed: &Record,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let work = pin!(work);
+        let renewing = pin!(self.renew_in_time(known, needed));
+        match select(work, renewing).await {
+            Either::Left((done, _)) => done,
+            Either::Right((never, _)) => match never {},
+        }
+    }
+
+    async fn renew_in_time(&self, known: &mut Known, needed: &Record) -> Infallible {
+        // A webhook that has to start may come with a member that waits for the renewal.
+        let writing = WriteSettings {
+            webhook_patience: WebhookPatience::NONE,
+            ..self.writing.clone()
+        };
+        let renewing = ParentWriting {
+            writing: &writing,
+            ..*self
+        };
+        loop {
+            sleep(PAUSE).await;
+            let age = self.server.age_of_lease();
+            if age.is_none_or(|age| age < RENEWED_AFTER) {
+                continue;
+            }
+            let failure = tokio::select! {
+                biased;
+                renewed = timeout(PATIENCE, renewing.renew(known, needed)) => match renewed {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => format!("no answer within {PATIENCE:?}"),
+                },
+                // What waits for the renewal is not awaited.
+                () = self.interrupt.requested() => "the run was interrupted".to_owned(),
+            };
+            self.server.lease_not_renewed(&failure);
+        }
+    }
+
+    /// Writes the entry again, and the record if another run has taken this one for abandoned. The parent is read
+    /// before: the time of the server may have been known for long.
+    async fn renew(&self, known: &mut Known, needed: &Record) -> Result<(), ParentWriteError> {
+        let Some(run) = known.run.clone() else {
+            return Ok(());
+        };
+        let found = self.read().await?;
+        let run = Run {
+            renewed: Some(self.server.now().strftime("%FT%TZ").to_string()),
+            ..run
+        };
+        let before = known.clone();
+        let renewed = self.write_entry(found, needed, run, &mut |_| {}).await?;
+        *known = before;
+        known.find(renewed.parent);
+        known.is_shared |= renewed.is_shared;
+        known.run = renewed.run;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use http::{Method, Request, Response, StatusCode};
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
+    use crate::execute::Interrupt;
+    use crate::execute::history::running;
+    use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};
+    use crate::model::parent_object::ParentObject;
+    use crate::model::resource::Scope;
+    use crate::model::write_settings::{DryRun, WriteSettings};
+    use crate::plan::fixtures::{resource, set};
+
+    /// A server that keeps what is written to the parent, and refuses each write after so many.
+    #[expect(clippy::disallowed_types, reason = "a server that is a function")]
+    fn server(most_writes: usize) -> (ApiServer, Arc<Mutex<Vec<Value>>>) {
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&written);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let seen = Arc::clone(&seen);
+            async move {
+                let is_get = request.method() == Method::GET;
+                let is_patch =
+                    request.method() == Method::PATCH || request.uri().path().ends_with("/secrets");
+                let body = request
+                    .into_body()
+                    .collect()
+                    .await
+                    .map(http_body_util::Collected::to_bytes);
+                let body: Value = serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
+                let mut answer = Response::new(Body::from(Vec::new()));
+                let mut seen = seen.lock().expect("no panic");
+                let of_parent = seen.iter().rfind(|metadata: &&Value| metadata["name"] == "web");
+                if is_get {
+                    let parent = json!({"metadata": of_parent});
+                    *answer.body_mut() = Body::from(parent.to_string().into_bytes());
+                } else if is_patch && seen.len() >= most_writes {
+                    *answer.status_mut() = StatusCode::FORBIDDEN;
+                } else if is_patch {
+                    let mut metadata = body["metadata"].clone();
+                    metadata["uid"] = json!("u");
+                    metadata["resourceVersion"] = json!(seen.len().to_string());
+                    *answer.body_mut() = Body::from(json!({"metadata": metadata}).to_string().into_bytes());
+                    seen.push(metadata);
+                }
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1));
+        (server, written)
+    }
+
+    /// Begins a run that does this work, and returns what the work returns.
+    async fn run<T>(server: &ApiServer, work: impl AsyncFnOnce() -> T) -> T {
+        let (set, secrets) = (set(), resource("Secret", Scope::Namespaced));
+        let writing = WriteSettings::without_manifests("applyset".to_owned(), DryRun::None, 1);
+        let parent = ParentWriting {
+            server,
+            set: &set,
+            resource: &secrets,
+            accepted: &[],
+            manifest: None,
+            writing: &writing,
+            interrupt: &Interrupt::default(),
+        };
+        let entry = running(server, RunOperation::Apply).await;
+        let needed = Record::default();
+        let mut known = parent
+            .begin(None::<ParentObject>, &needed, entry, &mut |_| {})
+            .await
+            .expect("it begins");
+        parent.while_renewing(&mut known, &needed, work()).await
+    }
+
+    async fn write_member(server: &ApiServer) -> Result<(), ApiErrorKind> {
+        let path = "/api/v1/namespaces/shop/configmaps/one";
+        let request = ApiRequest::patch(path, &[], "application/json", Patch::Merge, Bytes::new());
+        match server.send(request).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(*error.kind),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_run_renews_its_entry_every_four_minutes() {
+        let (server, written) = server(usize::MAX);
+        run(&server, async || {
+            for _ in 0..9 {
+                sleep(Duration::from_mins(1)).await;
+                server.advance_clock(60);
+            }
+            write_member(&server).await.expect("its entry is not old");
+        })
+        .await;
+        let written = written.lock().expect("no panic");
+        let of_parent = written.iter().filter(|metadata| metadata["name"] == "web");
+        let entries: Vec<Run> = of_parent
+            .flat_map(|metadata| {
+                let history = metadata["annotations"][HISTORY_ANNOTATION]
+                    .as_str()
+                    .expect("a history");
+                let annotations = [(HISTORY_ANNOTATION.to_owned(), history.to_owned())].into();
+                History::of(&annotations).into_runs()
+            })
+            .collect();
+        let renewed: Vec<bool> = entries.iter().map(|entry| entry.renewed.is_some()).collect();
+        assert_eq!(renewed, [false, true, true]);
+        assert!(entries.iter().all(|entry| entry.id == entries[0].id));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_cannot_renew_its_entry_writes_nothing_more() {
+        let (server, _) = server(1);
+        run(&server, async || {
+            sleep(Duration::from_mins(6)).await;
+            let held = write_member(&server).await;
+            assert!(matches!(held, Err(ApiErrorKind::LeaseLost(_))), "{held:?}");
+        })
+        .await;
+    }
+}

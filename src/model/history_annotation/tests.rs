@@ -1,0 +1,213 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn run(number: usize) -> Run {
+    Run {
+        time: "2026-11-22T10:00:00Z".to_owned(),
+        result: RunResult::Done,
+        counts: Counts {
+            created: number,
+            ..Counts::default()
+        },
+        undo: false,
+        operation: RunOperation::Apply,
+        manifests: "0123456789ab".to_owned(),
+        user: Some("jane".to_owned()),
+        version: "v0.1.0".to_owned(),
+        id: String::new(),
+        renewed: None,
+        others: BTreeMap::new(),
+    }
+}
+
+fn running(id: &str) -> Run {
+    Run {
+        result: RunResult::Running,
+        id: id.to_owned(),
+        ..run(0)
+    }
+}
+
+fn annotated(value: &str) -> Pairs {
+    Pairs::from([(HISTORY_ANNOTATION.to_owned(), value.to_owned())])
+}
+
+/// The value of the annotation after this run.
+fn with(run: Run, annotations: &Pairs) -> Option<String> {
+    let mut history = History::of(annotations);
+    history.add(run);
+    history.value(annotations).expect("room for runs under way")
+}
+
+fn read(annotations: &Pairs) -> Vec<Run> {
+    History::of(annotations).into_runs()
+}
+
+#[test]
+fn runs_are_read_back_the_latest_first() {
+    let first = with(run(1), &Pairs::new()).expect("room");
+    assert_eq!(
+        first,
+        r#"[{"time":"2026-11-22T10:00:00Z","result":"done","created":1,"manifests":"0123456789ab","user":"jane","version":"v0.1.0"}]"#
+    );
+    let second = with(run(2), &annotated(&first)).expect("room");
+    assert_eq!(read(&annotated(&second)), [run(2), run(1)]);
+}
+
+#[test]
+fn an_undo_is_marked_and_runs_without_the_mark_are_read() {
+    let undo = Run {
+        undo: true,
+        result: RunResult::Incomplete,
+        ..run(1)
+    };
+    let value = with(undo.clone(), &Pairs::new()).expect("room");
+    assert!(
+        value.contains(r#""result":"incomplete","created":1,"undo":true"#),
+        "{value}"
+    );
+    let value = with(run(2), &annotated(&value)).expect("room");
+    assert_eq!(read(&annotated(&value)), [run(2), undo]);
+}
+
+#[test]
+fn the_oldest_runs_make_room() {
+    let mut value = String::new();
+    for number in 1..=30 {
+        value = with(run(number), &annotated(&value)).expect("room");
+        assert!(value.len() <= ROOM_FOR_RUNS, "{}", value.len());
+    }
+    let runs = read(&annotated(&value));
+    assert_eq!(runs[0], run(30));
+    assert!((7..=MOST_RUNS).contains(&runs.len()), "{}", runs.len());
+}
+
+#[test]
+fn a_long_name_is_cut_before_the_run_is_written() {
+    let long = Run {
+        user: Some(kept_of_user(&"é".repeat(5000))),
+        ..run(1)
+    };
+    let value = with(long.clone(), &Pairs::new()).expect("room");
+    assert_eq!(long.user, Some("é".repeat(64)));
+    assert_eq!(read(&annotated(&value)), [long]);
+    assert_eq!(kept_of_user("jane"), "jane");
+}
+
+#[test]
+fn other_annotations_leave_less_room_or_none() {
+    let mut annotations = annotated(&with(run(1), &Pairs::new()).expect("room"));
+    let entry = annotations[HISTORY_ANNOTATION].len();
+    let most = ANNOTATIONS_LIMIT - HISTORY_ANNOTATION.len() - "note".len();
+    annotations.insert("note".to_owned(), "x".repeat(most - entry));
+    let value = with(run(2), &annotations).expect("room for one");
+    assert_eq!(read(&annotated(&value)), [run(2)]);
+    annotations.insert("note".to_owned(), "x".repeat(most - entry + 1));
+    assert_eq!(with(run(2), &annotations), None);
+    let mut history = History::default();
+    history.add(running("a"));
+    assert_eq!(history.value(&annotations), Err(NoRoom));
+}
+
+#[test]
+fn what_cannot_be_read_is_dropped() {
+    let table = [
+        ("", 0),
+        ("no list", 0),
+        (r#"{"time":1}"#, 0),
+        (r#"[1,{"time":"2026-11-22T10:00:00Z"}]"#, 0),
+        (
+            r#"[7,{"time":"x","result":"failed","later":true,"manifests":"a","version":"v9"}]"#,
+            1,
+        ),
+    ];
+    for (value, count) in table {
+        assert_eq!(read(&annotated(value)).len(), count, "{value}");
+    }
+}
+
+#[test]
+fn runs_under_way_are_never_dropped_for_want_of_room() {
+    let mut history = History::default();
+    for number in 0..40 {
+        history.add(running(&format!("run-{number}")));
+        history.add(run(number));
+    }
+    let value = history.value(&Pairs::new()).expect("room").expect("runs");
+    assert!(value.len() > ROOM_FOR_RUNS);
+    let runs = read(&annotated(&value));
+    assert_eq!(runs.iter().filter(|run| run.is_running()).count(), 40);
+    assert_eq!(runs.len(), 40, "past runs make room");
+}
+
+#[test]
+fn an_entry_under_way_is_renewed_in_place_and_ends_as_a_past_run() {
+    let mut history = History::default();
+    history.add(run(1));
+    history.add(running("a"));
+    history.add(running("b"));
+    let renewed = Run {
+        renewed: Some("2026-11-22T10:04:00Z".to_owned()),
+        ..running("a")
+    };
+    history.add(renewed.clone());
+    assert_eq!(history.running_beside("a").collect::<Vec<_>>(), [&running("b")]);
+    assert!(history.is_running("a"));
+    let mut ended = history.without("a");
+    ended.add(run(2));
+    assert_eq!(ended.into_runs(), [running("b"), run(2), run(1)]);
+}
+
+#[test]
+fn a_run_is_abandoned_ten_minutes_after_its_last_renewal() {
+    let renewed = |text: &str| Run {
+        renewed: Some(text.to_owned()),
+        ..running("a")
+    };
+    let now = "2026-11-22T10:10:00Z".parse().expect("a time");
+    let table = [
+        (running("a"), true),
+        (renewed("2026-11-22T10:00:01Z"), false),
+        (renewed("2026-11-22T10:00:00Z"), true),
+        // The clock of the server was set back.
+        (renewed("2026-11-23T10:00:00Z"), false),
+        (renewed("yesterday"), true),
+    ];
+    for (run, expected) in table {
+        assert_eq!(run.is_abandoned(now), expected, "{run:?}");
+    }
+    let mut history = History::default();
+    history.add(run(1));
+    history.add(running("a"));
+    assert_eq!(history.take_abandoned(now), [running("a")]);
+    assert_eq!(history.into_runs(), [run(1)]);
+}
+
+#[test]
+fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
+    let later = r#"{"time":"2026-11-22T10:00:00Z","result":"pausing","operation":"rollout","version":"v9","id":"a","since":{"x":1}}"#;
+    let mut history = History::of(&annotated(&format!("[{later}]")));
+    assert!(history.is_running("a"));
+    assert_eq!(history.running_beside("").count(), 1);
+    history.add(run(1));
+    let value = history.value(&Pairs::new()).expect("room").expect("runs");
+    let written: Vec<Value> = serde_json::from_str(&value).expect("a list");
+    assert_eq!(
+        written[0],
+        serde_json::from_str::<Value>(later).expect("an object")
+    );
+}
+
+#[test]
+fn an_abandoned_run_is_a_past_run() {
+    let mut history = History::default();
+    history.add(run(1));
+    history.add(running("a"));
+    history.abandon("a");
+    let abandoned = Run {
+        result: RunResult::Abandoned,
+        ..run(0)
+    };
+    assert_eq!(history.into_runs(), [abandoned, run(1)]);
+}
