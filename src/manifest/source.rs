@@ -86,19 +86,20 @@ fn is_url(argument: &str) -> bool {
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
 
-/// Returns the text without what may be secret in a URL: its query, and everything between `://` and the last `@`, since
-/// a password may hold any character by mistake.
+/// Returns the text without what may be secret in a URL: its query and fragment, and everything between `://` and the
+/// last `@`, since a password may hold any character by mistake. kustomize cleans paths, so `://` may be `:/`.
 fn without_url_secrets(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else {
+    let Some((scheme, rest)) = text.split_once(":/") else {
         return text.to_owned();
     };
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, _)) => (rest, "?…"),
+    let (slashes, rest) = rest.split_at(rest.len() - rest.trim_start_matches('/').len());
+    let (rest, query) = match rest.find(['?', '#']) {
+        Some(end) => (&rest[..end], "?…"),
         None => (rest, ""),
     };
     match rest.rsplit_once('@') {
-        Some((_, rest)) => format!("{scheme}://…@{rest}{query}"),
-        None => format!("{scheme}://{rest}{query}"),
+        Some((_, rest)) => format!("{scheme}:/{slashes}…@{rest}{query}"),
+        None => format!("{scheme}:/{slashes}{rest}{query}"),
     }
 }
 
@@ -195,6 +196,15 @@ mod tests {
         assert_eq!(
             said_without_url_secrets(&said, url),
             "cannot fetch 'https://…@a.b/c?…'\nfrom git::https://…@d.e/f?… now"
+        );
+        let cleaned = "evalsymlink failure on '/k/https:/user:S3CRET@h/x.yaml?sig=S3CRET' : no";
+        assert_eq!(
+            said_without_url_secrets(cleaned, url),
+            "evalsymlink failure on '/k/https:/…@h/x.yaml?…' : no"
+        );
+        assert_eq!(
+            without_url_secrets("https://h/x#access_token=S3CRET"),
+            "https://h/x?…"
         );
     }
 

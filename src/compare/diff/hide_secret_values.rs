@@ -67,11 +67,14 @@ fn values<'o>(objects: impl Iterator<Item = &'o Value>) -> BTreeSet<String> {
         .flat_map(|fields| fields.values().filter_map(Value::as_str));
     let decoded = |text: &str| String::from_utf8(STANDARD.decode(text).ok()?).ok();
     texts
-        .flat_map(|text| [Some(text.to_owned()), decoded(text), Some(STANDARD.encode(text))])
+        .flat_map(|text| [Some(text.to_owned()), decoded(text)])
         .flatten()
+        // A copy may lack the newline at the end that many values have by mistake.
+        .flat_map(|text| [text.trim().to_owned(), text])
+        .flat_map(|text| [STANDARD.encode(&text), text.trim().to_owned()])
         // In manifests that are kept as JSON.
         .flat_map(|text| [json_quoted(&text), text])
-        .filter(|text| text.trim().len() >= SHORT)
+        .filter(|text| text.len() >= SHORT)
         .collect()
 }
 
@@ -149,5 +152,27 @@ fn hide_pair(live: Option<&mut Value>, predicted: Option<&mut Value>) {
                 *value = json!(HIDDEN);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_without_the_newline_at_the_end_is_one() {
+        let secret = json!({
+            "data": {"password": STANDARD.encode("hunter22\n")},
+            "metadata": {"annotations": {
+                "trimmed": "it is hunter22",
+                "whole": "hunter22\n",
+                "encoded": STANDARD.encode("hunter22"),
+                "as-it-is": STANDARD.encode("hunter22\n"),
+                "other": "hunter",
+            }},
+        });
+        let found: BTreeSet<&String> = annotations_with_values(&secret).collect();
+        let expected = ["as-it-is", "encoded", "trimmed", "whole"].map(str::to_owned);
+        assert_eq!(found, expected.iter().collect());
     }
 }
