@@ -167,27 +167,42 @@ pub fn is_steering(text: &str) -> bool {
 
 /// Returns whether the character controls the terminal, breaks a line, or is not seen: a mark of direction, by which a
 /// reviewer would read another order than the real one, or a character that Unicode says to ignore by default
-/// (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), by which two names look the same.
+/// (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), that looks like a blank, or that has no form of its
+/// own (private use), by which two names look the same.
 fn is_hostile(character: char) -> bool {
     let is_unseen = matches!(
         character,
-        '\u{ad}'
+        '\u{a0}'
+            | '\u{ad}'
             | '\u{34f}'
+            | '\u{600}'..='\u{605}'
             | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{8e2}'
             | '\u{115f}'..='\u{1160}'
             | '\u{17b4}'..='\u{17b5}'
             | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{202a}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{2800}'
             | '\u{3164}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{fdd0}'..='\u{fdef}'
             | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
             | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fff8}'
+            | '\u{fff0}'..='\u{fffc}'
+            | '\u{1107f}'
+            | '\u{110bd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{16fe4}'
             | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d159}'
             | '\u{1d173}'..='\u{1d17a}'
             | '\u{e0000}'..='\u{e0fff}'
+            | '\u{f0000}'..='\u{10ffff}'
     );
     is_unseen || matches!(character, '\u{2028}' | '\u{2029}') || character.is_control()
 }
@@ -269,6 +284,10 @@ mod tests {
             (
                 "a\u{200b}\u{200d}\u{2060}\u{ad}b",
                 "a\\u{200b}\\u{200d}\\u{2060}\\u{ad}b",
+            ),
+            (
+                "a\u{a0}\u{2800}\u{e000}\u{fff9}b\u{3000}",
+                "a\\u{a0}\\u{2800}\\u{e000}\\u{fff9}b\u{3000}",
             ),
             (
                 "\u{3164}\u{fe0f}\u{feff}\u{e0020}",
