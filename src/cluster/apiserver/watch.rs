@@ -14,12 +14,14 @@ use super::failed_attempt::FailedAttempt;
 use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, EarlierAttempts, Route, Status};
 
 /// Limit of one event in bytes: an object has at most 3 MiB.
-const LONGEST_EVENT: usize = 64 * 1024 * 1024;
+const LONGEST_EVENT: usize = 8 * 1024 * 1024;
 
 /// Changes of a collection, as they happen.
 pub struct Watch {
     body: Body,
     read: BytesMut,
+    /// The length of the beginning of `read` without the end of an event.
+    searched: usize,
     route: std::sync::Arc<Route>,
     /// The longest time between two reads.
     silence: Duration,
@@ -85,6 +87,7 @@ impl ApiServer {
             return Ok(Watch {
                 body,
                 read: BytesMut::new(),
+                searched: 0,
                 route: self.route.clone(),
                 silence,
             });
@@ -101,10 +104,13 @@ impl Watch {
     /// The next event; `None` when the server has ended the watch, as it does from time to time.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, ApiErrorKind>> {
         loop {
-            if let Some(end) = self.read.iter().position(|byte| *byte == b'\n') {
-                let line = self.read.split_to(end + 1);
+            let unsearched = self.read.iter().skip(self.searched);
+            if let Some(end) = unsearched.copied().position(|byte| byte == b'\n') {
+                let line = self.read.split_to(self.searched + end + 1);
+                self.searched = 0;
                 return Some(event(&line));
             }
+            self.searched = self.read.len();
             if self.read.len() > LONGEST_EVENT {
                 let text = "incomplete watch event".to_owned();
                 return Some(Err(ApiErrorKind::Unreadable(text)));

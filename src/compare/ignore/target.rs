@@ -81,6 +81,9 @@ pub(super) fn exactly(text: &str) -> Option<String> {
 /// The most bytes that the compiled expressions of one file take together.
 pub(crate) const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
 
+/// The most bytes of an expression. What it takes to read one does not count for its size.
+pub(crate) const LONGEST_EXPRESSION: usize = 1024;
+
 /// The least that an expression counts for.
 const LEAST: usize = 4 << 10;
 
@@ -100,6 +103,9 @@ impl Default for Expressions {
 impl Expressions {
     /// Compiles one more. It counts for the first of the sizes 4 KiB, 8 KiB, … that is large enough.
     pub(super) fn compile(&mut self, expression: &str) -> Result<Regex, regex::Error> {
+        if expression.len() > LONGEST_EXPRESSION {
+            return Err(regex::Error::CompiledTooBig(LONGEST_EXPRESSION));
+        }
         let mut size = LEAST;
         loop {
             let limit = size.min(self.room);
@@ -129,7 +135,9 @@ mod tests {
     #[test]
     fn the_expressions_of_a_file_share_a_limit() {
         assert!(read(&rules(300, r"web-\d{1,3}")).is_ok());
-        for (count, name) in [(1000, r"\pL{100}"), (1, r"\pL{1000}"), (3000, "a")] {
+        // Reading it would take gigabytes.
+        let long = r"\w".repeat(100_000);
+        for (count, name) in [(1000, r"\pL{100}"), (1, r"\pL{1000}"), (3000, "a"), (1, &long)] {
             let error = read(&rules(count, name)).expect_err("too large");
             let text = error.to_string();
             assert!(text.contains("more than 10 MiB of memory"), "{name}: {text}");
