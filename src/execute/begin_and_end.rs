@@ -3,33 +3,34 @@
 use std::collections::HashSet;
 
 use super::history::HistoryEntry;
+use super::parent_record::OVERTAKEN;
 use super::parent_record::begin::{Known, note_runs_beside};
 use super::parent_record::end::{Left, RecordAtEnd};
-use super::parent_record::{OVERTAKEN, is_up_to_date};
 use super::{Execution, ParentWriteError, Sink};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::annotations;
 use crate::model::history_annotation::{Run, RunResult};
+use crate::model::parent_object::ParentObject;
 use crate::plan::undo::UndoScope;
 
 impl Execution<'_> {
     /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
     pub(super) async fn begun(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
-        let known = self.parent.cloned().map(Known::read);
-        let known = match known {
-            Some(known) if !self.writes_members(&known) => {
-                note_runs_beside(self.server, &known, sink);
-                return Ok(Ok(known));
-            }
-            known => known.map(|known| known.parent),
-        };
+        if let Some(parent) = self.parent
+            && !self.writes_members(parent)
+        {
+            let known = Known::read(parent.clone());
+            note_runs_beside(self.server, &known, sink);
+            return Ok(Ok(known));
+        }
         let run = self.running().await;
         if self.interrupt.is_requested() {
             return Ok(Err(Ending::Interrupted));
         }
         let (parent, id) = (self.parent_writing(), run.id.clone());
-        let begun = parent.begin(known, &self.plan.record_during, run, sink).await;
+        let begun = parent
+            .begin(self.parent.cloned(), &self.plan.record_during, run, sink)
+            .await;
         if begun.is_err() {
             // Its answer may have been lost, and no member was written.
             parent.withdraw(&id, sink).await;
@@ -66,9 +67,9 @@ impl Execution<'_> {
     }
 
     /// Returns whether the run may write a member, or writes the record for another reason than to narrow it.
-    fn writes_members(&self, known: &Known) -> bool {
-        let wide = annotations(&self.set.tooling, &self.plan.record_during);
-        self.plan.applies() + self.plan.deletions() > 0 || !is_up_to_date(&known.parent, &wide)
+    fn writes_members(&self, parent: &ParentObject) -> bool {
+        self.plan.applies() + self.plan.deletions() > 0
+            || !parent.has_record(&self.set.tooling, &self.plan.record_during)
     }
 
     /// Ends the run on the parent. `settled` are the UIDs of the members that it has applied or left as they are, if
@@ -118,7 +119,7 @@ impl Execution<'_> {
                 sink(Event::Warning(OVERTAKEN.to_owned()));
                 Ok(ending)
             }
-            Ok(RecordAtEnd::Exact | RecordAtEnd::Wide) => Ok(ending),
+            Ok(RecordAtEnd::AsPlanned) => Ok(ending),
             Err(error) => {
                 sink(Event::failure(error.to_string()));
                 Ok(Ending::Incomplete)
@@ -133,8 +134,7 @@ impl Execution<'_> {
             Ok(found) => found,
             Err(error) => return sink(Event::failure(error.to_string())),
         };
-        let begun = parent.begin(found, &self.plan.record_during, run, sink).await;
-        match begun {
+        match parent.begin(found, &self.plan.record_during, run, sink).await {
             Ok(begun) => {
                 *known = Known {
                     is_shared: true,

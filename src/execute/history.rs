@@ -115,7 +115,8 @@ pub(super) async fn running(server: &ApiServer, operation: RunOperation) -> Run 
     }
 }
 
-fn timestamp(server: &ApiServer) -> String {
+/// Returns the time of the server as entries have it.
+pub(super) fn timestamp(server: &ApiServer) -> String {
     server.now().strftime("%FT%TZ").to_string()
 }
 

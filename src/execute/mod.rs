@@ -223,18 +223,15 @@ impl Execution<'_> {
         self.write_own_manifest(&mut known, &mut run_state, sink).await;
         let parent = self.parent_writing();
         let writing = async {
-            let mut exact = None;
             let ending = self.write_members(&mut run_state, sink).await;
-            if ending == Ending::Done && run_state.kept == 0 {
-                exact = Some(());
-            }
-            (self.wait_for_all(ending, sink).await, exact)
+            let is_all_done = ending == Ending::Done && run_state.kept == 0;
+            (self.wait_for_all(ending, sink).await, is_all_done)
         };
-        let (ending, exact) = parent
+        let (ending, is_all_done) = parent
             .while_renewing(&mut known, &self.plan.record_during, Box::pin(writing))
             .await;
-        let uids = exact.map(|()| &run_state.applied.uids);
-        self.end(&mut known, &entry, ending, uids, sink).await
+        let settled = is_all_done.then_some(&run_state.applied.uids);
+        self.end(&mut known, &entry, ending, settled, sink).await
     }
 
     fn parent_writing(&self) -> ParentWriting<'_> {

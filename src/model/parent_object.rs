@@ -1,6 +1,9 @@
 //! The parent object of a set.
 
-use super::applyset::parent::{Pairs, Reading};
+use serde_json::Value;
+
+use super::applyset::parent::{Pairs, Reading, annotations};
+use super::applyset::{Record, Tooling};
 use super::history_annotation::Run;
 use super::live::{OwnerReference, Presence};
 
@@ -25,4 +28,18 @@ pub struct ParentObject {
     pub part_of: Option<String>,
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,
+}
+
+impl ParentObject {
+    /// Returns whether the object is a parent with these annotations, as [`annotations`] returns them.
+    pub fn has_annotations(&self, expected: &Value) -> bool {
+        let mut expected = expected.as_object().into_iter().flatten();
+        matches!(self.reading, Reading::Parent(_))
+            && expected.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
+    }
+
+    /// Returns whether the parent has exactly this record.
+    pub fn has_record(&self, tooling: &Tooling, record: &Record) -> bool {
+        self.has_annotations(&annotations(tooling, record))
+    }
 }

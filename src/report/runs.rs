@@ -48,7 +48,7 @@ impl RunUnderWay {
             operation: run.operation.clone(),
             user: run.user.clone(),
             began: run.time.clone(),
-            renewed: run.renewed.as_ref().unwrap_or(&run.time).clone(),
+            renewed: run.last_renewal().to_owned(),
             state,
         }
     }

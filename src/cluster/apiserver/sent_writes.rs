@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::Method;
 use serde_json::Value;
 
-use super::{ApiErrorKind, ApiRequest};
+use super::{ApiErrorKind, ApiRequest, ApiServer};
 
 /// What has become of the last write to an object that the server has not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +22,11 @@ pub enum LastWrite {
 
 /// The last write to each object, by its path.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SentWrites(
-    Arc<Mutex<HashMap<String, LastWrite>>>,
-    Arc<Mutex<HashSet<String>>>,
-);
+pub(super) struct SentWrites {
+    last: Arc<Mutex<HashMap<String, LastWrite>>>,
+    /// The objects whose last write got no answer in time: no other answer has come for it since.
+    timed_out: Arc<Mutex<HashSet<String>>>,
+}
 
 impl SentWrites {
     /// Returns the write that this request is; one that sends nothing to an object, such as a GET or a dry run,
@@ -45,19 +46,20 @@ impl SentWrites {
         self.paths().get(path).copied()
     }
 
-    /// Returns whether a write to an object, other than that at this path, got no answer in time: it may still be
-    /// carried out.
-    pub(super) fn is_any_under_way_beside(&self, path: &str) -> bool {
-        self.timed_out().iter().any(|other| other != path)
-    }
-
-    /// The paths of objects whose last write got no answer in time.
     fn timed_out(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.1.lock().unwrap_or_else(PoisonError::into_inner)
+        self.timed_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paths(&self) -> MutexGuard<'_, HashMap<String, LastWrite>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ApiServer {
+    /// Returns whether a write to an object, other than that at this path, may still be carried out: it got no answer
+    /// in time.
+    pub fn has_write_under_way_beside(&self, path: &str) -> bool {
+        self.sent_writes.timed_out().iter().any(|other| other != path)
     }
 }
 

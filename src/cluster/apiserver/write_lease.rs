@@ -108,12 +108,6 @@ impl WriteLease {
 }
 
 impl ApiServer {
-    /// Returns whether a write to an object, other than that at this path, may still be carried out: it got no answer
-    /// in time.
-    pub fn has_write_under_way_beside(&self, path: &str) -> bool {
-        self.sent_writes.is_any_under_way_beside(path)
-    }
-
     /// Takes or renews the lease of this run, as of the given moment: nothing is written while it is too old.
     pub fn renew_lease(&self, at: Moment) {
         self.write_lease.renew(at);

@@ -40,12 +40,7 @@ pub fn content_writers(metadata: &Value) -> Vec<String> {
         is_whole_object(entry)
             && fields.is_some_and(|fields| fields.keys().any(|field| field != "f:metadata"))
     };
-    let writers = entries(metadata)
-        .iter()
-        .filter(has_contents)
-        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
-    let writers: BTreeSet<String> = writers.collect();
-    writers.into_iter().collect()
+    managers(entries(metadata).iter().filter(has_contents))
 }
 
 /// Returns the field managers that own one of these annotations; each once, sorted.
@@ -56,12 +51,13 @@ pub fn annotation_writers(metadata: &Value, annotations: &[&str]) -> Vec<String>
             .iter()
             .any(|annotation| owned.get(format!("f:{annotation}")).is_some())
     };
-    let writers = entries(metadata)
-        .iter()
-        .filter(owns_one)
-        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
-    let writers: BTreeSet<String> = writers.collect();
-    writers.into_iter().collect()
+    managers(entries(metadata).iter().filter(owns_one))
+}
+
+/// Returns the field managers of these entries; each once, sorted.
+fn managers<'e>(entries: impl Iterator<Item = &'e Value>) -> Vec<String> {
+    let managers = entries.filter_map(|entry| entry["manager"].as_str().map(str::to_owned));
+    managers.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// Returns whether this field manager has created the object by server-side apply and not changed it

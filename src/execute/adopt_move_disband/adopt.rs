@@ -9,10 +9,8 @@ use crate::execute::Sink;
 use crate::execute::history::{self, HistoryEntry};
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::end::Left;
-use crate::execute::parent_record::is_up_to_date;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::annotations;
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -92,8 +90,10 @@ impl Adopting<'_> {
 
     /// Returns whether the run writes a label or the record: without a member, no parent is created.
     fn writes(&self) -> bool {
-        let record = annotations(&self.parent.set.tooling, self.record);
-        let is_recorded = self.current.is_some_and(|parent| is_up_to_date(parent, &record));
+        let tooling = &self.parent.set.tooling;
+        let is_recorded = self
+            .current
+            .is_some_and(|parent| parent.has_record(tooling, self.record));
         self.plan.takes_any() && (!self.plan.changes.is_empty() || !is_recorded)
     }
 

@@ -8,7 +8,6 @@ use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::deletion::report::unlistable;
 use crate::execute::parent_record::ATTEMPTS;
-use crate::execute::parent_record::remove::Removal;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
@@ -116,12 +115,7 @@ impl Disbanding<'_> {
             if self.parent.interrupt.is_requested() {
                 return Ok(Ending::Interrupted);
             }
-            if self
-                .parent
-                .remove(Removal::TakeOff(&current), sink)
-                .await?
-                .is_some()
-            {
+            if self.parent.take_off(&current, sink).await? {
                 return Ok(Ending::Done);
             }
         }

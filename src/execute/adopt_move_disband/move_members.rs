@@ -13,12 +13,10 @@ use crate::execute::deletion::report::{
 };
 use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
-use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::end::{Left, RecordAtEnd};
+use crate::execute::parent_record::OVERTAKEN;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
-use crate::execute::parent_record::{OVERTAKEN, is_up_to_date};
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -270,7 +268,7 @@ impl Moving<'_> {
         let Some(current) = current else {
             return self.without_parent(&left, sink).await;
         };
-        if is_up_to_date(&current, &annotations(&self.from.set.tooling, &record)) {
+        if current.has_record(&self.from.set.tooling, &record) {
             return Ok(Ending::Done);
         }
         if current.reading != self.former.reading {
@@ -279,17 +277,8 @@ impl Moving<'_> {
         if self.from.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let unlabeled = self.from.record_of_unlabeled(self.targets, &record, sink);
-        let exact = record.union(&unlabeled.await?);
-        let left = Left {
-            needed: self.recorded,
-            exact: Some(&exact),
-            run: None,
-        };
-        let ended = self.from.end(&mut Known::read(current), left, sink).await?;
-        if ended == RecordAtEnd::Shared {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
-        }
+        let wide = (self.recorded, self.targets);
+        self.from.narrow(current, &record, wide, sink).await?;
         Ok(Ending::Done)
     }
 

@@ -15,15 +15,13 @@ use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,
 };
-use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::end::{Left, RecordAtEnd};
-use crate::execute::parent_record::remove::{ParentLeft, Removal};
-use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN, is_up_to_date};
+use crate::execute::parent_record::remove::ParentLeft;
+use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN};
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::{ParentWriteError, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Reading, annotations};
+use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::Run;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -84,9 +82,9 @@ pub(crate) enum ReleaseError {
     #[error("the set's parent is kept: members may remain, and cannot be listed: {0}")]
     Unlisted(Unlisted),
     #[error(
-        "the set's parent is {done}, but another run may have added members: {unseen}; run the same command again"
+        "the set's parent is gone, but another run may have added members: {0}; run the same command again"
     )]
-    Unwatched { done: &'static str, unseen: Unlisted },
+    Unwatched(Unlisted),
     #[error(
         "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has, or after {until} if it was killed"
     )]
@@ -223,7 +221,7 @@ impl Releasing<'_> {
     /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
     async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
         let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
-        found.map_err(|unseen| ReleaseError::Unwatched { done: "gone", unseen })
+        found.map_err(ReleaseError::Unwatched)
     }
 
     async fn record_left(
@@ -286,10 +284,7 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<Parent>, ReleaseError> {
         let live = &parent.live;
-        let removed = self
-            .parent_writing(&[])
-            .remove(Removal::Delete(live), sink)
-            .await?;
+        let removed = self.parent_writing(&[]).delete(live, sink).await?;
         let Some(left) = removed else { return Ok(None) };
         let reason = match left {
             ParentLeft::NothingBefore => GONE_ALREADY.to_owned(),
@@ -297,12 +292,12 @@ impl Releasing<'_> {
                 waits_for: live.waits_for.clone(),
             }
             .to_string(),
-            ParentLeft::Nothing | ParentLeft::Terminating | ParentLeft::Object => String::new(),
+            ParentLeft::Nothing | ParentLeft::Terminating => String::new(),
         };
         sink(outcome_event(live, Action::Deleted, reason));
         let going = match left {
             ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.going(live).await?,
-            ParentLeft::Nothing | ParentLeft::NothingBefore | ParentLeft::Object => None,
+            ParentLeft::Nothing | ParentLeft::NothingBefore => None,
         };
         Ok(Some(
             going.map_or(Parent::Gone, |live| Parent::Going(Box::new(live))),
@@ -331,13 +326,8 @@ impl Releasing<'_> {
         let accepted = [Refusal::NotAParent {
             parent: self.writing.set.parent.clone(),
         }];
-        let removal = Removal::TakeOff(&parent.object);
-        if self
-            .parent_writing(&accepted)
-            .remove(removal, sink)
-            .await?
-            .is_none()
-        {
+        let writing = self.parent_writing(&accepted);
+        if !writing.take_off(&parent.object, sink).await? {
             return Ok(None);
         }
         let reason = format!("{why}; only the set's record was removed");
@@ -386,22 +376,12 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
         let record = self.record(found);
-        if is_up_to_date(&parent.object, &annotations(&self.writing.set.tooling, &record)) {
+        if parent.object.has_record(&self.writing.set.tooling, &record) {
             return Ok(());
         }
+        let wide = (self.recorded, &self.remaining.places);
         let writing = self.parent_writing(&[]);
-        let places = &self.remaining.places;
-        let unlabeled = writing.record_of_unlabeled(places, &record, sink).await?;
-        let left = Left {
-            needed: self.recorded,
-            exact: Some(&record.union(&unlabeled)),
-            run: None,
-        };
-        let mut known = Known::read(parent.object.clone());
-        if writing.end(&mut known, left, sink).await? == RecordAtEnd::Shared {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
-        }
-        Ok(())
+        Ok(writing.narrow(parent.object.clone(), &record, wide, sink).await?)
     }
 
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
+use super::ATTEMPTS;
 use super::requests::{ParentWriteError, ParentWriting, Target, Written};
-use super::{ATTEMPTS, is_up_to_date};
 use crate::cluster::apiserver::{ApiServer, Moment};
 use crate::event::{Action, Event};
 use crate::execute::Sink;
-use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds, annotations};
-use crate::model::applyset::{Record, Tooling};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run};
 use crate::model::parent_object::ParentObject;
 use crate::plan::{self, ParentStatus};
@@ -37,11 +37,6 @@ impl Known {
     /// Returns the id of the run's entry; empty if it has not begun.
     pub(super) fn id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
-    }
-
-    /// Returns whether the parent has exactly this record.
-    pub(super) fn records(&self, tooling: &Tooling, record: &Record) -> bool {
-        is_up_to_date(&self.parent, &annotations(tooling, record))
     }
 
     /// Takes the parent as it was found after a write that was not bound to the version that is known.
@@ -76,8 +71,8 @@ impl ParentWriting<'_> {
     ) -> Result<Known, ParentWriteError> {
         // The time in the entry is not later. The machine may be suspended before the write is sent.
         let before = Moment::now();
-        let others = parent.iter().flat_map(|parent| &parent.running);
-        let is_shared = others.clone().any(|other| other.id != run.id);
+        let mut others = parent.iter().flat_map(|parent| &parent.running);
+        let is_shared = others.any(|other| other.id != run.id);
         let decide = |recorded: &Record, mut history: History, _is_shared: bool| {
             history.add(run.clone());
             Target {
@@ -169,7 +164,7 @@ pub(crate) fn note_runs_beside(server: &ApiServer, known: &Known, sink: &mut Sin
 /// Returns whether the parent has the record and the runs that are to be written.
 fn is_written(parent: &ParentObject, target: &Value) -> bool {
     let has_runs = parent.annotations.contains_key(HISTORY_ANNOTATION);
-    is_up_to_date(parent, target) && has_runs == target[HISTORY_ANNOTATION].is_string()
+    parent.has_annotations(target) && has_runs == target[HISTORY_ANNOTATION].is_string()
 }
 
 /// Returns whether no other run has begun, ended or written the record between these two states of the parent.
@@ -179,7 +174,7 @@ fn is_as_left(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
 }
 
 /// Returns the runs of the parent; those that were abandoned when it was read are past.
-fn runs_as_read(parent: &ParentObject) -> History {
+pub(super) fn runs_as_read(parent: &ParentObject) -> History {
     let mut history = History::of(&parent.annotations);
     for run in &parent.abandoned {
         history.abandon(&run.id);

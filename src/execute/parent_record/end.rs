@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::OVERTAKEN;
 use super::begin::Known;
 use super::requests::{ParentWriteError, ParentWriting, Target};
+use crate::event::Event;
 use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
 use crate::model::parent_object::ParentObject;
+use crate::read::ListTargets;
 
 /// The time to take off the entry of a run that could not begin.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,7 +28,7 @@ pub(crate) struct Left<'a> {
 }
 
 impl ParentWriting<'_> {
-    /// Writes the result of a run, and a record that is exact if it can be. Returns whether it is.
+    /// Writes the result of a run, and a record that is exact if it can be.
     pub(crate) async fn end(
         &self,
         known: &mut Known,
@@ -57,14 +60,35 @@ impl ParentWriting<'_> {
             is_shared,
         };
         Ok(match left.exact {
-            Some(exact) if is_shared && !known.records(&self.set.tooling, exact) => RecordAtEnd::Shared,
-            Some(_) => RecordAtEnd::Exact,
-            None => RecordAtEnd::Wide,
+            Some(exact) if is_shared && !known.parent.has_record(&self.set.tooling, exact) => {
+                RecordAtEnd::Shared
+            }
+            _ => RecordAtEnd::AsPlanned,
         })
     }
-}
 
-impl ParentWriting<'_> {
+    /// Narrows the record of a parent, as it was read before the list that `record` comes from, to that record and what
+    /// leads to members without their label; `wide` is the record so far, and `places` is its scope. It stays wide if
+    /// another run was at work, which is reported.
+    pub(crate) async fn narrow(
+        &self,
+        parent: ParentObject,
+        record: &Record,
+        (wide, places): (&Record, &ListTargets),
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let unlabeled = self.record_of_unlabeled(places, record, sink).await?;
+        let left = Left {
+            needed: wide,
+            exact: Some(&record.union(&unlabeled)),
+            run: None,
+        };
+        if self.end(&mut Known::read(parent), left, sink).await? == RecordAtEnd::Shared {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Takes off the entry of a run that has written no member, if it was written. A failure leaves it: it is
     /// abandoned later.
     pub(crate) async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
@@ -104,10 +128,8 @@ impl ParentWriting<'_> {
 /// The record that a run leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordAtEnd {
-    /// It names what is left, and nothing else.
-    Exact,
+    /// It is exact if it was to be.
+    AsPlanned,
     /// It was to be exact, and another run was at work.
     Shared,
-    /// It covers what the run may have written.
-    Wide,
 }

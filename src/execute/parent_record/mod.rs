@@ -32,24 +32,8 @@ pub(crate) mod renew;
 pub(crate) mod repair;
 pub(crate) mod requests;
 
-use serde_json::Value;
-
-use crate::model::applyset::parent::Reading;
-use crate::model::parent_object::ParentObject;
-
 /// Attempts to write a parent that other clients write at the same time.
 pub(crate) const ATTEMPTS: usize = 20;
 
 /// Warning that another run works on the same set.
 pub(crate) const OVERTAKEN: &str = "another run has worked on this set at the same time, so its record was not narrowed; the next run narrows it";
-
-/// Returns whether the parent already has what is to be written.
-pub(crate) fn is_up_to_date(parent: &ParentObject, target: &Value) -> bool {
-    let Some(target) = target.as_object() else {
-        return false;
-    };
-    matches!(parent.reading, Reading::Parent(_))
-        && target
-            .iter()
-            .all(|(key, value)| parent.annotations.get(key).map(String::as_str) == value.as_str())
-}

@@ -19,16 +19,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::read::METADATA;
 
-/// Ways to remove a record.
-#[derive(Clone, Copy)]
-pub(crate) enum Removal<'a> {
-    /// The parent is deleted as it was read.
-    Delete(&'a Live),
-    /// The parent stays without its record.
-    TakeOff(&'a ParentObject),
-}
-
-/// State of the parent after the write that removed its record.
+/// State of the parent after the write that deleted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParentLeft {
     /// Nothing is left of it.
@@ -39,25 +30,15 @@ pub(crate) enum ParentLeft {
     Terminating,
     /// Another client had deleted it, and finalizers hold it.
     TerminatingBefore,
-    /// It is an ordinary object.
-    Object,
 }
 
 impl ParentWriting<'_> {
-    /// Removes the record; `None` if the parent is not what it was: another client has changed or deleted it.
-    pub(crate) async fn remove(
+    /// Deletes the parent as it was read; `None` if it has changed.
+    pub(crate) async fn delete(
         &self,
-        removal: Removal<'_>,
+        live: &Live,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentLeft>, ApiError> {
-        match removal {
-            Removal::Delete(live) => self.delete(live, sink).await,
-            Removal::TakeOff(parent) => self.take_off(parent, sink).await,
-        }
-    }
-
-    /// Deletes the parent as it was read; `None` if it has changed.
-    async fn delete(&self, live: &Live, sink: &mut Sink<'_>) -> Result<Option<ParentLeft>, ApiError> {
         if live.presence == Presence::Terminating {
             return Ok(Some(ParentLeft::TerminatingBefore));
         }
@@ -72,13 +53,13 @@ impl ParentWriting<'_> {
     }
 
     /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
-    /// parent that is among its manifests into its own set; that label goes, too. `None` if the parent
-    /// has changed.
-    async fn take_off(
+    /// parent that is among its manifests into its own set; that label goes, too. Returns
+    /// false if the parent has changed, or is gone.
+    pub(crate) async fn take_off(
         &self,
         parent: &ParentObject,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<ParentLeft>, ApiError> {
+    ) -> Result<bool, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
                 .collect::<serde_json::Map<_, _>>()
@@ -98,8 +79,8 @@ impl ParentWriting<'_> {
         let body = Bytes::from(patch.to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
         match self.send(request, sink).await {
-            Ok(_) => Ok(Some(ParentLeft::Object)),
-            Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(None),
+            Ok(_) => Ok(true),
+            Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(false),
             Err(error) => Err(error),
         }
     }

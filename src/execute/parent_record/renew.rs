@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::begin::Known;
 use super::requests::{ParentWriteError, ParentWriting};
+use crate::execute::history::timestamp;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
 use crate::model::write_settings::{WebhookPatience, WriteSettings};
@@ -75,12 +76,10 @@ impl ParentWriting<'_> {
         };
         let found = self.read().await?;
         let run = Run {
-            renewed: Some(self.server.now().strftime("%FT%TZ").to_string()),
+            renewed: Some(timestamp(self.server)),
             ..run
         };
-        let before = known.clone();
         let renewed = self.write_entry(found, needed, run, &mut |_| {}).await?;
-        *known = before;
         known.find(renewed.parent);
         known.is_shared |= renewed.is_shared;
         known.run = renewed.run;

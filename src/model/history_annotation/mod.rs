@@ -148,6 +148,11 @@ impl Run {
         matches!(self.result, RunResult::Running | RunResult::Other(_))
     }
 
+    /// Returns the time at which a run under way has last said that it is alive.
+    pub fn last_renewal(&self) -> &str {
+        self.renewed.as_ref().unwrap_or(&self.time)
+    }
+
     /// Returns how long ago a run under way began: `12 s ago`.
     pub fn began(&self, now: Timestamp) -> String {
         let Ok(began) = self.time.parse::<Timestamp>() else {
@@ -163,16 +168,15 @@ impl Run {
 
     /// Returns the time from which a run under way is taken for abandoned, unless it renews its entry: `10:14:02Z`.
     pub fn counts_until(&self) -> String {
-        let renewed = self.renewed.as_ref().unwrap_or(&self.time);
+        let renewed = self.last_renewal();
         let until = renewed.parse::<Timestamp>().ok();
         let until = until.and_then(|renewed| renewed.checked_add(ABANDONED_AFTER).ok());
-        until.map_or_else(|| renewed.clone(), |until| until.strftime("%TZ").to_string())
+        until.map_or_else(|| renewed.to_owned(), |until| until.strftime("%TZ").to_string())
     }
 
     /// Returns whether a run under way has not renewed its entry for [`ABANDONED_AFTER`], so that it counts as dead.
     pub fn is_abandoned(&self, now: Timestamp) -> bool {
-        let renewed = self.renewed.as_ref().unwrap_or(&self.time);
-        let Ok(renewed) = renewed.parse::<Timestamp>() else {
+        let Ok(renewed) = self.last_renewal().parse::<Timestamp>() else {
             return true;
         };
         // A later time than now comes from a server whose clock was set back since.

@@ -14,20 +14,5 @@ pub use rbac_objects::{Subject, name, objects};
 pub use relabeling::{on_parent, to_record, to_relabel, to_release};
 pub use set_lifetime::{Past, needed_for_set, to_recreate};
 
-use crate::model::applyset::Record;
-use crate::model::applyset::parent::{Reading, annotations};
-use crate::model::parent_object::ParentObject;
-use crate::model::set::Set;
-
-/// Returns whether the parent has exactly this record already.
-fn has_record(set: &Set, parent: &ParentObject, record: &Record) -> bool {
-    let target = annotations(&set.tooling, record);
-    let has = |(key, value): (&String, &serde_json::Value)| {
-        parent.annotations.get(key).map(String::as_str) == value.as_str()
-    };
-    matches!(parent.reading, Reading::Parent(_))
-        && target.as_object().is_some_and(|pairs| pairs.iter().all(has))
-}
-
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{has_record, to_release};
+use super::to_release;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -191,7 +191,7 @@ fn verbs_on_parent(
     if desired.parent.is_some()
         || plan.applies() + plan.deletions() > 0
         || narrows
-        || parent.is_some_and(|parent| !has_record(set, parent, &plan.record_during))
+        || parent.is_some_and(|parent| !parent.has_record(&set.tooling, &plan.record_during))
     {
         verbs.insert(Verb::Patch);
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::has_record;
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -35,7 +34,7 @@ pub fn to_record(
             Permission::on(Verb::Create, resource, set.parent.namespace.as_deref()),
             patch,
         ],
-        Some(parent) if changes.is_empty() && has_record(set, parent, record) => Vec::new(),
+        Some(parent) if changes.is_empty() && parent.has_record(&set.tooling, record) => Vec::new(),
         Some(_) => vec![patch],
     }
 }

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::super::begin::Known;
 use super::super::end::Left;
-use super::super::remove::Removal;
 use super::super::requests::{ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
@@ -189,8 +188,7 @@ impl Run<'_> {
             if !whole.object.running.is_empty() {
                 return Ok(());
             }
-            let removal = Removal::Delete(&whole.live);
-            if self.parent.remove(removal, &mut ignore).await?.is_some() {
+            if self.parent.delete(&whole.live, &mut ignore).await?.is_some() {
                 return Ok(());
             }
         }
@@ -211,8 +209,7 @@ impl Run<'_> {
             if current.reading != before.reading || !is_empty || !current.running.is_empty() {
                 break;
             }
-            let removal = Removal::TakeOff(&current);
-            if self.parent.remove(removal, &mut ignore).await?.is_some() {
+            if self.parent.take_off(&current, &mut ignore).await? {
                 return Ok(());
             }
         }
