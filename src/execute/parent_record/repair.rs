@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::compare::ownership::PARENT_FIELD_MANAGER;
 use crate::execute::Sink;
+use crate::execute::parent_record::begin::runs_as_read;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting, Target, Written};
-use crate::model::history_annotation::History;
 use crate::read::METADATA;
 use crate::verify::{Removal, Repair};
 
@@ -27,10 +27,7 @@ impl ParentWriting<'_> {
     ///
     /// The repair was decided on a look that began after the parent was read: it is written over that version.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
-        let mut history = History::of(&repair.parent.annotations);
-        for abandoned in &repair.parent.abandoned {
-            history = history.without(&abandoned.id);
-        }
+        let history = runs_as_read(&repair.parent);
         let mut record = repair.record.clone();
         if !repair.record.covers(&repair.recorded) {
             let unlabeled = self.record_of_unlabeled(&repair.places, &record, sink).await?;
