@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use super::arguments::{DryRunFlag, SetArgument};
+use super::arguments::{DryRunFlag, ExclusiveFlag, SetArgument};
 use super::help::{ARGUMENTS, OBJECTS, OWNERSHIP, RUNNING};
 
 /// `disband`
@@ -17,6 +17,9 @@ pub struct Disband {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
+    /// The lock.
+    #[command(flatten)]
+    pub exclusive: ExclusiveFlag,
     /// Do not ask for confirmation
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
@@ -75,6 +78,9 @@ pub struct Adopt {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
+    /// The lock.
+    #[command(flatten)]
+    pub exclusive: ExclusiveFlag,
     /// Confirm --take-over-set and objects outside -n
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
@@ -116,6 +122,9 @@ pub struct Move {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
+    /// The lock.
+    #[command(flatten)]
+    pub exclusive: ExclusiveFlag,
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
-use super::arguments::{DryRunFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags};
+use super::arguments::{
+    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
+};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 
 /// The arguments that a saved plan holds: it is made from them.
@@ -55,6 +57,9 @@ pub struct Apply {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
+    /// The lock.
+    #[command(flatten)]
+    pub exclusive: ExclusiveFlag,
     /// Show the plan and ask before any change
     #[arg(long, help_heading = RUNNING, conflicts_with = "yes")]
     pub confirm: bool,

@@ -34,6 +34,9 @@ pub struct ManifestFlags {
 /// [`DEFAULT_WAIT`]: crate::settings::DEFAULT_WAIT
 pub const WAIT_WITHOUT_VALUE: &str = "true";
 
+/// `--exclusive` without a value: other runs are not waited for.
+pub(super) const EXCLUSIVE_WITHOUT_VALUE: &str = "0";
+
 /// The time limits.
 #[derive(Debug, Args)]
 pub struct WaitFlags {
@@ -43,6 +46,14 @@ pub struct WaitFlags {
     /// Limit of the whole run, such as 10m
     #[arg(long, value_name = "DURATION", help_heading = WAITING)]
     pub timeout: Option<String>,
+}
+
+/// The lock of the set.
+#[derive(Debug, Args)]
+pub struct ExclusiveFlag {
+    /// Run alone: refuse, or wait for other runs
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
+    pub exclusive: Option<String>,
 }
 
 /// The rules by which objects are judged.

@@ -7,7 +7,9 @@ use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
 use super::apply::{Apply, HooksMode};
-use super::arguments::{DryRunFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags};
+use super::arguments::{
+    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
+};
 use super::diff::Diff;
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
@@ -124,6 +126,9 @@ pub struct Delete {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
+    /// The lock.
+    #[command(flatten)]
+    pub exclusive: ExclusiveFlag,
     /// Do not ask for confirmation
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,

@@ -19,8 +19,8 @@ pub use apply::{
     Apply, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode,
 };
 pub use arguments::{
-    DryRunFlag, DryRunMode, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
-    WaitFlags,
+    DryRunFlag, DryRunMode, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags,
+    WAIT_WITHOUT_VALUE, WaitFlags,
 };
 pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
 pub use diff::{Diff, DifferenceKindArgument};

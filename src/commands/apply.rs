@@ -14,6 +14,7 @@ use crate::plan::saved::SavedPlan;
 use crate::report::{SetDocument, Style, UnchangedLines};
 use crate::session;
 use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::other_runs::OtherRuns;
 use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
 use crate::session::prompt::Questions;
 use crate::session::wait_targets::Done;
@@ -63,7 +64,21 @@ async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOption
         () = interrupt.requested() => return Ok(Ending::Interrupted),
         prepared = prepare(run, shared, options) => prepared?,
     };
-    carry_out(run, &mut prepared, options).await
+    loop {
+        match carry_out(run, &mut prepared, options).await {
+            // Another run has begun first: this one waits for it, and plans again.
+            Err(error) if error.is_run_under_way() && options.undo_out.is_none() => {
+                run.reporter.forget_plan();
+                prepared = tokio::select! {
+                    biased;
+                    () = interrupt.requested() => return Ok(Ending::Interrupted),
+                    again = prepare::to_write_again(run, options, prepared) => again?,
+                };
+                check_permissions(&prepared, options).await?;
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Runs `apply --plan`.
@@ -108,7 +123,10 @@ async fn apply_plan(
             let recreated = recreated.map(|object| object.key.clone()).collect();
             let outline = || prepared.outline().recreating(recreated);
             let proposal = prepared.proposal(options.confirm);
-            if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+            let others = prepared.await_other_runs(run).await?;
+            if others == OtherRuns::None
+                && run.agree(&mut consent, proposal, outline).await? == Agreed::Before
+            {
                 return Ok::<_, Error>(prepared);
             }
         }

@@ -4,7 +4,7 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{Lingering, SetDeletion, parent_managers};
+use crate::execute::{DeletionRun, Lingering, SetDeletion, parent_managers};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::text::counted;
@@ -17,6 +17,7 @@ use crate::read::{
 use crate::report::SetDocument;
 use crate::session;
 use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::other_runs::OtherRuns;
 use crate::session::prompt::{self, Questions};
 use crate::session::wait_targets;
 use crate::session::waits_of_apply::DependencyWait;
@@ -89,14 +90,21 @@ async fn delete(
     };
     let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
+        let mut deletion_run = deletion.begin(&mut |event| run.reporter.event(event)).await?;
         if let Some(patience) = options.waiting.patience.filter(|_| is_real) {
-            return Ok::<_, Error>(delete_and_wait(run, &prepared, &deletion, patience).await);
+            let waiting = delete_and_wait(run, &prepared, (&deletion, &mut deletion_run), patience);
+            return Ok::<_, Error>(waiting.await);
         }
         let mut sink = |event| run.reporter.event(event);
-        let members = deletion.delete_members(&mut sink).await;
+        let members = deletion.delete_members(&mut deletion_run, &mut sink).await;
         Ok(match members.ending {
-            Ending::Done => deletion.finish(members, Lingering::Awaited, &mut sink).await,
-            stopped => stopped,
+            Ending::Done => {
+                let lingering = Lingering::Awaited;
+                deletion
+                    .finish(&mut deletion_run, members, lingering, &mut sink)
+                    .await
+            }
+            stopped => deletion.end(&mut deletion_run, stopped, None, &mut sink).await,
         })
     };
     let ending = CommandRun::until_insisted(&interrupt, work).await?;
@@ -116,7 +124,7 @@ async fn delete(
 async fn delete_and_wait(
     run: &mut CommandRun,
     prepared: &Prepared,
-    deletion: &SetDeletion<'_>,
+    (deletion, deletion_run): (&SetDeletion<'_>, &mut DeletionRun),
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
@@ -125,9 +133,9 @@ async fn delete_and_wait(
         done.note(&event);
         reporter.event(event);
     };
-    let deleted = deletion.delete_members(&mut sink).await;
+    let deleted = deletion.delete_members(deletion_run, &mut sink).await;
     if deleted.ending != Ending::Done {
-        return deleted.ending;
+        return deletion.end(deletion_run, deleted.ending, None, &mut sink).await;
     }
     // The wait for deleted objects ends when they are gone; their status does not count.
     let rules = StatusRules::default();
@@ -144,16 +152,22 @@ async fn delete_and_wait(
     };
     let members = deletion.going().filter(|live| done.is_going(live));
     let members = members.map(|live| done.gone(live)).collect();
-    let outcome = waiting.run(members, &mut |event| reporter.event(event)).await;
+    let mut report = |event| reporter.event(event);
+    let awaited = waiting.run(members, &mut report);
+    let outcome = deletion.while_renewing(deletion_run, awaited).await;
     if outcome == Outcome::Interrupted {
-        return Ending::Interrupted;
+        return deletion
+            .end(deletion_run, Ending::Interrupted, None, &mut report)
+            .await;
     }
     let mut sink = |event| {
         done.note(&event);
         reporter.event(event);
     };
     // Even if something is left, the parent records exactly that from now on.
-    let ending = deletion.finish(deleted, Lingering::Reported, &mut sink).await;
+    let ending = deletion
+        .finish(deletion_run, deleted, Lingering::Reported, &mut sink)
+        .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);
     }
@@ -192,7 +206,10 @@ async fn prepare(
         let mut plan = plan::plan(&named.set, &Desired::default(), &state.observed, &policy);
         let proposal = proposal(&named, &state, &plan);
         let outline = || prompt::outline(&plan, &Desired::default(), &policy);
-        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+        let (server, parent) = (&cluster.server, state.parent_object());
+        let exclusive = options.writing.exclusive;
+        let others = run.await_other_runs(server, &named, parent, exclusive).await?;
+        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             plan.accept();
             break (named, state, policy, plan);
         }

@@ -17,6 +17,7 @@ use crate::read::{Cluster, ParentError, Wanted, named_set};
 use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::other_runs::OtherRuns;
 use crate::session::prompt;
 use crate::settings::{self, DisbandOptions};
 
@@ -60,6 +61,7 @@ async fn disband(
             .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
         current: &prepared.parent,
         targets: &prepared.read.state.places,
+        recorded: &prepared.read.state.observed.recorded,
         unlisted: &prepared.read.state.observed.unlisted,
         plan: &prepared.plan,
     };
@@ -86,12 +88,16 @@ async fn prepare(
         let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;
-        let read =
+        let mut read =
             adopt_move_disband::read_existing(&mut cluster, named, Operation::Disband, membership).await?;
         let Some(parent) = read.parent().cloned() else {
             return Err(ParentError::NoSuchSet(read.named.set.parent).into());
         };
         run.set.tooling = tooling_of(&parent).map(Tooling::to_string);
+        if let Some(tooling) = tooling_of(&parent) {
+            // The set stays that of its tool until it ends.
+            read.named.set.tooling = tooling.clone();
+        }
         let members = read
             .members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
@@ -99,7 +105,8 @@ async fn prepare(
         let refusals = refusals(&read, &plan, &membership.appliers);
         let proposal = Proposal::new(refusals, &plan.changes).about(&read.named.set);
         let outline = || prompt::outline_of_labels(&plan);
-        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+        let others = read.await_other_runs(run, &cluster, membership).await?;
+        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break (read, parent, plan);
         }
         cluster.discover_again().await?;

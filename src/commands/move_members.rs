@@ -29,6 +29,7 @@ use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::connect::{discover, discover_with};
+use crate::session::other_runs::OtherRuns;
 use crate::session::prompt;
 use crate::settings::{self, MoveOptions, Selection};
 
@@ -160,7 +161,11 @@ async fn prepare(
         let planned = read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
         let proposal = planned.into.proposal(&planned.plan);
         let outline = || prompt::outline_of_labels(&planned.plan);
-        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+        let mut others = planned.from.await_other_runs(run, &cluster, membership).await?;
+        if others == OtherRuns::None {
+            others = planned.into.await_other_runs(run, &cluster, membership).await?;
+        }
+        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             break planned;
         }
         cluster.discover_again().await?;

@@ -9,6 +9,7 @@ use crate::event::{Ending, Event, Operation};
 use crate::plan::undo::{UndoRecord, UndoScope};
 use crate::report::SetDocument;
 use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::other_runs::OtherRuns;
 use crate::session::prepare::undo::{self, Undo};
 use crate::session::prompt::Questions;
 use crate::settings::ApplyOptions;
@@ -50,7 +51,10 @@ async fn undo(
             let prepared = &undo.prepared;
             check_permissions(prepared, options).await?;
             let proposal = prepared.proposal(options.confirm);
-            if run.agree(&mut consent, proposal, || prepared.outline()).await? == Agreed::Before {
+            let others = prepared.await_other_runs(run).await?;
+            if others == OtherRuns::None
+                && run.agree(&mut consent, proposal, || prepared.outline()).await? == Agreed::Before
+            {
                 return Ok::<_, Error>(undo);
             }
         }

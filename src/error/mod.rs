@@ -177,6 +177,16 @@ impl Error {
         }
     }
 
+    /// Returns whether another run that is under way is all that has stopped this one.
+    pub fn is_run_under_way(&self) -> bool {
+        let Self::ParentWrite(ParentWriteError::Refused(refusals)) = self else {
+            return false;
+        };
+        refusals
+            .iter()
+            .all(|refusal| matches!(refusal, Refusal::RunUnderWay { .. }))
+    }
+
     /// Returns the class, which determines the exit code.
     pub fn exit(&self) -> Exit {
         match self {

@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 
 use super::history::HistoryEntry;
-use super::parent_record::OVERTAKEN;
 use super::parent_record::begin::{Known, note_runs_beside};
-use super::parent_record::end::{Left, RecordAtEnd};
+use super::parent_record::end::Left;
 use super::{Execution, ParentWriteError, Sink};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
@@ -90,9 +89,8 @@ impl Execution<'_> {
             Some(_) if exact.is_none() && !known.is_shared => Ending::Incomplete,
             _ => ending,
         };
-        let path = self.parent_resource.path_of(&self.set.parent);
-        if known.run.is_some() && self.server.has_write_under_way_beside(&path) {
-            // A write that may still be carried out keeps the entry under way, until it is abandoned.
+        let parent = self.parent_writing();
+        if parent.may_still_write(known) {
             return Ok(ending);
         }
         let run = match &known.run {
@@ -114,17 +112,7 @@ impl Execution<'_> {
             exact: exact.as_ref(),
             run,
         };
-        match self.parent_writing().end(known, left, sink).await {
-            Ok(RecordAtEnd::Shared) => {
-                sink(Event::Warning(OVERTAKEN.to_owned()));
-                Ok(ending)
-            }
-            Ok(RecordAtEnd::AsPlanned) => Ok(ending),
-            Err(error) => {
-                sink(Event::failure(error.to_string()));
-                Ok(Ending::Incomplete)
-            }
-        }
+        Ok(parent.end_reported(known, left, ending, sink).await)
     }
 
     /// Records what this run may write on the parent that has taken the place of the one that is known.

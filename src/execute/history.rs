@@ -12,22 +12,22 @@ use crate::read;
 
 /// The history entry of a run, as far as it is known.
 #[derive(Debug, Default)]
-pub(super) struct HistoryEntry {
+pub(crate) struct HistoryEntry {
     changes: RefCell<Changes>,
 }
 
 impl HistoryEntry {
-    pub(super) fn note(&self, event: &Event) {
+    pub(crate) fn note(&self, event: &Event) {
         self.changes.borrow_mut().note(event);
     }
 
     /// Returns whether the run has changed anything.
-    pub(super) fn has_changes(&self) -> bool {
+    pub(crate) fn has_changes(&self) -> bool {
         !self.changes.borrow().is_empty()
     }
 
     /// Returns the entry of a run that ends now; `None` if it has changed nothing.
-    pub(super) fn ended(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
+    pub(crate) fn ended(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
         if !self.has_changes() {
             return None;
         }
@@ -75,6 +75,8 @@ impl Changes {
             recreated: self.objects.count(Action::Recreated),
             pruned: self.objects.count(Action::Pruned),
             adopted: self.objects.count(Action::Adopted),
+            deleted: self.objects.count(Action::Deleted),
+            released: self.objects.count(Action::Released),
             failed: self.objects.count(Action::Failed),
         }
     }
@@ -105,6 +107,7 @@ pub(super) async fn running(server: &ApiServer, operation: RunOperation) -> Run 
         result: RunResult::Running,
         counts: Counts::default(),
         undo: false,
+        takes_out: false,
         operation,
         manifests: String::new(),
         user: user.as_deref().map(history_annotation::kept_of_user),

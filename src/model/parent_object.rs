@@ -38,6 +38,17 @@ impl ParentObject {
             && expected.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
     }
 
+    /// Returns the runs under way that may add members, except that with this id: the record stays wide for them.
+    pub fn adding_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
+        let running = self.running.iter();
+        running.filter(move |run| !run.takes_out && run.id != id)
+    }
+
+    /// Returns whether a run that may add members is under way.
+    pub fn is_being_added_to(&self) -> bool {
+        self.adding_beside("").next().is_some()
+    }
+
     /// Returns whether the parent has exactly this record.
     pub fn has_record(&self, tooling: &Tooling, record: &Record) -> bool {
         self.has_annotations(&annotations(tooling, record))

@@ -24,6 +24,18 @@ pub struct WriteSettings {
     pub webhook_patience: WebhookPatience,
     /// The time in which an object that is recreated may go; `None` for as long as the run may take.
     pub deletion_patience: Option<Duration>,
+    /// Whether the run may begin beside others.
+    pub exclusive: Exclusive,
+}
+
+/// Whether a run may begin while another run of the set is under way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Exclusive {
+    /// It may.
+    #[default]
+    No,
+    /// It waits so long for the other run to end, and is refused then.
+    Within(Duration),
 }
 
 /// The time in which webhooks that the server cannot call may start.
@@ -69,6 +81,7 @@ impl WriteSettings {
             concurrency,
             webhook_patience: WebhookPatience::default(),
             deletion_patience: None,
+            exclusive: Exclusive::No,
         }
     }
 }

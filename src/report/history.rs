@@ -25,7 +25,7 @@ pub struct HistoryDocument {
 pub struct RunDocument {
     time: String,
     result: String,
-    /// What the run did: `apply`, `adopt` or `move`.
+    /// The command.
     operation: String,
     /// True if it undid another run.
     undo: bool,
@@ -34,6 +34,8 @@ pub struct RunDocument {
     recreated: usize,
     pruned: usize,
     adopted: usize,
+    deleted: usize,
+    released: usize,
     failed: usize,
     manifests: String,
     /// Null if the server did not name the user.
@@ -67,6 +69,8 @@ impl RunDocument {
             recreated: run.counts.recreated,
             pruned: run.counts.pruned,
             adopted: run.counts.adopted,
+            deleted: run.counts.deleted,
+            released: run.counts.released,
             failed: run.counts.failed,
             manifests: run.manifests,
             user: run.user,

@@ -110,6 +110,12 @@ impl Reporter {
         }
     }
 
+    /// Forgets the planned objects: the run makes another plan before it has written anything.
+    pub fn forget_plan(&mut self) {
+        self.without_result = ObjectsWithoutResult::default();
+        self.parents.clear();
+    }
+
     /// Consumes one event.
     pub fn event(&mut self, event: Event) {
         match event {

@@ -44,6 +44,8 @@ pub struct CommandRun {
     questions: Questions,
     /// The notes and warnings so far: a run that reads again after a question finds the same again.
     reported: HashSet<String>,
+    /// The time at which it began.
+    pub(super) began: tokio::time::Instant,
 }
 
 impl CommandRun {
@@ -66,6 +68,7 @@ impl CommandRun {
             style,
             resume: Resume::default(),
             reported: HashSet::new(),
+            began: tokio::time::Instant::now(),
         }
     }
 

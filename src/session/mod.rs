@@ -6,6 +6,7 @@
 pub mod adopt_move_disband;
 pub mod command_run;
 pub mod connect;
+pub mod other_runs;
 pub mod permissions;
 pub mod prepare;
 pub mod prompt;

@@ -77,6 +77,7 @@ impl AdoptOptions {
         let flags = Flags {
             set: SetReference::new(&adopt.set)?,
             dry_run: &adopt.dry_run,
+            exclusive: &adopt.exclusive,
             take_over: adopt.take_over_set,
             yes: adopt.yes,
             tooling: adopt.tooling.as_deref(),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
 use super::{
     SetReference, appliers, consent, consent_unless_dry, dry_run, field_manager, is_interactive, take_over,
     tooling,
 };
-use crate::cli::{Disband, DryRunFlag, GlobalFlags, ManifestFlags, Move};
+use crate::cli::{Disband, DryRunFlag, ExclusiveFlag, GlobalFlags, ManifestFlags, Move};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
@@ -68,6 +69,7 @@ pub enum Selection {
 pub(super) struct Flags<'a> {
     pub(super) set: SetReference,
     pub(super) dry_run: &'a DryRunFlag,
+    pub(super) exclusive: &'a ExclusiveFlag,
     pub(super) take_over: bool,
     pub(super) yes: bool,
     pub(super) tooling: Option<&'a str>,
@@ -86,11 +88,14 @@ impl MembershipOptions {
             consent: consent(flags.yes),
             appliers: appliers(&field_manager),
             is_interactive: is_interactive(),
-            writing: WriteSettings::without_manifests(
-                field_manager,
-                dry_run(flags.dry_run),
-                usize::from(shared.concurrency),
-            ),
+            writing: WriteSettings {
+                exclusive: exclusive(flags.exclusive, flags.dry_run)?,
+                ..WriteSettings::without_manifests(
+                    field_manager,
+                    dry_run(flags.dry_run),
+                    usize::from(shared.concurrency),
+                )
+            },
         })
     }
 }
@@ -101,6 +106,7 @@ impl DisbandOptions {
         let flags = Flags {
             set: SetReference::new(&disband.set)?,
             dry_run: &disband.dry_run,
+            exclusive: &disband.exclusive,
             take_over: disband.take_over_set,
             yes: disband.yes,
             tooling: None,
@@ -121,6 +127,7 @@ impl MoveOptions {
         let flags = Flags {
             set: SetReference::parse(&arguments.set)?,
             dry_run: &arguments.dry_run,
+            exclusive: &arguments.exclusive,
             take_over: arguments.take_over_set,
             yes: arguments.yes,
             tooling: arguments.tooling.as_deref(),

@@ -1,5 +1,6 @@
 //! Reads the flags of `apply`, most of which `diff` has, too.
 
+use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
@@ -14,7 +15,7 @@ use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::write_settings::{Conflicts, DryRun, Validation, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, Exclusive, Validation, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
     Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOver, TakeOwnership,
@@ -134,6 +135,7 @@ impl ApplyOptions {
                 dry_run: dry_run(&apply.dry_run),
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
+                exclusive: exclusive(&apply.exclusive, &apply.dry_run)?,
                 ..self.writing
             },
             waiting,
@@ -226,6 +228,7 @@ impl ApplyOptions {
                 concurrency: usize::from(shared.concurrency),
                 webhook_patience: WaitOptions::default().webhook_patience(),
                 deletion_patience: WaitOptions::default().deletion_patience(),
+                exclusive: Exclusive::No,
             },
             ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
             waiting: WaitOptions::default(),

@@ -1,5 +1,6 @@
 //! Reads the flags of `delete`.
 
+use super::exclusive::exclusive;
 use super::{
     SetReference, WaitOptions, appliers, consent_unless_dry, dry_run, field_manager, is_interactive,
     take_over,
@@ -78,6 +79,7 @@ impl DeleteOptions {
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
+                exclusive: exclusive(&delete.exclusive, &delete.dry_run)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
                     dry_run(&delete.dry_run),

@@ -9,6 +9,7 @@ mod connection;
 mod delete;
 mod diff;
 mod duration;
+mod exclusive;
 mod ignore;
 mod prune_when;
 mod rbac;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::apply::{Confirm, waiting_rules};
+use super::exclusive::exclusive;
 use super::{RecreateChoice, SetReference, WaitOptions, appliers, dry_run, is_interactive};
 use crate::cli::{Apply, GlobalFlags, UndoSecretsMode};
 use crate::error::Error;
@@ -71,6 +72,7 @@ impl ApplyOptions {
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
+                exclusive: exclusive(&apply.exclusive, &apply.dry_run)?,
                 ..WriteSettings::without_manifests(
                     run.field_manager.clone(),
                     dry_run(&apply.dry_run),

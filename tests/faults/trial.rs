@@ -62,6 +62,8 @@ pub(super) enum Disturbance {
     Signal(Signal, Moment),
     /// The program gets SIGINT twice, while the request hangs.
     Insistence(Moment),
+    /// Before the request, `verify --fix` repairs the sets; after it, the program is killed.
+    RepairAndKill,
 }
 
 /// How long a disturbance lasts.
@@ -92,6 +94,7 @@ impl fmt::Display for Disturbance {
             Self::Omission(Span::FromHereOn) => f.write_str("Omission, lasting"),
             Self::Signal(signal, moment) => write!(f, "{signal:?} {moment:?}"),
             Self::Insistence(moment) => write!(f, "Interrupt twice {moment:?}"),
+            Self::RepairAndKill => f.write_str("Repair, and Kill After"),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Disturbance {
             .chain([Span::Once, Span::FromHereOn].map(Self::Omission))
             .chain(ends)
             .chain(moments.map(Self::Insistence))
+            .chain([Self::RepairAndKill])
             .collect()
     }
 
@@ -149,7 +153,9 @@ impl Disturbance {
             }
             Self::Once(_) | Self::FromHereOn(_) | Self::Lie(_) | Self::Omission(_) => None,
             // So that at most one write is under way.
-            Self::Signal(..) | Self::Insistence(_) => Some("--concurrency=1".to_owned()),
+            Self::Signal(..) | Self::Insistence(_) | Self::RepairAndKill => {
+                Some("--concurrency=1".to_owned())
+            }
         }
     }
 }
@@ -242,6 +248,7 @@ fn disturb(
         | Disturbance::Lie(_)
         | Disturbance::Omission(_) => {}
         Disturbance::Signal(signal, _) => signals.push(signal),
+        Disturbance::RepairAndKill => signals.push(Signal::Kill),
         Disturbance::Insistence(_) => signals.extend([Signal::Interrupt; 2]),
     }
     if !signals.is_empty() {
@@ -309,7 +316,7 @@ fn check_run(
         // What is missing for a moment is waited for.
         Disturbance::Omission(Span::Once) => &[0],
         // The last request may have been answered.
-        Disturbance::Signal(..) | Disturbance::Insistence(_) => &[0, 130],
+        Disturbance::Signal(..) | Disturbance::Insistence(_) | Disturbance::RepairAndKill => &[0, 130],
     };
     if !codes.contains(&run.code) {
         return Err(format!("exit code {} is none of {codes:?}", run.code));
@@ -535,6 +542,10 @@ impl Watch for Director {
                 self.is_there.store(true, Ordering::SeqCst);
                 Verdict::Forward
             }
+            Disturbance::RepairAndKill if is_target => {
+                self.stage.repair();
+                Verdict::Forward
+            }
             Disturbance::Signal(Signal::Kill, Moment::Before) if is_target => {
                 self.is_there.store(true, Ordering::SeqCst);
                 Verdict::Hold
@@ -579,10 +590,14 @@ impl Watch for Director {
         {
             return lie.falsify(answer);
         }
-        if let Some((_, Disturbance::Signal(_, Moment::After) | Disturbance::Insistence(Moment::After))) =
-            &self.plan
-            && is_target
-        {
+        let is_held_after = match &self.plan {
+            Some((_, Disturbance::Signal(_, moment) | Disturbance::Insistence(moment))) => {
+                *moment == Moment::After
+            }
+            Some((_, Disturbance::RepairAndKill)) => true,
+            _ => false,
+        };
+        if is_held_after && is_target {
             self.wait();
         }
         answer

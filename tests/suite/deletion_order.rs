@@ -24,7 +24,7 @@ fn a_cycle_that_a_killed_run_has_begun_to_delete_does_not_keep_the_set() {
     set.apply(&[held(one.clone()), two.clone()]);
     depend(&one, &reference(&two));
     depend(&two, &reference(&one));
-    let proxy = Proxy::holding_after(1);
+    let proxy = Proxy::holding_after(2);
     let end = set
         .deletion(Program::with_kubeconfig(&proxy.kubeconfig()))
         .args(["--yes", "--concurrency=1"])

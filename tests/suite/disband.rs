@@ -228,7 +228,7 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
             .invocation(program, "disband", &["--yes"])
             .run_until_held(&proxy);
         if end == ProgramEnd::Finished {
-            assert_eq!(writes, 4);
+            assert_eq!(writes, 5);
             return;
         }
         assert_eq!(set.unrecorded(), Vec::<String>::new(), "after {writes} writes");

@@ -165,7 +165,7 @@ fn delete_fails_where_an_ordinary_object_has_replaced_the_parent_of_what_is_kept
     let kept = kept(secret(&home, "kept"));
     set.apply(&[config_map(&home, "a", "1"), kept]);
     let parent = set.parent.clone();
-    let proxy = Proxy::before_write(0, move || {
+    let proxy = Proxy::before_write(1, move || {
         cluster().delete(&parent);
         cluster().create(&parent);
     });

@@ -461,7 +461,7 @@ fn a_run_that_was_killed_anywhere_is_made_good_by_the_same_run() {
         assert_eq!(old.live_parent(), None);
         if end == ProgramEnd::Finished {
             // Three of parents, and two of each object, first in a dry run.
-            assert_eq!(writes, 11);
+            assert_eq!(writes, 12);
             return;
         }
     }

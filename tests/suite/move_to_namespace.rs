@@ -154,7 +154,7 @@ fn a_run_that_was_killed_anywhere_is_finished_by_the_same_run() {
         if end == ProgramEnd::Finished {
             // The new parent twice, two labels, and the end of the old parent.
             // The objects are tried first.
-            assert_eq!(writes, 7);
+            assert_eq!(writes, 8);
             return;
         }
     }

@@ -392,6 +392,9 @@ fn delete_reads_each_place_before_and_after_the_deletes() {
             // A member and the parent.
             (2, "delete secrets"),
             (1, "delete services"),
+            (1, "create selfsubjectreviews"),
+            // The beginning: the end is the DELETE of the parent.
+            (1, "record on secrets"),
         ],
     );
 }
@@ -415,7 +418,9 @@ fn disband_writes_each_member_and_the_parent_once() {
             (2, "patch configmaps"),
             (1, "patch secrets"),
             (1, "patch services"),
-            (1, "record on secrets"),
+            (1, "create selfsubjectreviews"),
+            // The beginning and the end of the run.
+            (2, "record on secrets"),
         ],
     );
 }
@@ -505,9 +510,12 @@ fn move_into_a_new_set_searches_each_kind_once() {
             (6, "list objects in no set in a namespace"),
             (1, "list objects in no set everywhere"),
             (1, "create selfsubjectaccessreviews"),
-            (1, "create selfsubjectreviews"),
+            // One for each set.
+            (2, "create selfsubjectreviews"),
             // The beginning and the end of the run.
             (2, "record on configmaps"),
+            // The beginning: the end is the DELETE of the parent.
+            (1, "record on secrets"),
             // An object that leaves a set is tried first.
             (1, "dry-run clusterroles"),
             (2, "dry-run configmaps"),

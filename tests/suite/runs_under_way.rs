@@ -134,3 +134,164 @@ fn a_run_that_was_taken_for_abandoned_records_its_members_again() {
     assert_eq!(set.unrecorded(), Vec::<String>::new());
     assert!(cluster().live(&one).is_some());
 }
+
+/// Starts an apply of a third object that is held before its first member, and calls `beside` while it is.
+fn beside_an_apply(set: &Set, objects: &[Value], beside: impl FnOnce()) {
+    let (proxy, held, go) = Proxy::held_at(1);
+    let wanted = [objects, &[service(&set.namespace, "three", 80)]].concat();
+    let files = Files::new().with("a.yaml", &objects_file(&wanted));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let running = set.command(program, &files).start();
+    held.recv().expect("the first member");
+    beside();
+    go.send(()).expect("a proxy");
+    running.finish().expect(0);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+}
+
+#[test]
+fn an_exclusive_run_is_refused_beside_another_one_and_writes_nothing() {
+    let (set, objects) = applied();
+    let other = Set::config_map(&set.namespace, "other");
+    other.apply(&[config_map(&set.namespace, "of-other", "1")]);
+    beside_an_apply(&set, &objects, || {
+        let before = set.parent_version();
+        let changed = config_map(&set.namespace, "one", "2");
+        let files = Files::new().with("a.yaml", &objects_file(&[changed, objects[1].clone()]));
+        let commands = [
+            set.command(Program::new(), &files).args(["--exclusive"]),
+            set.invocation(Program::new(), "delete", &["--yes", "--exclusive"]),
+            set.invocation(Program::new(), "disband", &["--yes", "--exclusive"]),
+            set.invocation(Program::new(), "move", &["configmap/new", "--exclusive"]),
+            other.invocation(Program::new(), "move", &["configmap/web", "--exclusive"]),
+        ];
+        for command in commands {
+            let run = command.run().expect(3);
+            let error = run.errors().join("\n");
+            assert!(error.contains("an apply by admin began"), "{error}");
+            assert!(error.contains("has not ended"), "{error}");
+            assert!(run.stderr.contains("verify configmap/web"), "{}", run.stderr);
+        }
+        assert_eq!(set.parent_version(), before);
+        assert_eq!(cluster().live(&objects[0]).expect("one")["data"]["key"], "1");
+    });
+}
+
+#[test]
+fn an_exclusive_run_waits_for_the_other_one_and_plans_with_what_that_has_left() {
+    let (set, objects) = applied();
+    let files = Files::new().with("a.yaml", &objects_file(&objects));
+    let mut waiting = None;
+    beside_an_apply(&set, &objects, || {
+        let mut second = set
+            .command(Program::new(), &files)
+            .args(["--exclusive=2m", "-o", "json"])
+            .start();
+        second.wait_for_message("waiting for an apply by admin");
+        waiting = Some(second);
+    });
+    let run = waiting.expect("a run").finish().expect(0);
+    // It prunes what the first run has added after it had read the set.
+    let added = service(&set.namespace, "three", 80);
+    assert_eq!(run.results("pruned"), identities([&added]), "{}", run.stderr);
+    set.assert_put_in_order(&objects, &objects);
+}
+
+/// Both runs have read the set when the other one begins.
+#[test]
+fn an_exclusive_run_that_is_overtaken_plans_again() {
+    let (set, objects) = applied();
+    let added = service(&set.namespace, "three", 80);
+    let (other, wanted) = (set.clone(), [&objects[..], &[added.clone()]].concat());
+    let proxy = Proxy::before_write(0, move || {
+        other.apply(&wanted);
+    });
+    let mut changed = objects.clone();
+    changed[0] = config_map(&set.namespace, "one", "2");
+    let run = set.apply_through(&proxy, &changed, &["--exclusive=1m"]).expect(0);
+    assert!(!run.stderr.contains("error"), "{}", run.stderr);
+    set.assert_put_in_order(&changed, &changed);
+
+    // Held before its first write, this run is overtaken by one that has begun and not ended.
+    let (first, held, go) = Proxy::held_at(0);
+    let files = Files::new().with("a.yaml", &objects_file(&objects));
+    let mut running = set
+        .command(Program::with_kubeconfig(&first.kubeconfig()), &files)
+        .args(["--exclusive=2m", "-o", "json"])
+        .start();
+    held.recv().expect("the beginning");
+    beside_an_apply(&set, &changed, || {
+        go.send(()).expect("a proxy");
+        running.wait_for_message("waiting for an apply by admin");
+    });
+    let run = running.finish().expect(0);
+    assert_eq!(run.results("pruned"), identities([&added]), "{}", run.stderr);
+    set.assert_put_in_order(&objects, &objects);
+}
+
+#[test]
+fn runs_that_take_objects_out_are_shown_and_keep_nothing_recorded() {
+    let (set, objects) = applied();
+    let new = Set::config_map(&set.namespace, "new");
+    for (command, arguments) in [
+        ("delete", &["--yes"][..]),
+        ("disband", &["--yes"]),
+        ("move", &[new.reference.as_str()]),
+    ] {
+        let proxy = Proxy::holding_after(1);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let end = set.invocation(program, command, arguments).run_until_held(&proxy);
+        assert_eq!(end, ProgramEnd::Killed);
+        let listed = runs(&set);
+        assert_eq!(listed[0]["operation"], command, "{listed}");
+        assert_eq!(listed[0]["state"], "running", "{listed}");
+        // The next run is not held up by what was killed.
+        set.apply(&objects[..1]);
+        assert_eq!(set.annotation(GROUP_KINDS).expect("a record"), "ConfigMap");
+        set.apply(&objects);
+        set.assert_holds(&objects);
+    }
+    set.delete(&[]).expect(0);
+    assert_eq!(set.live_parent(), None);
+}
+
+#[test]
+fn a_deletion_that_fails_is_in_the_history() {
+    let (set, objects) = applied();
+    let held = json!({"metadata": {"finalizers": ["example.com/held"]}});
+    cluster().patch(&objects[0], &held);
+    set.delete(&["--timeout=5s"]);
+    assert_eq!(runs(&set), json!([]));
+    let history = set
+        .invocation(Program::new(), "history", &["-o", "json"])
+        .run()
+        .expect(0);
+    let history: Value = serde_json::from_str(&history.stdout).expect("a document");
+    let last = &history["runs"][0];
+    assert_eq!(last["operation"], "delete", "{history}");
+    assert_eq!(last["deleted"], 2, "{history}");
+    cluster().patch(&objects[0], &json!({"metadata": {"finalizers": null}}));
+    set.delete(&[]).expect(0);
+    assert_eq!(set.live_parent(), None);
+}
+
+/// A webhook that is a member and does not answer refuses writes of the parent, too.
+#[test]
+fn a_set_is_deleted_although_the_run_cannot_be_noted_on_its_parent() {
+    let (set, objects) = applied();
+    let path = format!("/api/v1/namespaces/{}/configmaps/web", set.namespace);
+    let proxy = Proxy::breaking(crate::support::Fault::InternalError, move |sent| {
+        sent.method == http::Method::PATCH && sent.path.starts_with(&path)
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = set.delete_with(program, &[]).expect(0);
+    assert!(
+        run.warnings()
+            .join("\n")
+            .contains("other runs cannot see this one"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().live(&objects[0]), None);
+    assert_eq!(set.live_parent(), None);
+}

@@ -51,7 +51,7 @@ use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
 pub use write_lease::Moment;
-use write_lease::WriteLease;
+use write_lease::WriteLeases;
 
 use crate::cluster::proxy::Proxy;
 
@@ -73,7 +73,7 @@ pub struct ApiServer {
     reachability: Reachability,
     responsiveness: Responsiveness,
     clock: ServerClock,
-    write_lease: WriteLease,
+    write_leases: WriteLeases,
     fastest_answer: FastestAnswer,
     answer_room: AnswerRoom,
     request_timeout: Duration,
@@ -112,7 +112,7 @@ impl ApiServer {
             reachability: Reachability::default(),
             responsiveness: Responsiveness::default(),
             clock: ServerClock::default(),
-            write_lease: WriteLease::default(),
+            write_leases: WriteLeases::default(),
             fastest_answer: FastestAnswer::default(),
             answer_room: AnswerRoom::default(),
             request_timeout,
@@ -391,7 +391,7 @@ impl ApiServer {
         if !self.may_send().await {
             return Err(FailedAttempt::not_sent(&self.route));
         }
-        self.write_lease
+        self.write_leases
             .admit(request)
             .await
             .map_err(FailedAttempt::lease_lost)?;

@@ -27,6 +27,7 @@ use crate::report::SetDocument;
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::connect::{discover, discover_with};
+use crate::session::other_runs::OtherRuns;
 use crate::session::prompt;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
@@ -130,7 +131,10 @@ async fn prepare(
             return Err(nothing_found(&options.choice));
         }
         let outline = || prompt::outline_of_labels(&plan);
-        if run.agree(&mut consent, read.proposal(&plan), outline).await? == Agreed::Before {
+        let others = read.await_other_runs(run, &cluster, membership).await?;
+        if others == OtherRuns::None
+            && run.agree(&mut consent, read.proposal(&plan), outline).await? == Agreed::Before
+        {
             break (read, found, plan, record);
         }
         cluster.discover_again().await?;

@@ -110,18 +110,15 @@ impl Adopting<'_> {
         ending: Ending,
         sink: &mut Sink<'_>,
     ) -> Ending {
+        if self.parent.may_still_write(&known) {
+            return ending;
+        }
         let begun = known.run.clone();
         let left = Left {
             needed: self.record,
             exact: None,
             run: begun.and_then(|begun| entry.ended(self.parent.server, begun, ending)),
         };
-        match self.parent.end(&mut known, left, sink).await {
-            Ok(_) => ending,
-            Err(error) => {
-                sink(Event::failure(error.to_string()));
-                Ending::Incomplete
-            }
-        }
+        self.parent.end_reported(&mut known, left, ending, sink).await
     }
 }

@@ -7,10 +7,14 @@ use super::{announce, ending, members};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::deletion::report::unlistable;
+use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::ATTEMPTS;
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
+use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
@@ -25,6 +29,8 @@ pub struct Disbanding<'a> {
     pub current: &'a ParentObject,
     /// The scope of its members.
     pub targets: &'a ListTargets,
+    /// Its record, without the kinds that are not served any more.
+    pub recorded: &'a Record,
     /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub unlisted: &'a Record,
     /// The objects to release.
@@ -39,15 +45,40 @@ impl Disbanding<'_> {
     /// Only before the first write; later failures are reported as events.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.parent], self.plan, sink);
-        Ok(self.write(sink).await)
+        let is_dry = self.parent.writing.dry_run != DryRun::None;
+        let current = self.current.clone();
+        let mut known = if is_dry || self.plan.changes.is_empty() {
+            Known::read(current)
+        } else {
+            let begun = self
+                .parent
+                .begin_to_take_out(current, self.recorded, RunOperation::Disband, sink);
+            Box::pin(begun).await?
+        };
+        let entry = HistoryEntry::default();
+        let mut noting = |event: Event| {
+            entry.note(&event);
+            sink(event);
+        };
+        let ending = self.write(&mut known, &mut noting).await;
+        let Some(begun) = known.run.clone() else {
+            return Ok(ending);
+        };
+        let left = Left {
+            needed: self.recorded,
+            exact: None,
+            run: entry.ended(self.parent.server, begun, ending),
+        };
+        Ok(self.parent.end_reported(&mut known, left, ending, sink).await)
     }
 
-    async fn write(&self, sink: &mut Sink<'_>) -> Ending {
+    async fn write(&self, known: &mut Known, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Releasing,
             total: self.plan.changes.len(),
         });
-        let ending = self.release(&self.plan.changes, sink).await;
+        let releasing = self.release(&self.plan.changes, sink);
+        let ending = self.parent.while_renewing(known, self.recorded, releasing).await;
         if ending == Ending::Done && !self.unlisted.is_empty() {
             let reason = unlistable(self.unlisted);
             let is_not_removed = match self.parent.writing.dry_run {
@@ -62,7 +93,7 @@ impl Disbanding<'_> {
         if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
             return ending;
         }
-        self.remove_record(sink).await.unwrap_or_else(|error| {
+        self.remove_record(known, sink).await.unwrap_or_else(|error| {
             sink(Event::failure(match &error {
                 ParentWriteError::Request(error) => {
                     format!("the set's parent cannot be written: {}", error.kind)
@@ -91,10 +122,15 @@ impl Disbanding<'_> {
 
     /// Removes the record from the parent unless another run has written it or added a member since. A
     /// change of another field of the parent does not matter.
-    async fn remove_record(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+    async fn remove_record(
+        &self,
+        known: &mut Known,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
         for _ in 0..ATTEMPTS {
             let Some(current) = self.parent.read().await? else {
                 let parent = &self.parent.set.parent;
+                self.parent.end_without_parent(known);
                 sink(Event::failure(format!(
                     "{parent}: the record could not be removed: the parent was deleted during the run"
                 )));
@@ -102,20 +138,23 @@ impl Disbanding<'_> {
             };
             if current.reading == Reading::NoRecord {
                 // The write succeeded, and its answer was lost.
+                self.parent.end_without_parent(known);
                 return Ok(Ending::Done);
             }
+            known.find(current.clone());
             let has_newcomers = match members(&self.parent, self.targets).await {
                 Ok(members) => !members.is_empty(),
                 Err(ListError::Request(error)) => return Err(error.into()),
                 Err(_) => true,
             };
-            if current.reading != self.current.reading || has_newcomers || !current.running.is_empty() {
+            if known.is_shared || has_newcomers {
                 break;
             }
             if self.parent.interrupt.is_requested() {
                 return Ok(Ending::Interrupted);
             }
             if self.parent.take_off(&current, sink).await? {
+                self.parent.end_without_parent(known);
                 return Ok(Ending::Done);
             }
         }

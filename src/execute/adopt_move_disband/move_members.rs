@@ -13,10 +13,13 @@ use crate::execute::deletion::report::{
 };
 use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
-use crate::execute::parent_record::OVERTAKEN;
+use crate::execute::history::HistoryEntry;
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
+use crate::model::history_annotation::{Counts, Run, RunOperation};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -76,30 +79,94 @@ impl Moving<'_> {
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.into.parent, &self.from], self.into.plan, sink);
-        let ending = Box::pin(self.into.write(sink)).await?;
-        // If nothing moves, the permission to write the old parent was not checked either.
-        if ending != Ending::Done {
-            return Ok(ending);
+        let mut known = self.begin_on_old_parent(sink).await?;
+        let entry = HistoryEntry::default();
+        let mut noting = |event: Event| {
+            entry.note(&event);
+            sink(event);
+        };
+        let taking = Box::pin(self.into.write(&mut noting));
+        let taken = self.from.while_renewing(&mut known, self.recorded, taking).await;
+        let mut record = None;
+        let ending = match &taken {
+            Ok(Ending::Done) => self.see_to_old_parent(&mut known, &mut record, &mut noting).await,
+            Ok(ending) => *ending,
+            Err(_) => Ending::Incomplete,
+        };
+        let ending = self
+            .end_on_old_parent(&mut known, &entry, record.as_ref(), ending, sink)
+            .await;
+        taken?;
+        let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
+        let none_moves = || format!("{from}: nothing to move to {into}");
+        Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
+    }
+
+    async fn begin_on_old_parent(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
+        let former = self.former.clone();
+        if self.from.writing.dry_run != DryRun::None || self.into.plan.changes.is_empty() {
+            return Ok(Known::read(former));
         }
+        let begun = self
+            .from
+            .begin_to_take_out(former, self.recorded, RunOperation::Move, sink);
+        Box::pin(begun).await
+    }
+
+    /// Ends the run on the old parent, if that still has its entry. `record` is that of what is left, if it is known.
+    async fn end_on_old_parent(
+        &self,
+        known: &mut Known,
+        entry: &HistoryEntry,
+        record: Option<&Record>,
+        ending: Ending,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        if known.run.is_none() && record.is_none() {
+            return ending;
+        }
+        let begun = known.run.clone();
+        let run = begun.and_then(|begun| entry.ended(self.from.server, begun, ending));
+        let left = Left {
+            needed: self.recorded,
+            exact: record,
+            // What the new set has adopted has left this one.
+            run: run.map(|run| Run {
+                counts: Counts {
+                    released: run.counts.adopted,
+                    adopted: 0,
+                    ..run.counts
+                },
+                ..run
+            }),
+        };
+        self.from.end_reported(known, left, ending, sink).await
+    }
+
+    /// Deletes the old parent or determines its new record, which is put into `record`.
+    async fn see_to_old_parent(
+        &self,
+        known: &mut Known,
+        record: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
         let is_dry = self.from.writing.dry_run != DryRun::None;
         let seen_to = match &self.farewell {
-            _ if !self.into.plan.takes_any() => Ok(ending),
-            OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(ending),
-            OldParent::Narrow | OldParent::Keep(_) => self.narrow(sink).await,
+            // If nothing moves, the permission to write the old parent was not checked either.
+            _ if !self.into.plan.takes_any() => Ok(Ending::Done),
+            OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(Ending::Done),
+            OldParent::Narrow | OldParent::Keep(_) => self.narrow(known, record, sink).await,
             OldParent::Release if is_dry => self.predict_release(sink).await,
-            OldParent::Release => self.release(sink).await,
+            OldParent::Release => self.release(known, record, sink).await,
         };
         let ending = seen_to.unwrap_or_else(|error| {
             sink(Event::failure(error.to_string()));
             Ending::Incomplete
         });
-        let ending = match &self.farewell {
+        match &self.farewell {
             OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
             OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
-        };
-        let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
-        let none_moves = || format!("{from}: nothing to move to {into}");
-        Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
+        }
     }
 
     /// Reports why the old set is kept. It fails if members may remain that no list shows.
@@ -138,9 +205,14 @@ impl Moving<'_> {
 
     /// Deletes the old parent, or removes its record, once all members have moved. A member that
     /// another run has added keeps the old set, and is left to that run.
-    async fn release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+    async fn release(
+        &self,
+        known: &mut Known,
+        record: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ReleaseError> {
         if let Some(owned) = self.owned_by_old_parent().await? {
-            let ending = self.narrow(sink).await?;
+            let ending = self.narrow(known, record, sink).await?;
             let obstacles = Obstacles {
                 members: Vec::new(),
                 owned: Some(owned),
@@ -154,7 +226,12 @@ impl Moving<'_> {
         let nothing_left = ObjectsKeptInsteadOfDeleted::default();
         let releasing = Releasing {
             writing: self.from,
-            known: self.former,
+            scope_of: if known.is_shared {
+                self.former.reading.clone()
+            } else {
+                known.parent.reading.clone()
+            },
+            known,
             recorded: self.recorded,
             left: &nothing_left,
             remaining: Remaining {
@@ -171,7 +248,6 @@ impl Moving<'_> {
                 lingering: Lingering::Awaited,
             },
             unlisted: self.unlisted.clone(),
-            scope_of: self.former.reading.clone(),
             // A move deletes no data, not even those of the set's own manifests.
             managers: record_managers(),
         };
@@ -186,11 +262,12 @@ impl Moving<'_> {
                 sink(Event::failure(text));
                 Ending::Incomplete
             }
-            Parent::Stays(remains, unlisted) => {
+            Parent::Stays(stay) => {
+                *record = stay.record;
                 let obstacles = Obstacles {
-                    members: remains.all().cloned().collect(),
+                    members: stay.remains.all().cloned().collect(),
                     owned: None,
-                    unlisted,
+                    unlisted: stay.unlisted,
                 };
                 self.report(&obstacles, sink)
             }
@@ -259,74 +336,59 @@ impl Moving<'_> {
         Ok(Ending::Done)
     }
 
-    /// Narrows the record of the old parent to what is left in its set, unless another client has
-    /// written it since it was read.
-    async fn narrow(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+    /// Determines the record of what is left in the old set, and puts it into `record`.
+    async fn narrow(
+        &self,
+        known: &mut Known,
+        record: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ReleaseError> {
         let current = self.from.read().await.map_err(ParentWriteError::from)?;
         let left = self.left().await?;
-        let record = self.record(&left);
-        let Some(current) = current else {
-            return self.without_parent(&left, sink).await;
+        let current = match current {
+            Some(current) if current.uid == self.former.uid && current.reading != Reading::NoRecord => {
+                current
+            }
+            other => {
+                self.from.end_without_parent(known);
+                return self.without_parent(other, &left, sink).await;
+            }
         };
-        if current.has_record(&self.from.set.tooling, &record) {
-            return Ok(Ending::Done);
-        }
-        if current.reading != self.former.reading {
-            return self.with_another_record(current, &left, sink).await;
-        }
+        known.find(current);
         if self.from.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let wide = (self.recorded, self.targets);
-        self.from.narrow(current, &record, wide, sink).await?;
-        Ok(Ending::Done)
-    }
-
-    /// Creates the old parent again if anything is left of its set: without a record, no later
-    /// run finds it.
-    async fn without_parent(&self, left: &[Live], sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
-        if left.is_empty() && self.unlisted.is_empty() {
-            return Ok(Ending::Done);
+        let mut exact = self.record(&left);
+        if !known.is_shared && !known.parent.has_record(&self.from.set.tooling, &exact) {
+            let unlabeled = self.from.record_of_unlabeled(self.targets, &exact, sink).await?;
+            exact = exact.union(&unlabeled);
         }
-        self.cover(None, left, sink).await?;
-        let parent = &self.from.set.parent;
-        sink(Event::Warning(format!("{parent}: {CREATED_AGAIN}")));
+        *record = Some(exact);
         Ok(Ending::Done)
     }
 
-    /// Keeps the record that another run has written if it covers the remaining members; else widens
-    /// it.
-    async fn with_another_record(
+    /// Records what is left of a set whose parent was deleted, or is another object now: without a record, no later run
+    /// finds it.
+    async fn without_parent(
         &self,
-        current: ParentObject,
+        other: Option<ParentObject>,
         left: &[Live],
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        let is_ordinary = current.reading == Reading::NoRecord;
-        if !left.is_empty() || !self.unlisted.is_empty() {
-            self.cover(Some(current), left, sink).await?;
+        if left.is_empty() && self.unlisted.is_empty() {
+            return Ok(Ending::Done);
         }
-        if !is_ordinary {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
+        let is_created = other.is_none();
+        let covered = self.from.cover(other, &self.record(left), sink).await;
+        covered.map_err(|error| ReleaseError::Unrecorded {
+            left: left_behind(left.iter(), self.unlisted),
+            error,
+        })?;
+        let parent = &self.from.set.parent;
+        if is_created {
+            sink(Event::Warning(format!("{parent}: {CREATED_AGAIN}")));
         }
         Ok(Ending::Done)
-    }
-
-    /// Widens the record of the old parent, which was `current` when it was last read, to what is
-    /// left.
-    async fn cover(
-        &self,
-        current: Option<ParentObject>,
-        left: &[Live],
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ReleaseError> {
-        match self.from.cover(current, &self.record(left), sink).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(ReleaseError::Unrecorded {
-                left: left_behind(left.iter(), self.unlisted),
-                error,
-            }),
-        }
     }
 
     /// The members that the old set still has.

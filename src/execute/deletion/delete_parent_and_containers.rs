@@ -7,10 +7,11 @@ use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
-use crate::execute::deletion::set::{MembersDeleted, SetDeletion, parent_managers};
+use crate::execute::deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles, waiting,
 };
+use crate::execute::parent_record::begin::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
@@ -26,30 +27,53 @@ impl SetDeletion<'_> {
     /// It is `Done` only if nothing is left, or only objects that users keep.
     pub async fn finish(
         &self,
-        mut members: MembersDeleted,
+        run: &mut DeletionRun,
+        members: MembersDeleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
         if self.writing.dry_run != DryRun::None {
             return self.dry_run_parent(members, sink).await;
         }
+        let Some(known) = &mut run.known else {
+            if self.interrupt.is_requested() {
+                return Ending::Interrupted;
+            }
+            return self.finish_without_parent(members, lingering, sink).await;
+        };
+        let entry = &run.entry;
+        let mut noting = |event: Event| {
+            entry.note(&event);
+            sink(event);
+        };
+        let mut record = None;
+        let ending = Box::pin(self.finish_parent(known, members, lingering, &mut record, &mut noting)).await;
+        self.end(run, ending, record.as_ref(), sink).await
+    }
+
+    /// Deletes the parent and its containers. The record of what is left, if it is known, is put into `record`.
+    async fn finish_parent(
+        &self,
+        known: &mut Known,
+        mut members: MembersDeleted,
+        lingering: Lingering,
+        record: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
-        let Some(known) = self.parent else {
-            return self.finish_without_parent(members, lingering, sink).await;
-        };
         // An object that cannot be deleted keeps the parent.
         let ending = self.leave_filled(&mut members, sink).await;
         let left = &members.left;
         let releasing = Releasing {
             writing: self.parent_writing(),
-            known: &known.object,
+            scope_of: self.listed(known),
+            known,
             recorded: &self.plan.record_during,
             left,
             remaining: self.remaining(self.homes().collect(), lingering, &members.deleted),
             unlisted: self.unlisted.clone(),
-            scope_of: known.object.reading.clone(),
             managers: parent_managers(&self.writing.field_manager),
         };
         match Box::pin(releasing.release(sink)).await {
@@ -75,7 +99,8 @@ impl SetDeletion<'_> {
                 )));
                 Ending::Incomplete
             }
-            Ok(Parent::Stays(remains, unlisted)) => {
+            Ok(Parent::Stays(stay)) => {
+                *record = stay.record;
                 for live in self.homes().filter(|live| !left.contains(live)) {
                     sink(outcome_event(
                         live,
@@ -83,8 +108,8 @@ impl SetDeletion<'_> {
                         SkipReason::HoldsParent.to_string(),
                     ));
                 }
-                let ending = worse(ending, self.report_remains(&remains, lingering, sink));
-                worse(ending, self.report_unlisted(&unlisted, sink))
+                let ending = worse(ending, self.report_remains(&stay.remains, lingering, sink));
+                worse(ending, self.report_unlisted(&stay.unlisted, sink))
             }
             Ok(Parent::Untouched) => Ending::Interrupted,
         }

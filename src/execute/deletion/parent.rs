@@ -15,8 +15,9 @@ use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,
 };
+use crate::execute::parent_record::ATTEMPTS;
+use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::remove::ParentLeft;
-use crate::execute::parent_record::{ATTEMPTS, OVERTAKEN};
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::{ParentWriteError, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
@@ -37,8 +38,8 @@ use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeP
 pub(crate) struct Releasing<'a> {
     /// Context for writing the parent.
     pub(crate) writing: ParentWriting<'a>,
-    /// The parent as it was read for the plan.
-    pub(crate) known: &'a ParentObject,
+    /// The parent, and the entry of the run.
+    pub(crate) known: &'a mut Known,
     /// Its record, without the kinds that vanished.
     pub(crate) recorded: &'a Record,
     /// Members that were not deleted.
@@ -63,9 +64,17 @@ pub(crate) enum Parent {
     /// It is the parent of a set that another run has made in its place.
     Replaced,
     /// It is kept, because of members or of kinds that cannot be listed.
-    Stays(Remains, Record),
+    Stays(Box<Stay>),
     /// The user stopped the run before that.
     Untouched,
+}
+
+/// What keeps a parent.
+pub(crate) struct Stay {
+    pub(crate) remains: Remains,
+    pub(crate) unlisted: Record,
+    /// The record of what is left; `None` if it is written.
+    pub(crate) record: Option<Record>,
 }
 
 /// Error if the parent could not be judged, deleted or written.
@@ -86,7 +95,7 @@ pub(crate) enum ReleaseError {
     )]
     Unwatched(Unlisted),
     #[error(
-        "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has, or after {until} if it was killed"
+        "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has; if it was killed, after {until}, or end it at once with `kubectl applyset verify` and --fix at a terminal"
     )]
     UnderWay {
         run: Box<Run>,
@@ -111,12 +120,14 @@ impl Releasing<'_> {
             interrupt,
             ..
         } = self.writing;
+        let uid = self.known.parent.uid.clone();
         for _ in 0..ATTEMPTS {
             let read = read::whole_parent(server, resource, &set.parent).await?;
             let Some(parent) = read else {
                 return self.without_parent(sink).await;
             };
-            if parent.live.uid != self.known.uid
+            self.known.find(parent.object.clone());
+            if parent.live.uid != uid
                 || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
             {
                 let reason = "it changed during the run and is no longer this set's parent";
@@ -126,8 +137,12 @@ impl Releasing<'_> {
             self.follow(&parent.object).await?;
             let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
             let found = self
-                .remaining
-                .settled(&disposition, sink)
+                .writing
+                .while_renewing(
+                    self.known,
+                    self.recorded,
+                    self.remaining.settled(&disposition, sink),
+                )
                 .await
                 .map_err(ReleaseError::Unlisted)?;
             if interrupt.is_requested() {
@@ -139,7 +154,7 @@ impl Releasing<'_> {
             if found.remains != Remains::default() || !self.unlisted.is_empty() {
                 return self.keep(&parent, found, sink).await;
             }
-            if let Some(running) = parent.object.running.first() {
+            if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
                 return Err(ReleaseError::UnderWay {
                     run: Box::new(running.clone()),
                     began: running.began(server.now()),
@@ -172,6 +187,7 @@ impl Releasing<'_> {
                 }
             };
             if let Some(released) = released {
+                self.writing.end_without_parent(self.known);
                 return Ok(released);
             }
         }
@@ -182,8 +198,10 @@ impl Releasing<'_> {
     /// finds it.
     async fn without_parent(self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
         let ParentWriting { set, resource, .. } = self.writing;
+        self.writing.end_without_parent(self.known);
+        let uid = self.known.parent.uid.clone();
         let outcome_event = |action, reason: &str, sink: &mut Sink<'_>| {
-            let subject = Subject::new(&set.parent, resource, Some(&self.known.uid));
+            let subject = Subject::new(&set.parent, resource, Some(&uid));
             sink(Event::Object(ObjectOutcome::with_reason(subject, action, reason)));
         };
         let found = self.left_without_record(sink).await?;
@@ -196,7 +214,11 @@ impl Releasing<'_> {
         if self.writing.interrupt.is_requested() {
             return Ok(Parent::Untouched);
         }
-        Ok(Parent::Stays(found.remains, self.unlisted))
+        Ok(Parent::Stays(Box::new(Stay {
+            remains: found.remains,
+            unlisted: self.unlisted,
+            record: None,
+        })))
     }
 
     /// Makes another object in the parent's place record what is left of the set, if that
@@ -207,6 +229,7 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Parent, ReleaseError> {
         let is_ordinary = object.reading == Reading::NoRecord;
+        self.writing.end_without_parent(self.known);
         let found = self.left_without_record(sink).await?;
         if found.remains != Remains::default() || !self.unlisted.is_empty() {
             self.record_left(Some(object), &found, sink).await?;
@@ -335,9 +358,9 @@ impl Releasing<'_> {
         Ok(Some(Parent::Ordinary))
     }
 
-    /// Makes the parent record what is left.
+    /// Reports that the parent is kept, and determines what it has to record.
     async fn keep(
-        &self,
+        self,
         parent: &WholeParent,
         found: RemainingList,
         sink: &mut Sink<'_>,
@@ -353,35 +376,18 @@ impl Releasing<'_> {
                 counted(staying, "object")
             ),
         };
-        if parent.object.reading == self.known.reading {
-            if self.writing.interrupt.is_requested() {
-                return Ok(Parent::Untouched);
-            }
-            self.narrow(parent, &found, sink).await?;
-        } else {
-            // The other run relies on its record.
-            sink(Event::Warning(OVERTAKEN.to_owned()));
-            let current = Some(parent.object.clone());
-            let writing = self.parent_writing(&[]);
-            writing.cover(current, &self.record(&found), sink).await?;
+        let mut record = self.record(&found);
+        if !self.known.is_shared && !parent.object.has_record(&self.writing.set.tooling, &record) {
+            let places = &self.remaining.places;
+            let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
+            record = record.union(&unlabeled);
         }
         sink(outcome_event(&parent.live, Action::Skipped, reason));
-        Ok(Parent::Stays(found.remains, self.unlisted.clone()))
-    }
-
-    async fn narrow(
-        &self,
-        parent: &WholeParent,
-        found: &RemainingList,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ReleaseError> {
-        let record = self.record(found);
-        if parent.object.has_record(&self.writing.set.tooling, &record) {
-            return Ok(());
-        }
-        let wide = (self.recorded, &self.remaining.places);
-        let writing = self.parent_writing(&[]);
-        Ok(writing.narrow(parent.object.clone(), &record, wide, sink).await?)
+        Ok(Parent::Stays(Box::new(Stay {
+            remains: found.remains,
+            unlisted: self.unlisted,
+            record: Some(record),
+        })))
     }
 
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that

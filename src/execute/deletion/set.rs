@@ -17,11 +17,17 @@ use crate::execute::deletion::remove_owner_references::Detacher;
 use crate::execute::deletion::report::{outcome_event, report_unread};
 use crate::execute::deletion::reread_dependents::{DependentsLook, Unread};
 use crate::execute::dependency_order::DependentsFirst;
+use crate::execute::history::HistoryEntry;
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::end::Left;
+use crate::execute::parent_record::requests::ParentWriteError;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{DependencyGate, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
+use crate::model::applyset::parent::Reading;
 use crate::model::contents::Contents;
+use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -59,6 +65,13 @@ pub struct SetDeletion<'a> {
     pub dependencies: Option<&'a dyn DependencyGate>,
 }
 
+/// A deletion under way.
+pub struct DeletionRun {
+    /// The parent, and the entry of the run if it has one; `None` without a parent.
+    pub(super) known: Option<Known>,
+    pub(super) entry: HistoryEntry,
+}
+
 /// Outcome of deleting the members.
 #[derive(Debug)]
 pub struct MembersDeleted {
@@ -91,12 +104,93 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
 }
 
 impl SetDeletion<'_> {
+    /// Begins the run on the parent, if it deletes a member.
+    ///
+    /// # Errors
+    ///
+    /// The parent has become one that this run may not write.
+    pub async fn begin(&self, sink: &mut Sink<'_>) -> Result<DeletionRun, ParentWriteError> {
+        let known = match self.parent {
+            None => None,
+            Some(parent) if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 => {
+                Some(Known::read(parent.object.clone()))
+            }
+            Some(parent) => {
+                let (writing, recorded) = (self.parent_writing(), &self.plan.record_during);
+                let begun =
+                    writing.begin_to_take_out(parent.object.clone(), recorded, RunOperation::Delete, sink);
+                Some(Box::pin(begun).await?)
+            }
+        };
+        Ok(DeletionRun {
+            known,
+            entry: HistoryEntry::default(),
+        })
+    }
+
+    /// Does a part of the work of this run, and renews its entry at the same time.
+    pub async fn while_renewing<T>(&self, run: &mut DeletionRun, work: impl Future<Output = T>) -> T {
+        match &mut run.known {
+            None => work.await,
+            Some(known) => {
+                let recorded = &self.plan.record_during;
+                self.parent_writing().while_renewing(known, recorded, work).await
+            }
+        }
+    }
+
+    /// Ends the run on the parent, if that still has its entry. `record` is that of what is left, if it is known.
+    pub async fn end(
+        &self,
+        run: &mut DeletionRun,
+        ending: Ending,
+        record: Option<&Record>,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let Some(known) = &mut run.known else {
+            return ending;
+        };
+        if known.run.is_none() && record.is_none() {
+            return ending;
+        }
+        let begun = known.run.clone();
+        let left = Left {
+            needed: &self.plan.record_during,
+            exact: record,
+            run: begun.and_then(|begun| run.entry.ended(self.server, begun, ending)),
+        };
+        self.parent_writing()
+            .end_reported(known, left, ending, sink)
+            .await
+    }
+
+    /// Returns the record whose scope the plan has listed, out of what the parent says.
+    pub(super) fn listed(&self, known: &Known) -> Reading {
+        match self.parent {
+            // Another run may have recorded more.
+            Some(read) if known.is_shared => read.object.reading.clone(),
+            _ => known.parent.reading.clone(),
+        }
+    }
+
     /// Deletes the members, one wave after the other, except the parent's containers.
     ///
     /// # Panics
     ///
     /// If the plan has refusals: executing it would be worse.
-    pub async fn delete_members(&self, sink: &mut Sink<'_>) -> MembersDeleted {
+    pub async fn delete_members(&self, run: &mut DeletionRun, sink: &mut Sink<'_>) -> MembersDeleted {
+        let entry = std::mem::take(&mut run.entry);
+        let mut noting = |event: Event| {
+            entry.note(&event);
+            sink(event);
+        };
+        let deleting = Box::pin(self.delete_waves(&mut noting));
+        let members = self.while_renewing(run, deleting).await;
+        run.entry = entry;
+        members
+    }
+
+    async fn delete_waves(&self, sink: &mut Sink<'_>) -> MembersDeleted {
         assert!(
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"

@@ -1,5 +1,6 @@
 //! Begins a run: the one write of the parent before the first member.
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::ATTEMPTS;
@@ -7,11 +8,14 @@ use super::requests::{ParentWriteError, ParentWriting, Target, Written};
 use crate::cluster::apiserver::{ApiServer, Moment};
 use crate::event::{Action, Event};
 use crate::execute::Sink;
+use crate::execute::history::running;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
-use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run};
+use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
+use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
-use crate::plan::{self, ParentStatus};
+use crate::model::write_settings::Exclusive;
+use crate::plan::{self, ParentStatus, Refusal};
 
 /// The parent as this run has last read or written it.
 #[derive(Debug, Clone)]
@@ -19,34 +23,81 @@ pub(crate) struct Known {
     pub(crate) parent: ParentObject,
     /// The entry of this run; `None` if it has not begun.
     pub(crate) run: Option<Run>,
-    /// Whether another run was at work on the set since this one has read the parent: members may exist that this
-    /// run has not seen.
+    /// Whether another run that may add members was at work since this one has read the parent: there may be members
+    /// that this run has not seen.
     pub(crate) is_shared: bool,
+}
+
+/// What the parent says when a write of it is decided.
+pub(super) struct ParentRead {
+    pub(super) exists: bool,
+    pub(super) record: Record,
+    /// Its runs; those that were abandoned are past.
+    pub(super) history: History,
+    /// Whether another run that may add members was at work.
+    pub(super) is_shared: bool,
 }
 
 impl Known {
     /// The parent of a run that has not begun.
     pub(crate) fn read(parent: ParentObject) -> Self {
         Self {
-            is_shared: !parent.running.is_empty(),
+            is_shared: parent.is_being_added_to(),
             parent,
             run: None,
         }
     }
 
     /// Returns the id of the run's entry; empty if it has not begun.
-    pub(super) fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
     }
 
     /// Takes the parent as it was found after a write that was not bound to the version that is known.
-    pub(super) fn find(&mut self, found: ParentObject) {
+    pub(crate) fn find(&mut self, found: ParentObject) {
         self.is_shared |= !is_as_left(&self.parent, &found, self.id());
         self.parent = found;
     }
 }
 
 impl ParentWriting<'_> {
+    /// Begins a run that takes objects out of the set, whose record is `recorded`.
+    ///
+    /// It goes on without an entry if that cannot be written: no object that it writes has to be recorded, and one of
+    /// its objects may be the webhook that is in the way.
+    ///
+    /// # Errors
+    ///
+    /// The parent has become one that this run may not write.
+    pub(crate) async fn begin_to_take_out(
+        &self,
+        parent: ParentObject,
+        recorded: &Record,
+        operation: RunOperation,
+        sink: &mut Sink<'_>,
+    ) -> Result<Known, ParentWriteError> {
+        if self.interrupt.is_requested() {
+            return Ok(Known::read(parent));
+        }
+        let run = Run {
+            takes_out: true,
+            ..running(self.server, operation).await
+        };
+        let id = run.id.clone();
+        let without_entry = Known::read(parent.clone());
+        match self.begin(Some(parent), recorded, run, sink).await {
+            Err(error @ ParentWriteError::Refused(_)) => Err(error),
+            // What the run finds in its place is judged in the end.
+            Err(ParentWriteError::Gone) => Ok(without_entry),
+            Err(error) => {
+                self.withdraw(&id, sink).await;
+                sink(Event::Warning(format!("{error}; other runs cannot see this one")));
+                Ok(without_entry)
+            }
+            Ok(known) => Ok(known),
+        }
+    }
+
     /// Writes the record, which becomes what it says and `needed`, and the entry of the run; creates a parent that
     /// does not exist. Says which other runs are under way.
     pub(crate) async fn begin(
@@ -56,7 +107,8 @@ impl ParentWriting<'_> {
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
-        let known = self.write_entry(parent, needed, run, sink).await?;
+        let exclusive = self.writing.exclusive;
+        let known = self.write_entry(parent, needed, run, exclusive, sink).await?;
         note_runs_beside(self.server, &known, sink);
         Ok(known)
     }
@@ -67,23 +119,37 @@ impl ParentWriting<'_> {
         parent: Option<ParentObject>,
         needed: &Record,
         run: Run,
+        exclusive: Exclusive,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
         // The time in the entry is not later. The machine may be suspended before the write is sent.
         let before = Moment::now();
-        let mut others = parent.iter().flat_map(|parent| &parent.running);
-        let is_shared = others.any(|other| other.id != run.id);
-        let decide = |recorded: &Record, mut history: History, _is_shared: bool| {
-            history.add(run.clone());
-            Target {
-                record: recorded.union(needed),
-                history,
+        let is_shared = parent
+            .as_ref()
+            .is_some_and(|parent| parent.adding_beside(&run.id).next().is_some());
+        let decide = |read: ParentRead| {
+            let ParentRead {
+                record, mut history, ..
+            } = read;
+            if run.takes_out && !read.exists {
+                return Err(ParentWriteError::Gone);
             }
+            if exclusive != Exclusive::No
+                && let Some(other) = history.running_beside(&run.id).next()
+            {
+                let refusal = run_under_way(&self.set.parent, other, self.server.now());
+                return Err(ParentWriteError::Refused(vec![refusal]));
+            }
+            history.add(run.clone());
+            Ok(Target {
+                record: record.union(needed),
+                history,
+            })
         };
         let (parent, is_shared) = self
             .write_as_decided(parent, is_shared, &run.id, decide, sink)
             .await?;
-        self.server.renew_lease(before);
+        self.server.renew_lease(&run.id, before);
         Ok(Known {
             parent,
             run: Some(run),
@@ -101,19 +167,26 @@ impl ParentWriting<'_> {
         mut parent: Option<ParentObject>,
         mut is_shared: bool,
         own: &str,
-        decide: impl Fn(&Record, History, bool) -> Target,
+        decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
         sink: &mut Sink<'_>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         for _ in 0..ATTEMPTS {
             let status = plan::judge(self.set, parent.as_ref())
                 .and_then(|judged| judged.accepted(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
-            let history = parent.as_ref().map(runs_as_read).unwrap_or_default();
-            let target = decide(&recorded(&status), history, is_shared);
+            let target = decide(ParentRead {
+                exists: parent.is_some(),
+                record: recorded(&status),
+                history: parent.as_ref().map(runs_as_read).unwrap_or_default(),
+                is_shared,
+            })?;
             let target = self.annotations(&target, parent.as_ref())?;
             let written = match &parent {
                 Some(parent) if is_written(parent, &target) => return Ok((parent.clone(), is_shared)),
-                Some(parent) => self.write_record(&parent.resource_version, &target, sink).await?,
+                Some(parent) => {
+                    let seen = (parent.uid.as_str(), parent.resource_version.as_str());
+                    self.write_record(seen, &target, sink).await?
+                }
                 None => {
                     let created = Box::pin(self.create(&target, sink)).await?;
                     if matches!(created, Written::Done(_)) {
@@ -149,13 +222,28 @@ impl ParentWriting<'_> {
     }
 }
 
+/// Returns why a run that was to run alone may not begin.
+pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal {
+    Refusal::RunUnderWay {
+        parent: parent.clone(),
+        run: other.to_string(),
+        began: other.began(now),
+        until: other.counts_until(),
+    }
+}
+
 /// Names the other runs that are under way.
 pub(crate) fn note_runs_beside(server: &ApiServer, known: &Known, sink: &mut Sink<'_>) {
     for running in &known.parent.running {
         if running.id != known.id() {
             let began = running.began(server.now());
+            let consequence = if running.takes_out {
+                ""
+            } else {
+                "; the set's record is narrowed only after both runs"
+            };
             sink(Event::Note(format!(
-                "{running} began {began} and has not ended; the set's record is narrowed only after both runs"
+                "{running} began {began} and has not ended{consequence}"
             )));
         }
     }
@@ -167,9 +255,10 @@ fn is_written(parent: &ParentObject, target: &Value) -> bool {
     parent.has_annotations(target) && has_runs == target[HISTORY_ANNOTATION].is_string()
 }
 
-/// Returns whether no other run has begun, ended or written the record between these two states of the parent.
+/// Returns whether no other run that may add members has begun or ended, and no client has written the record, between
+/// these two states of the parent.
 fn is_as_left(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
-    let others = |parent: &ParentObject| History::of(&parent.annotations).without(own);
+    let others = |parent: &ParentObject| History::of(&parent.annotations).adding_beside(own);
     before.uid == found.uid && before.reading == found.reading && others(before) == others(found)
 }
 

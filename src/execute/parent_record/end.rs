@@ -5,14 +5,13 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::OVERTAKEN;
-use super::begin::Known;
+use super::begin::{Known, ParentRead};
 use super::requests::{ParentWriteError, ParentWriting, Target};
-use crate::event::Event;
+use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
 use crate::model::parent_object::ParentObject;
-use crate::read::ListTargets;
 
 /// The time to take off the entry of a run that could not begin.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -36,24 +35,24 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<RecordAtEnd, ParentWriteError> {
         let own = known.id().to_owned();
-        let decide = |recorded: &Record, history: History, is_shared: bool| {
+        let decide = |read: ParentRead| {
             let record = match left.exact {
-                Some(exact) if !is_shared => exact.clone(),
-                _ => recorded.union(left.needed),
+                Some(exact) if !read.is_shared => exact.clone(),
+                _ => read.record.union(left.needed),
             };
-            let mut history = history.without(&own);
+            let mut history = read.history.without(&own);
             if let Some(run) = &left.run
                 && !history.has(run)
             {
                 history.add(run.clone());
             }
-            Target { record, history }
+            Ok(Target { record, history })
         };
         let parent = Some(known.parent.clone());
         let (parent, is_shared) = self
             .write_as_decided(parent, known.is_shared, &own, decide, sink)
             .await?;
-        self.server.end_lease();
+        self.server.end_lease(&own);
         *known = Known {
             parent,
             run: None,
@@ -67,26 +66,41 @@ impl ParentWriting<'_> {
         })
     }
 
-    /// Narrows the record of a parent, as it was read before the list that `record` comes from, to that record and what
-    /// leads to members without their label; `wide` is the record so far, and `places` is its scope. It stays wide if
-    /// another run was at work, which is reported.
-    pub(crate) async fn narrow(
+    /// Ends a run, and reports what its last write meets. Returns how the run ends.
+    pub(crate) async fn end_reported(
         &self,
-        parent: ParentObject,
-        record: &Record,
-        (wide, places): (&Record, &ListTargets),
+        known: &mut Known,
+        left: Left<'_>,
+        ending: Ending,
         sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
-        let unlabeled = self.record_of_unlabeled(places, record, sink).await?;
-        let left = Left {
-            needed: wide,
-            exact: Some(&record.union(&unlabeled)),
-            run: None,
-        };
-        if self.end(&mut Known::read(parent), left, sink).await? == RecordAtEnd::Shared {
-            sink(Event::Warning(OVERTAKEN.to_owned()));
+    ) -> Ending {
+        match self.end(known, left, sink).await {
+            Ok(RecordAtEnd::AsPlanned) => ending,
+            Ok(RecordAtEnd::Shared) => {
+                sink(Event::Warning(OVERTAKEN.to_owned()));
+                ending
+            }
+            Err(error) => {
+                sink(Event::failure(error.to_string()));
+                match ending {
+                    Ending::Interrupted => ending,
+                    Ending::Done | Ending::Incomplete => Ending::Incomplete,
+                }
+            }
         }
-        Ok(())
+    }
+
+    /// Returns whether a write of this run may still be carried out: its answer did not come in time. Its entry stays
+    /// until it counts as abandoned.
+    pub(crate) fn may_still_write(&self, known: &Known) -> bool {
+        let path = self.resource.path_of(&self.set.parent);
+        known.run.is_some() && self.server.has_write_under_way_beside(&path)
+    }
+
+    /// Forgets the entry of a run whose parent was deleted, or is one no more.
+    pub(crate) fn end_without_parent(&self, known: &mut Known) {
+        self.server.end_lease(known.id());
+        known.run = None;
     }
 
     /// Takes off the entry of a run that has written no member, if it was written. A failure leaves it: it is
@@ -96,9 +110,11 @@ impl ParentWriting<'_> {
             let Ok(Some(parent)) = self.read().await else {
                 return;
             };
-            let decide = |recorded: &Record, history: History, _is_shared: bool| Target {
-                record: recorded.clone(),
-                history: history.without(id),
+            let decide = |read: ParentRead| {
+                Ok(Target {
+                    record: read.record,
+                    history: read.history.without(id),
+                })
             };
             if History::of(&parent.annotations).is_running(id) {
                 let _ = self.write_as_decided(Some(parent), false, id, decide, sink).await;
@@ -115,9 +131,11 @@ impl ParentWriting<'_> {
         needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let decide = |recorded: &Record, history: History, _is_shared: bool| Target {
-            record: recorded.union(needed),
-            history,
+        let decide = |read: ParentRead| {
+            Ok(Target {
+                record: read.record.union(needed),
+                history: read.history,
+            })
         };
         self.write_as_decided(parent, false, "", decide, sink)
             .await

@@ -11,6 +11,7 @@ use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
+use crate::model::parent_object::ParentObject;
 use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST};
 
 /// Pauses between lists of objects that are being deleted: the server's own controllers finish within
@@ -54,7 +55,7 @@ impl Execution<'_> {
     ///
     /// Something that the record would lose could not be listed.
     pub async fn predict_record(&self) -> Result<Record, (ListTarget, ListError)> {
-        if self.parent.is_some_and(|parent| !parent.running.is_empty()) {
+        if self.parent.is_some_and(ParentObject::is_being_added_to) {
             return Ok(self.plan.record_during.clone());
         }
         let after = &self.plan.record_after;

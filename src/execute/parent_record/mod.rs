@@ -5,6 +5,8 @@
 //! - **End** (`end`): the entry gets its result. The record becomes exact if all was done and no other run was at
 //!   work on the set since this one read the parent; otherwise it stays as wide as it is, and the next run narrows
 //!   it. A run that writes no member ends without having begun.
+//! - A run that only takes objects out of the set has an entry for people and for `--exclusive`. Nothing stays
+//!   recorded for it. It ends by removing the parent or its record, if nothing is left.
 //!
 //! Each write is bound to the version that it was decided on. After a conflict the run reads the parent, decides
 //! again, and writes again.

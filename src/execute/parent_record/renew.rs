@@ -12,7 +12,7 @@ use super::requests::{ParentWriteError, ParentWriting};
 use crate::execute::history::timestamp;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
-use crate::model::write_settings::{WebhookPatience, WriteSettings};
+use crate::model::write_settings::{Exclusive, WebhookPatience, WriteSettings};
 
 /// The pause between looks at the age of the entry. A machine that was suspended does not know for how long.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -48,9 +48,10 @@ impl ParentWriting<'_> {
             writing: &writing,
             ..*self
         };
+        let id = known.id().to_owned();
         loop {
             sleep(PAUSE).await;
-            let age = self.server.age_of_lease();
+            let age = self.server.age_of_lease(&id);
             if age.is_none_or(|age| age < RENEWED_AFTER) {
                 continue;
             }
@@ -64,7 +65,7 @@ impl ParentWriting<'_> {
                 // What waits for the renewal is not awaited.
                 () = self.interrupt.requested() => "the run was interrupted".to_owned(),
             };
-            self.server.lease_not_renewed(&failure);
+            self.server.lease_not_renewed(&id, &failure);
         }
     }
 
@@ -79,7 +80,9 @@ impl ParentWriting<'_> {
             renewed: Some(timestamp(self.server)),
             ..run
         };
-        let renewed = self.write_entry(found, needed, run, &mut |_| {}).await?;
+        let renewed = self
+            .write_entry(found, needed, run, Exclusive::No, &mut |_| {})
+            .await?;
         known.find(renewed.parent);
         known.is_shared |= renewed.is_shared;
         known.run = renewed.run;

@@ -34,8 +34,11 @@ impl ParentWriting<'_> {
             record = record.union(&unlabeled);
         }
         let target = self.annotations(&Target { record, history }, Some(&repair.parent))?;
-        let version = &repair.parent.resource_version;
-        let written = match self.write_record(version, &target, sink).await? {
+        let seen = (
+            repair.parent.uid.as_str(),
+            repair.parent.resource_version.as_str(),
+        );
+        let written = match self.write_record(seen, &target, sink).await? {
             Written::Done(written) => written,
             Written::Overtaken => return Ok(Repaired::Overtaken),
         };

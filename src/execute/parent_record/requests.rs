@@ -79,6 +79,9 @@ pub enum ParentWriteError {
         "the set's parent was deleted during the run; its manifest was not applied; run the same command again"
     )]
     Replaced,
+    /// It was deleted before a run began that would have taken objects out of its set.
+    #[error("the set's parent was deleted during the run")]
+    Gone,
     /// It is a custom resource, and the server does not serve its kind.
     #[error("{0}")]
     NotServed(String),
@@ -124,14 +127,16 @@ impl ParentWriting<'_> {
         read::parent(self.server, self.resource, &self.set.parent).await
     }
 
-    /// Writes the record on a parent that has this resourceVersion.
+    /// Writes the record on the parent that has this UID and this resourceVersion. Without the UID, the server would
+    /// create a parent that is gone.
     pub(crate) async fn write_record(
         &self,
-        resource_version: &str,
+        (uid, resource_version): (&str, &str),
         target: &Value,
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let mut object = self.bare_parent();
+        object["metadata"]["uid"] = json!(uid);
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
@@ -224,7 +229,8 @@ impl ParentWriting<'_> {
             // Another run has created it, and may have recorded a set on it.
             return Ok(Written::Overtaken);
         }
-        self.write_record(&written(&reply)?.metadata.resource_version, target, sink)
+        let created = written(&reply)?.metadata;
+        self.write_record((&created.uid, &created.resource_version), target, sink)
             .await
     }
 
@@ -237,7 +243,7 @@ impl ParentWriting<'_> {
             notes.for_each(|note| (sink.borrow_mut())(Event::Note(note)));
         };
         webhooks
-            .send_noting(&self.server.beside_lease(), request, noted)
+            .send_noting(&self.server.beside_leases(), request, noted)
             .await
     }
 

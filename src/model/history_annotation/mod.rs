@@ -52,6 +52,9 @@ pub struct Run {
     /// Whether it undid another run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,
+    /// Whether it only takes objects out of the set, so that nothing has to stay recorded for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_out: bool,
     /// What it did.
     #[serde(default, skip_serializing_if = "RunOperation::is_apply")]
     pub operation: RunOperation,
@@ -74,7 +77,7 @@ pub struct Run {
     pub others: BTreeMap<String, Value>,
 }
 
-/// The command of a run. Commands that add no member have no entry.
+/// The command of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOperation {
@@ -85,6 +88,10 @@ pub enum RunOperation {
     Adopt,
     /// `move`.
     Move,
+    /// `delete`.
+    Delete,
+    /// `disband`.
+    Disband,
     /// One of a later version of this program.
     #[serde(untagged)]
     Other(String),
@@ -101,6 +108,8 @@ impl RunOperation {
             Self::Apply => "apply",
             Self::Adopt => "adopt",
             Self::Move => "move",
+            Self::Delete => "delete",
+            Self::Disband => "disband",
             Self::Other(word) => word,
         }
     }
@@ -189,7 +198,7 @@ impl Display for Run {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let article = match self.operation {
             RunOperation::Apply | RunOperation::Adopt => "an",
-            RunOperation::Move | RunOperation::Other(_) => "a",
+            RunOperation::Move | RunOperation::Delete | RunOperation::Disband | RunOperation::Other(_) => "a",
         };
         write!(formatter, "{article} {}", self.operation.as_str())?;
         match &self.user {
@@ -229,6 +238,14 @@ impl History {
     /// Returns the runs under way except that with this id.
     pub fn running_beside<'h>(&'h self, id: &'h str) -> impl Iterator<Item = &'h Run> {
         self.0.iter().filter(move |run| run.is_running() && run.id != id)
+    }
+
+    /// Returns the runs that may have added members, except that with this id which is under way.
+    #[must_use]
+    pub fn adding_beside(self, id: &str) -> Self {
+        let mut others = self.without(id);
+        others.0.retain(|run| !run.takes_out);
+        others
     }
 
     /// Returns whether this run is among them.
@@ -331,6 +348,12 @@ pub struct Counts {
     /// Objects that were taken into the set with their content as it was.
     #[serde(skip_serializing_if = "is_zero")]
     pub adopted: usize,
+    /// Objects that were deleted with their set.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deleted: usize,
+    /// Objects that were taken out of the set with their content as it was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub released: usize,
     /// Objects that failed.
     #[serde(skip_serializing_if = "is_zero")]
     pub failed: usize,
@@ -345,6 +368,8 @@ impl Counts {
             (self.recreated, "recreated"),
             (self.pruned, "pruned"),
             (self.adopted, "adopted"),
+            (self.deleted, "deleted"),
+            (self.released, "released"),
             (self.failed, "failed"),
         ]
         .into_iter()

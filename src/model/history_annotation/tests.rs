@@ -11,6 +11,7 @@ fn run(number: usize) -> Run {
             ..Counts::default()
         },
         undo: false,
+        takes_out: false,
         operation: RunOperation::Apply,
         manifests: "0123456789ab".to_owned(),
         user: Some("jane".to_owned()),

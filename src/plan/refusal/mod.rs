@@ -192,6 +192,18 @@ pub enum Refusal {
         /// The members that would be deleted with it.
         objects: Vec<ObjectKey>,
     },
+    /// Another run of the set is under way, and this one was to run alone.
+    #[error("{parent}: {run} began {began} and has not ended")]
+    RunUnderWay {
+        /// The parent.
+        parent: ObjectKey,
+        /// The other run in words.
+        run: String,
+        /// How long ago it began.
+        began: String,
+        /// The time from which it counts as abandoned, unless it says that it is alive.
+        until: String,
+    },
     /// The record does not fit into the parent's annotations.
     #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {
@@ -297,6 +309,7 @@ impl Refusal {
             | Self::ReachesOutside { .. }
             | Self::EmptyInventory { .. }
             | Self::NothingToAdopt { .. }
+            | Self::RunUnderWay { .. }
             | Self::AnnotationsTooLarge { .. } => None,
         }
     }

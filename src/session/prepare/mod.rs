@@ -12,6 +12,7 @@ use futures_util::future::join;
 
 use super::command_run::{Agreed, CommandRun};
 use super::connect::{discover, discover_with, open_connections_for_new_set};
+use super::other_runs::OtherRuns;
 use super::prompt;
 use super::recreate_kinds::recreate;
 use crate::cli::GlobalFlags;
@@ -23,7 +24,6 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
@@ -96,7 +96,40 @@ pub async fn to_write(
     options: &ApplyOptions,
 ) -> Result<Prepared, Error> {
     let connection = run.connect(shared).await?;
-    let mut resolved = resolve(run, connection, options, Input::Sources).await?;
+    let resolved = resolve(run, connection, options, Input::Sources).await?;
+    plan_to_write(run, options, resolved).await
+}
+
+/// Makes the plan again from the same manifests: another run has begun before this one could.
+pub async fn to_write_again(
+    run: &mut CommandRun,
+    options: &ApplyOptions,
+    prepared: Prepared,
+) -> Result<Prepared, Error> {
+    let Prepared {
+        mut cluster,
+        named,
+        desired,
+        manifests,
+        ..
+    } = prepared;
+    cluster.discover_again().await?;
+    let recreate = recreate(&options.recreate, &cluster.discovery)?;
+    let resolved = Resolved {
+        cluster,
+        named,
+        desired,
+        manifests,
+        recreate,
+    };
+    plan_to_write(run, options, resolved).await
+}
+
+async fn plan_to_write(
+    run: &mut CommandRun,
+    options: &ApplyOptions,
+    mut resolved: Resolved,
+) -> Result<Prepared, Error> {
     let mut consent = options.consent.clone();
     let server = resolved.cluster.server.clone();
     // A first apply always writes, so the answer is needed, whatever the lists show.
@@ -113,7 +146,11 @@ pub async fn to_write(
         let desired = &resolved.desired;
         let proposal = proposal(&resolved.named.set, desired, &state, &plan, options.confirm);
         let outline = || prompt::outline(&plan, desired, &policy);
-        if run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
+        let (parent, exclusive) = (state.parent_object(), options.writing.exclusive);
+        let others = run
+            .await_other_runs(&server, &resolved.named, parent, exclusive)
+            .await?;
+        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
             plan.accept();
             break (state, policy, plan);
         }
@@ -158,10 +195,9 @@ fn proposal(set: &Set, desired: &Desired, state: &ClusterState, plan: &Plan, con
 
 /// Returns the objects that are applied; `None` if the set is as the manifests have it.
 fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
-    let is_shared = |parent: &ParentObject| !parent.running.is_empty();
     let is_record_kept = state.parent_object().is_some_and(|parent| {
         plan.record_during == state.observed.recorded
-            && (is_shared(parent) || plan.record_after == state.observed.recorded)
+            && (parent.is_being_added_to() || plan.record_after == state.observed.recorded)
     });
     let is_unchanged = is_record_kept
         && state.former_tooling.is_none()
@@ -356,6 +392,13 @@ impl Prepared {
             undoes: None,
             user: Administrator::NotAsked,
         }
+    }
+
+    /// Waits as long as `--exclusive` allows until no other run of the set is under way.
+    pub async fn await_other_runs(&self, run: &mut CommandRun) -> Result<OtherRuns, Error> {
+        let (server, exclusive) = (&self.cluster.server, self.writing.exclusive);
+        run.await_other_runs(server, &self.named, self.state.parent_object(), exclusive)
+            .await
     }
 
     /// Returns what the user has to agree to.

@@ -896,6 +896,14 @@ impl Stage {
         Ok(())
     }
 
+    /// Repairs the records, as another user may at any moment.
+    pub(super) fn repair(&self) {
+        for set in self.sets.iter().filter(|set| set.live_parent().is_some()) {
+            set.invocation(Program::new(), "verify", &["--fix", "--yes"])
+                .run();
+        }
+    }
+
     /// Lets ten minutes pass for runs that were killed.
     pub(super) fn abandon_runs(&self) {
         for set in self.sets.iter().filter(|set| set.live_parent().is_some()) {

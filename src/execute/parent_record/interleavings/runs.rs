@@ -74,7 +74,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// The entry of this run. Its time is a whole minute, so that a schedule is always the same.
-    fn entry(&self, result: RunResult) -> HistoryRun {
+    fn entry(&self, operation: RunOperation, result: RunResult) -> HistoryRun {
         let id = match result {
             RunResult::Running => format!("run-{}", self.number),
             _ => String::new(),
@@ -84,7 +84,8 @@ impl Run<'_> {
             result,
             counts: Counts::default(),
             undo: false,
-            operation: RunOperation::Apply,
+            takes_out: matches!(operation, RunOperation::Delete | RunOperation::Disband),
+            operation,
             manifests: self.number.to_string(),
             user: None,
             version: "v1".to_owned(),
@@ -99,7 +100,7 @@ impl Run<'_> {
         let current = self.parent.read().await?;
         let wide = current.as_ref().map(recorded).unwrap_or_default().union(&desired);
         let found = self.look(&wide).await?;
-        let entry = self.entry(RunResult::Running);
+        let entry = self.entry(RunOperation::Apply, RunResult::Running);
         let mut known = self.parent.begin(current, &wide, entry, &mut ignore).await?;
         for kind in kinds {
             self.label(kind).await?;
@@ -118,19 +119,20 @@ impl Run<'_> {
         } else {
             Some(desired.union(&places(&self.look(&lost).await?)))
         };
-        self.end(&mut known, &wide, exact.as_ref(), Some(RunResult::Done))
+        self.end(&mut known, &wide, exact.as_ref(), Some(RunOperation::Apply))
             .await
     }
 
     async fn adopt(&self, kinds: &[&str]) -> Result<(), ParentWriteError> {
         let needed = record(kinds);
         let current = self.parent.read().await?;
-        let entry = self.entry(RunResult::Running);
+        let entry = self.entry(RunOperation::Apply, RunResult::Running);
         let mut known = self.parent.begin(current, &needed, entry, &mut ignore).await?;
         for kind in kinds {
             self.label(kind).await?;
         }
-        self.end(&mut known, &needed, None, Some(RunResult::Done)).await
+        self.end(&mut known, &needed, None, Some(RunOperation::Apply))
+            .await
     }
 
     async fn fix(&self) -> Result<(), ParentWriteError> {
@@ -151,9 +153,9 @@ impl Run<'_> {
         known: &mut Known,
         needed: &Record,
         exact: Option<&Record>,
-        result: Option<RunResult>,
+        ended: Option<RunOperation>,
     ) -> Result<(), ParentWriteError> {
-        let run = result.map(|result| self.entry(result));
+        let run = ended.map(|operation| self.entry(operation, RunResult::Done));
         let left = Left { needed, exact, run };
         self.parent.end(known, left, &mut ignore).await.map(drop)
     }
@@ -162,31 +164,35 @@ impl Run<'_> {
         let Some(current) = self.parent.read().await? else {
             return Ok(());
         };
-        let reading = current.reading.clone();
+        let uid = current.uid.clone();
         let wide = recorded(&current);
-        for live in self.look(&wide).await? {
+        let found = self.look(&wide).await?;
+        let mut known = self
+            .begin_to_take_out(current, &wide, RunOperation::Delete)
+            .await?;
+        for live in found {
             self.remove_member(&live).await?;
         }
         for _ in 0..20 {
             let whole = whole_parent(self.parent.server, self.parent.resource, &self.parent.set.parent);
             let Some(whole) = whole.await? else {
-                let left = places(&self.look(&wide).await?);
-                if !left.is_empty() {
-                    self.parent.cover(None, &left, &mut ignore).await?;
-                }
-                return Ok(());
+                return self.without_parent(None, &wide).await;
             };
+            if whole.object.uid != uid {
+                return self.without_parent(Some(whole.object), &wide).await;
+            }
+            known.find(whole.object.clone());
             let wide = wide.union(&recorded(&whole.object));
             let left = places(&self.look(&wide).await?);
-            if whole.object.reading != reading && !left.is_empty() {
-                return self.parent.cover(Some(whole.object), &left, &mut ignore).await;
-            }
             if !left.is_empty() {
-                let mut known = Known::read(whole.object);
-                return self.end(&mut known, &wide, Some(&left), None).await;
+                return self
+                    .end(&mut known, &wide, Some(&left), Some(RunOperation::Delete))
+                    .await;
             }
-            if !whole.object.running.is_empty() {
-                return Ok(());
+            if whole.object.adding_beside(known.id()).next().is_some() {
+                return self
+                    .end(&mut known, &wide, None, Some(RunOperation::Delete))
+                    .await;
             }
             if self.parent.delete(&whole.live, &mut ignore).await?.is_some() {
                 return Ok(());
@@ -195,25 +201,57 @@ impl Run<'_> {
         Err(ParentWriteError::Contended)
     }
 
+    async fn begin_to_take_out(
+        &self,
+        current: ParentObject,
+        wide: &Record,
+        operation: RunOperation,
+    ) -> Result<Known, ParentWriteError> {
+        let without_entry = Known::read(current.clone());
+        let entry = self.entry(operation, RunResult::Running);
+        match self.parent.begin(Some(current), wide, entry, &mut ignore).await {
+            Err(ParentWriteError::Gone) => Ok(without_entry),
+            begun => begun,
+        }
+    }
+
+    /// Records what is left of a set whose parent was deleted or replaced.
+    async fn without_parent(
+        &self,
+        other: Option<ParentObject>,
+        wide: &Record,
+    ) -> Result<(), ParentWriteError> {
+        let left = places(&self.look(wide).await?);
+        if left.is_empty() {
+            return Ok(());
+        }
+        self.parent.cover(other, &left, &mut ignore).await
+    }
+
     async fn disband(&self) -> Result<(), ParentWriteError> {
         let Some(before) = self.parent.read().await? else {
             return Ok(());
         };
         let wide = recorded(&before);
+        let mut known = self
+            .begin_to_take_out(before, &wide, RunOperation::Disband)
+            .await?;
         self.release(&wide).await?;
         for _ in 0..20 {
             let Some(current) = self.parent.read().await? else {
                 return Ok(());
             };
+            known.find(current.clone());
             let is_empty = self.look(&wide).await?.is_empty();
-            if current.reading != before.reading || !is_empty || !current.running.is_empty() {
+            if known.is_shared || !is_empty {
                 break;
             }
             if self.parent.take_off(&current, &mut ignore).await? {
                 return Ok(());
             }
         }
-        Err(ParentWriteError::Contended)
+        self.end(&mut known, &wide, None, Some(RunOperation::Disband))
+            .await
     }
 
     /// Looks for members of the kinds of this record.

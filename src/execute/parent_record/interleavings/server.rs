@@ -163,10 +163,11 @@ impl World {
         let locked = locked.or_else(|| body["preconditions"]["resourceVersion"].as_str());
         if asked.method != Method::POST && locked.is_some() {
             match now {
-                // An apply to an object that is gone is a conflict; it names the kind, and other patches do not.
                 None if asked.method == Method::DELETE || body.get("kind").is_none() => {
                     return refused(StatusCode::NOT_FOUND);
                 }
+                // An apply, which names the kind, creates an object that is gone, unless it names its UID.
+                None if body["metadata"]["uid"].is_null() => {}
                 Some((_, version)) if locked == Some(&version.to_string()) => {}
                 _ => return refused(StatusCode::CONFLICT),
             }

@@ -1,0 +1,19 @@
+//! Reads `--exclusive`.
+
+use super::dry_run;
+use super::duration::duration;
+use crate::cli::{DryRunFlag, ExclusiveFlag};
+use crate::error::Error;
+use crate::model::write_settings::{DryRun, Exclusive};
+
+/// Reads the flag. A dry run writes nothing, so it may begin beside any run.
+pub(super) fn exclusive(flag: &ExclusiveFlag, dry: &DryRunFlag) -> Result<Exclusive, Error> {
+    let Some(text) = &flag.exclusive else {
+        return Ok(Exclusive::No);
+    };
+    let time = duration("--exclusive", text)?;
+    Ok(match dry_run(dry) {
+        DryRun::None => Exclusive::Within(time),
+        DryRun::Client | DryRun::Server => Exclusive::No,
+    })
+}
