@@ -7,7 +7,7 @@ use crate::cli::{SetArgument, Verify};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::plan::Consent;
-use crate::verify::NewNamespaces;
+use crate::verify::{NewNamespaces, RunsUnderWay};
 
 /// Options of `verify`, except the shared ones.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct VerifyOptions {
     pub is_interactive: bool,
     /// The treatment of namespaces for which a label is the only evidence of members.
     pub new_namespaces: NewNamespaces,
+    /// The treatment of runs under way.
+    pub runs_under_way: RunsUnderWay,
     /// The field manager that applied the members.
     pub field_manager: String,
     /// Field managers whose part-of labels make an object a member.
@@ -62,7 +64,14 @@ impl VerifyOptions {
         };
         let name = verify.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER);
         let field_manager = field_manager(name)?;
+        // Only a person can know that a run was killed.
+        let asks = verify.fix && !verify.yes && is_interactive();
         Ok(Self {
+            runs_under_way: if named && asks {
+                RunsUnderWay::Ended
+            } else {
+                RunsUnderWay::Kept
+            },
             scope,
             fix: if verify.fix { Fix::Repair } else { Fix::No },
             consent: consent(verify.yes),

@@ -44,6 +44,17 @@ pub struct Surroundings<'a> {
     pub new_namespaces: NewNamespaces,
     /// Objects that were applied as members of this program's sets, and are in no set.
     pub lost: &'a [Live],
+    /// Treatment of runs under way.
+    pub runs_under_way: RunsUnderWay,
+}
+
+/// Treatment of the entries of runs that are under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunsUnderWay {
+    /// They are kept.
+    Kept,
+    /// The user is asked whether they were killed, and they end if so.
+    Ended,
 }
 
 /// Treatment of a namespace that is not recorded and holds objects with the set's label.

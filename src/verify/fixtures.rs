@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
-use super::{Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, Surroundings, Verdict, check};
+use super::{
+    Examined, Extent, Finding, FixStatus, NewNamespaces, ParentKind, RunsUnderWay, Surroundings, Verdict,
+    check,
+};
 use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, MissingKind};
 use crate::compare::ownership::APPLIERS;
 use crate::model::applyset::parent::{annotations, labels};
@@ -127,6 +130,7 @@ pub(super) fn verdict_with(set: &Examined, extent: Extent, new_namespaces: NewNa
         extent,
         new_namespaces,
         lost: &[],
+        runs_under_way: RunsUnderWay::Kept,
     };
     check(std::slice::from_ref(set), surroundings)
 }

@@ -21,7 +21,7 @@ mod fixtures;
 use std::collections::BTreeSet;
 
 use examined::is_within;
-pub use examined::{Examined, Extent, NewNamespaces, Surroundings};
+pub use examined::{Examined, Extent, NewNamespaces, RunsUnderWay, Surroundings};
 pub use finding::{Finding, FixStatus};
 pub use finding_rules::{Rule, Severity};
 pub use record_status::doubts;
@@ -57,9 +57,8 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
         match repair::repair(set, surroundings) {
             Ok(Some(repair)) => {
                 let repaired = judge(&repair.applied_to(set), surroundings);
-                verdict
-                    .repairs
-                    .extend(offer(&mut findings, &repaired).then_some(repair));
+                let is_offered = offer(&mut findings, &repaired) || !repair.ended.is_empty();
+                verdict.repairs.extend(is_offered.then_some(repair));
             }
             Ok(None) => {}
             Err(reason) => {

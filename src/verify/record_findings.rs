@@ -107,7 +107,7 @@ fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Find
 
 /// A run under way has recorded what it is about to write.
 fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
-    if !set.running.is_empty() {
+    if set.running.iter().any(|run| !run.takes_out) {
         return None;
     }
     let unused = names_beyond(recorded, &accounted(set));

@@ -455,3 +455,34 @@ fn a_kind_that_a_member_joins_while_verify_writes_is_recorded_again() {
     asking.ends(1);
     too_wide.assert_recorded("ConfigMap,Secret,Service");
 }
+
+/// Only a person knows that a run was killed.
+#[test]
+fn verify_asks_whether_a_run_was_killed_and_ends_it() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    set.apply(&objects[..1]);
+    let proxy = Proxy::holding_after(1);
+    let files = Files::new().with("a.yaml", &objects_file(&objects));
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    set.command(program, &files).run_until_held(&proxy);
+    let is_running = || {
+        let history = set.annotation("kubectl-applyset/history").expect("a history");
+        history.contains("\"running\"")
+    };
+    // Without a question, nothing ends.
+    set.invoke("verify", &["--fix", "--yes"]).expect(0);
+    assert!(is_running());
+    for (answer, code, running) in [("no\n", 3, true), ("yes\n", 0, false)] {
+        let mut asking = Asking::start(set.invocation(Program::new(), "verify", &["--fix"]));
+        let screen = asking.terminal.screen();
+        assert!(screen.contains("end an apply by admin that began at"), "{screen}");
+        asking.answer(answer);
+        asking.ends(code);
+        assert_eq!(is_running(), running);
+    }
+    let run = set.delete(&[]).expect(0);
+    assert!(!run.stderr.contains("has not ended"), "{}", run.stderr);
+    assert_eq!(set.live_parent(), None);
+}

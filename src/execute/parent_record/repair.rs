@@ -27,7 +27,10 @@ impl ParentWriting<'_> {
     ///
     /// The repair was decided on a look that began after the parent was read: it is written over that version.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
-        let history = runs_as_read(&repair.parent);
+        let mut history = runs_as_read(&repair.parent);
+        for id in &repair.ended {
+            history.abandon(id);
+        }
         let mut record = repair.record.clone();
         if !repair.record.covers(&repair.recorded) {
             let unlabeled = self.record_of_unlabeled(&repair.places, &record, sink).await?;

@@ -18,12 +18,13 @@ use target_record::target_record;
 use super::lenient_record::tooling;
 use super::parent_findings::annotations_size;
 use super::recorded_scope::served;
-use super::{Examined, Surroundings};
+use super::{Examined, RunsUnderWay, Surroundings};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, read};
 use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     PART_OF_LABEL, Record, TOOLING_ANNOTATION, Tooling,
 };
+use crate::model::history_annotation::Run;
 use crate::model::list_targets::ListTargets;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
@@ -47,7 +48,9 @@ pub struct Repair {
     pub places: ListTargets,
     /// Labels and annotations to remove.
     pub removals: Vec<Removal>,
-    /// The changes in words, a line for each key.
+    /// The ids of the runs under way that end as if they had been killed.
+    pub ended: Vec<String>,
+    /// The changes in words, a line for each key and each run.
     pub changes: Vec<String>,
 }
 
@@ -69,7 +72,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     let bookkeeping = set.found.bookkeeping();
     let recorded = bookkeeping.map_or_else(Record::default, |found| served(found, discovery));
     let record = match target_record(set, surroundings)? {
-        record if parent.object.running.is_empty() => record,
+        record if !parent.object.is_being_added_to() => record,
         // Members that a run is about to write are not there yet.
         record => record.union(&recorded),
     };
@@ -102,6 +105,16 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         removals.push(Removal::Label(PART_OF_LABEL));
         changes.push(format!("remove {PART_OF_LABEL}"));
     }
+    let ended: &[Run] = match surroundings.runs_under_way {
+        RunsUnderWay::Kept => &[],
+        RunsUnderWay::Ended => &parent.object.running,
+    };
+    changes.extend(ended.iter().map(|run| {
+        format!(
+            "end {run} that began at {}, only if it was killed: it may still be at work",
+            run.time
+        )
+    }));
     if changes.is_empty() {
         return Ok(None);
     }
@@ -118,6 +131,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         places: found_set::places(slice::from_ref(&set.found), discovery),
         record,
         removals,
+        ended: ended.iter().map(|run| run.id.clone()).collect(),
         changes,
     };
     let size = annotations_size(&repair.applied_to(set).parent.object.annotations);

@@ -188,6 +188,7 @@ impl Inspection<'_> {
             },
             new_namespaces: self.options.new_namespaces,
             lost: &lost,
+            runs_under_way: self.options.runs_under_way,
         };
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;
