@@ -40,7 +40,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.limit(options.waiting.limit);
-    let outcome = apply(&mut run, shared, &options).await;
+    let outcome = Box::pin(apply(&mut run, shared, &options)).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 

@@ -107,7 +107,7 @@ async fn delete(
             stopped => deletion.end(&mut deletion_run, stopped, None, &mut sink).await,
         })
     };
-    let ending = CommandRun::until_insisted(&interrupt, work).await?;
+    let ending = CommandRun::until_insisted(&interrupt, Box::pin(work)).await?;
     let left = prepared.state.likely_members_left;
     if ending == Ending::Done && left > 0 {
         run.reporter.event(Event::failure(format!(

@@ -67,7 +67,7 @@ async fn disband(
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    let ending = CommandRun::until_insisted(&run.interrupt, disbanding.run(&mut sink)).await?;
+    let ending = CommandRun::until_insisted(&run.interrupt, Box::pin(disbanding.run(&mut sink))).await?;
     if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
         let parent = &prepared.read.named.set.parent;
         let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");

@@ -202,7 +202,7 @@ fn an_exclusive_run_waits_for_the_other_one_and_plans_with_what_that_has_left() 
 fn an_exclusive_run_that_is_overtaken_plans_again() {
     let (set, objects) = applied();
     let added = service(&set.namespace, "three", 80);
-    let (other, wanted) = (set.clone(), [&objects[..], &[added.clone()]].concat());
+    let (other, wanted) = (set.clone(), [&objects[..], std::slice::from_ref(&added)].concat());
     let proxy = Proxy::before_write(0, move || {
         other.apply(&wanted);
     });
