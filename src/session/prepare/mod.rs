@@ -111,16 +111,16 @@ pub async fn to_write_again(
         named,
         desired,
         manifests,
+        policy,
         ..
     } = prepared;
     cluster.discover_again().await?;
-    let recreate = recreate(&options.recreate, &cluster.discovery)?;
     let resolved = Resolved {
         cluster,
         named,
         desired,
         manifests,
-        recreate,
+        recreate: policy.recreate,
     };
     plan_to_write(run, options, resolved).await
 }
