@@ -47,6 +47,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         &manifests.applied,
     )
     .await?;
+    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
     let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
     if let Some(refusal) = plan::of_hooks(&desired, options.hooks) {
         return Err(Error::Refused(vec![refusal]));
@@ -63,7 +64,6 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         let unused = past.leave_out_unused(&named.set, &desired);
         notes.extend(note_on_unused(&unused, &writers));
     }
-    let recreate = recreate(&options.recreate, &cluster.discovery)?;
     let mut rights =
         permissions::needed_for_set(&named.set, &named.resource, &desired, &past, &cluster.discovery);
     rights.extend(permissions::to_recreate(&desired, &recreate));

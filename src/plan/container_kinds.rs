@@ -18,9 +18,18 @@ pub fn is_container(live: &Live) -> bool {
     container_kind(&live.key).is_some()
 }
 
+/// Returns whether deleting an object of this kind deletes others, so that it is never recreated.
+pub fn is_container_kind(kind: &GroupKind) -> bool {
+    container(kind).is_some()
+}
+
 /// Returns the kind of container that an object is, if it is one.
 pub(super) fn container_kind(key: &ObjectKey) -> Option<Container> {
-    match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
+    container(&key.group_kind)
+}
+
+fn container(kind: &GroupKind) -> Option<Container> {
+    match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Namespace") => Some(Container::Namespace),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(Container::CustomResourceDefinition),
         _ => None,

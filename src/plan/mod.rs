@@ -53,7 +53,7 @@ pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
 pub use claims_after_recreation::claims_after_recreation;
 pub use consent::{Consent, Proposal, ProposedApply};
-pub use container_kinds::{holds_parent_of, is_container};
+pub use container_kinds::{holds_parent_of, is_container, is_container_kind};
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};

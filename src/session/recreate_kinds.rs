@@ -2,12 +2,23 @@
 
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::error::Error;
-use crate::plan::Recreate;
+use crate::manifest::Manifest;
+use crate::model::identity::GroupKind;
+use crate::model::text::listed;
+use crate::plan::{Recreate, is_container_kind};
 use crate::settings::RecreateChoice;
 
 /// Returns the choice with its kinds. `discovery` has the kinds of the server and those that the
 /// manifests define.
-pub fn recreate(choice: &RecreateChoice, discovery: &Discovery) -> Result<Recreate, Error> {
+///
+/// # Errors
+///
+/// A kind does not exist, or is never recreated. The message names its objects among the `manifests`.
+pub fn recreate(
+    choice: &RecreateChoice,
+    discovery: &Discovery,
+    manifests: &[Manifest],
+) -> Result<Recreate, Error> {
     if choice.kinds.is_empty() {
         return Ok(choice.base.clone());
     }
@@ -15,6 +26,9 @@ pub fn recreate(choice: &RecreateChoice, discovery: &Discovery) -> Result<Recrea
         .kinds
         .iter()
         .map(|kind| match discovery.resource_argument(kind) {
+            KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
+                Err(never_recreated(&resource.group_kind(), manifests))
+            }
             KindLookup::Found(resource) => Ok(resource.group_kind()),
             KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
                 "cannot determine whether the server has resource {kind:?}: {failure}"
@@ -25,4 +39,27 @@ pub fn recreate(choice: &RecreateChoice, discovery: &Discovery) -> Result<Recrea
             }),
         });
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
+}
+
+fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
+    let objects = manifests
+        .iter()
+        .filter(|manifest| manifest.gvk.group_kind() == *kind);
+    let objects: Vec<String> = objects
+        .map(|manifest| format!("{}: {}", manifest.position, manifest.name))
+        .collect();
+    let objects = match objects.as_slice() {
+        [] => String::new(),
+        objects => format!(" ({})", listed(objects)),
+    };
+    Error::Usage {
+        message: format!(
+            "--recreate={}: never recreated, because everything in it would be deleted{objects}",
+            kind.kind
+        ),
+        hint: format!(
+            "remove {} from --recreate, and keep the old value or give the object another name",
+            kind.kind
+        ),
+    }
 }

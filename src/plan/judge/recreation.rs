@@ -4,7 +4,7 @@
 use super::Judge;
 use crate::model::live::Live;
 use crate::plan::recreation::loses_data;
-use crate::plan::{DataLoss, RecreationObstacle, Refusal, SkipReason, holds_parent_of, prune_rules};
+use crate::plan::{DataLoss, RecreationObstacle, Refusal, SkipReason, prune_rules};
 
 impl Judge<'_> {
     /// Returns the reason for which the live object is not deleted to be created again; `None` if it may
@@ -26,19 +26,11 @@ impl Judge<'_> {
             None | Some(SkipReason::Terminating { .. }) => {}
             Some(reason) => return Some(RecreationObstacle::Kept(reason)),
         }
-        if holds_parent_of(self.set, live) {
-            return Some(RecreationObstacle::Kept(SkipReason::HoldsParent));
-        }
-        if let Some(kept) = self.kept.kept_object_in(live) {
-            let kept = kept.clone();
-            return Some(RecreationObstacle::Kept(SkipReason::HoldsKept { kept }));
-        }
         if self.policy.data_loss == DataLoss::Refused && loses_data(&live.key.group_kind) {
             return Some(RecreationObstacle::LosesData);
         }
         let refusal = self.refusals(live).into_iter().next()?;
         Some(match refusal {
-            Refusal::HoldsDesired { desired, .. } => RecreationObstacle::Holds(desired),
             Refusal::OwnsBound { dependents, .. } => RecreationObstacle::Owns(dependents, [].into()),
             Refusal::OwnsDependents {
                 dependents,

@@ -13,7 +13,10 @@ pub use adopted_pods::adopts_pods;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, with_keep_annotations};
+use super::{
+    DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, is_container_kind,
+    with_keep_annotations,
+};
 use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
@@ -43,9 +46,11 @@ impl Recreate {
         self.chooses_one(&object.key.group_kind, &object.object.metadata())
     }
 
-    /// Returns the same as [`Self::chooses`], from kind and metadata alone.
+    /// Returns the same as [`Self::chooses`], from kind and metadata alone. A namespace or definition is never chosen:
+    /// what is in it would be deleted, and not be created again.
     pub fn chooses_one(&self, kind: &GroupKind, metadata: &Map<String, Value>) -> bool {
         match self {
+            _ if is_container_kind(kind) => false,
             Self::Never => false,
             Self::Marked => is_marked(metadata),
             Self::Kinds(kinds) => kinds.contains(kind) || is_marked(metadata),
@@ -101,10 +106,8 @@ pub enum RecreationObstacle {
     Kept(SkipReason),
     /// It is the parent of another set.
     ParentOfAnotherSet,
-    /// Its data, or the objects in it, would be lost.
+    /// Its data would be lost.
     LosesData,
-    /// It contains these objects of the manifests.
-    Holds(Vec<ObjectKey>),
     /// It owns, or may own, these objects that stay, some of which an annotation or label keeps.
     Owns(Vec<ObjectKey>, BTreeMap<ObjectKey, String>),
     /// These fields are left to others, and a new object would not have their values.
@@ -155,9 +158,7 @@ impl RecreationObstacle {
             Self::FaultsOfOthers(_) => {
                 "ask the owners to correct these fields, or add the fields to the manifest".to_owned()
             }
-            Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Holds(_) | Self::Owns(..) => {
-                KEEP.to_owned()
-            }
+            Self::Parent | Self::OfAnotherSet(_) | Self::Kept(_) | Self::Owns(..) => KEEP.to_owned(),
         }
     }
 }
@@ -173,7 +174,6 @@ impl fmt::Display for RecreationObstacle {
                 f.write_str("it is the parent of another set, whose members would become orphans")
             }
             Self::LosesData => f.write_str("its data would be lost"),
-            Self::Holds(desired) => write!(f, "it contains objects of the manifests: {}", listed(desired)),
             Self::Owns(dependents, keep_annotations) => write!(
                 f,
                 "the garbage collector would then delete {}",

@@ -201,8 +201,6 @@ fn data_are_lost_only_if_that_is_allowed() {
     for (kind, namespace) in [
         ("PersistentVolumeClaim", Some("shop")),
         ("PersistentVolume", None),
-        ("Namespace", None),
-        ("CustomResourceDefinition.apiextensions.k8s.io", None),
     ] {
         let live = live(kind, namespace, "old");
         let lost = Some("its data would be lost".to_owned());
@@ -224,28 +222,16 @@ fn data_are_lost_only_if_that_is_allowed() {
 }
 
 #[test]
-fn a_container_of_what_stays_is_never_recreated() {
-    let namespace = live("Namespace", None, "old");
-    let holds = |_: &Live| Around {
-        desired: vec![desired("ConfigMap", Some("old"), "one")],
-        ..Around::default()
-    };
-    let text = "it contains objects of the manifests: configmap/one in namespace old";
-    assert_eq!(both(&namespace, holds)[1].as_deref(), Some(text));
-    let keeps = |_: &Live| Around {
-        skips: vec![Skip {
-            live: live("ConfigMap", Some("old"), "kept"),
-            reason: SkipReason::HoldsParent,
-        }],
-        ..Around::default()
-    };
-    let text = "it contains configmap/kept in namespace old, which is kept";
-    assert_eq!(both(&namespace, keeps)[1].as_deref(), Some(text));
-    let home = live("Namespace", None, "shop");
-    assert_eq!(
-        both(&home, nothing)[1].as_deref(),
-        Some("it contains the set's parent")
-    );
+fn a_container_is_never_chosen() {
+    for kind in ["Namespace", "CustomResourceDefinition.apiextensions.k8s.io"] {
+        let flux = DesiredObject {
+            key: desired(kind, None, "shop").key,
+            ..marked(&json!({"kustomize.toolkit.fluxcd.io/force": "enabled"}))
+        };
+        let all = Recreate::Kinds([flux.key.group_kind.clone()].into());
+        assert!(!Recreate::Marked.chooses(&flux), "{kind}");
+        assert!(!all.chooses(&flux), "{kind}");
+    }
 }
 
 #[test]

@@ -284,7 +284,7 @@ async fn resolve(
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
-    let recreate = recreate(&options.recreate, &cluster.discovery)?;
+    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);

@@ -221,3 +221,42 @@ fn a_missing_permission_is_named() {
         assert_eq!(uid(&new), before);
     }
 }
+
+#[test]
+fn a_definition_or_namespace_is_never_recreated() {
+    let group = format!("{}.example.com", fresh("recreation"));
+    let old = definition(&group, "Namespaced");
+    cluster().define(&old);
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let member = custom_resource(&group, Some(&home), "one");
+    let foreign = cluster().create(&custom_resource(&group, Some(&home), "foreign"));
+    set.apply(&[old.clone(), member.clone()]);
+    let new = with(old.clone(), &json!({"spec": {"scope": "Cluster"}}));
+    let name = new["metadata"]["name"].as_str().expect("a name");
+
+    let flags = ["--recreate=CustomResourceDefinition", "--allow-data-loss"];
+    let parent = set.parent_version();
+    for command in ["apply", "diff", "rbac"] {
+        let files = Files::new().with("objects.yaml", &objects_file(from_ref(&new)));
+        let run = set.invocation(Program::new(), command, &["-f"]);
+        let flags = if command == "rbac" { &flags[..1] } else { &flags };
+        let run = run.args([files.path("objects.yaml")]).args(flags).run().expect(2);
+        let object = format!("objects.yaml:1: {name}");
+        assert!(run.stderr.contains(&object), "{command}: {}", run.stderr);
+    }
+    assert_eq!(set.parent_version(), parent);
+    let run = set.apply_with(from_ref(&old), &["--recreate=ns"]).expect(2);
+    assert!(
+        run.stderr.contains("Namespace: never recreated"),
+        "{}",
+        run.stderr
+    );
+
+    let new = marked(new);
+    let flags = ["--allow-data-loss", "--force-conflicts"];
+    let run = assert_stays(&set, &[new.clone(), member.clone()], &new, &flags);
+    assert!(run.stderr.contains("another name"), "{}", run.stderr);
+    assert!(cluster().live(&foreign).is_some());
+    assert!(cluster().live(&member).is_some());
+}
