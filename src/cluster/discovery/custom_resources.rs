@@ -29,10 +29,11 @@ pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
         return Vec::new();
     };
     let mut versions = spec.versions;
-    versions.retain(|version| version.served && !version.name.is_empty());
+    versions.retain(|version| version.served.unwrap_or_default() && !version.name.is_empty());
     versions.sort_by_key(|version| std::cmp::Reverse(Version::parse(&version.name).priority()));
     let names = spec.names;
-    let singular = names.singular.unwrap_or_else(|| names.kind.to_lowercase());
+    let singular = names.singular.filter(|singular| !singular.is_empty());
+    let singular = singular.unwrap_or_else(|| names.kind.to_lowercase());
     versions
         .into_iter()
         .map(|version| Resource {
@@ -43,7 +44,7 @@ pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
             kind: names.kind.clone(),
             plural: names.plural.clone(),
             singular: singular.clone(),
-            short_names: names.short_names.clone(),
+            short_names: names.short_names.clone().unwrap_or_default(),
             scope: spec.scope,
             verbs: VERBS.map(str::to_owned).to_vec(),
             origin: Origin::NotYetServed,
@@ -65,6 +66,7 @@ fn custom_resource_definition(manifest: &Value) -> Option<Spec> {
     complete.then_some(spec)
 }
 
+/// `spec` of a definition. A field that may be missing may be null as well.
 #[derive(Deserialize)]
 struct Spec {
     group: String,
@@ -79,15 +81,13 @@ struct SpecNames {
     kind: String,
     plural: String,
     singular: Option<String>,
-    #[serde(default)]
-    short_names: Vec<String>,
+    short_names: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
 struct SpecVersion {
     name: String,
-    #[serde(default)]
-    served: bool,
+    served: Option<bool>,
     subresources: Option<Subresources>,
 }
 

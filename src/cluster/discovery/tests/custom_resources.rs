@@ -109,6 +109,29 @@ fn definitions_bring_nothing_into_a_group_that_failed() {
 }
 
 #[test]
+fn fields_that_may_be_missing_may_be_null_or_empty() {
+    let versions = json!([
+        {"name": "v1", "served": true, "subresources": null, "deprecated": null},
+        {"name": "v2", "served": null},
+    ]);
+    let mut manifest = definition("g", "Widget", "widgets", "Cluster", &versions);
+    let names = json!({"kind": "Widget", "plural": "widgets", "shortNames": null, "categories": null});
+    for singular in [json!(null), json!("")] {
+        manifest["spec"]["names"] = names.clone();
+        manifest["spec"]["names"]["singular"] = singular;
+        let discovery = sample().with_custom_resources([&manifest].into_iter());
+        let KindLookup::Found(widgets) = discovery.preferred(&GroupKind::new("g", "Widget")) else {
+            panic!("the kind is not known");
+        };
+        assert_eq!(
+            (widgets.version.as_str(), widgets.singular.as_str()),
+            ("v1", "widget")
+        );
+        assert_eq!(widgets.short_names, Vec::<String>::new());
+    }
+}
+
+#[test]
 fn definitions_that_cannot_be_read_bring_nothing() {
     let good = definition(
         "g",
