@@ -99,6 +99,31 @@ pub(super) fn fitted_left(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
+/// The least of a difference that is shown, in characters.
+const DIFFERENCE: usize = 12;
+
+/// Cuts two texts off that are shown one above the other: of what both begin with, as much as hides their difference.
+pub(super) fn fitted_pair(first: &str, second: &str, width: usize) -> [String; 2] {
+    let texts = [first, second];
+    let longest = texts
+        .map(|text| text.chars().count())
+        .into_iter()
+        .max()
+        .unwrap_or_default();
+    let common = first.chars().zip(second.chars());
+    let common = common.take_while(|(one, other)| one == other).count();
+    if longest <= width || common + DIFFERENCE < width {
+        return texts.map(|text| fitted(text, width));
+    }
+    // As much of the beginning as there is room for, if the rest fits.
+    let least = common.saturating_sub(width / 3);
+    let left_out = (longest + 1).saturating_sub(width).clamp(1, least.max(1));
+    texts.map(|text| {
+        let rest: String = text.chars().skip(left_out).collect();
+        fitted(&format!("…{rest}"), width)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +143,46 @@ mod tests {
         assert_eq!(fitted("abcdefg", 6), "abcde…");
         assert_eq!(fitted_left("a/b/c.yaml:1", 9), "…c.yaml:1");
         assert_eq!(fitted_left("c.yaml:1", 9), "c.yaml:1");
+    }
+    #[test]
+    fn two_texts_are_cut_so_that_their_difference_is_seen() {
+        let image = |digest: &str| format!("registry.example.com/team/a-long-path/web@sha256:{digest}");
+        let rest = "0".repeat(60);
+        for (first, second, expected) in [
+            ("abc", "abd", ["abc", "abd"]),
+            (
+                &*image(&format!("aa{rest}")),
+                &*image(&format!("bb{rest}")),
+                [
+                    "…/web@sha256:aa00000000000000000000…",
+                    "…/web@sha256:bb00000000000000000000…",
+                ],
+            ),
+            (
+                &*image("1"),
+                &*image("2"),
+                [
+                    "…e.com/team/a-long-path/web@sha256:1",
+                    "…e.com/team/a-long-path/web@sha256:2",
+                ],
+            ),
+            (
+                &*image(""),
+                "short",
+                ["registry.example.com/team/a-long-pa…", "short"],
+            ),
+            (
+                &*image("1"),
+                &*image("12"),
+                [
+                    "….com/team/a-long-path/web@sha256:1",
+                    "….com/team/a-long-path/web@sha256:12",
+                ],
+            ),
+        ] {
+            let cut = fitted_pair(first, second, 36);
+            assert_eq!(cut, expected);
+            assert_ne!(cut[0], cut[1]);
+        }
     }
 }

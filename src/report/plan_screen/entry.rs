@@ -11,7 +11,7 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::GroupVersionKind;
 use crate::model::text::{HIDDEN, one_line};
 use crate::report::diff::Comparison;
-use crate::report::paint::{Color, Line, fitted, fitted_left};
+use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_pair};
 use crate::report::prompt_screen::wrapped;
 
 /// The most lines about the fields of one object.
@@ -167,11 +167,12 @@ impl<'a> Entry<'a> {
         changes.into_iter().filter(is_shown).collect()
     }
 
-    fn field_lines(&self, columns: usize) -> Vec<Line> {
+    /// Returns the lines of each change.
+    fn field_lines(&self, columns: usize) -> Vec<Vec<Line>> {
         let mut lines = Vec::new();
         lines.extend(
             self.membership()
-                .map(|text| Line::new(Color::Plain, format!("{INDENT}{text}"))),
+                .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))]),
         );
         let changes = self.changes();
         let room = columns.saturating_sub(INDENT.len());
@@ -181,9 +182,7 @@ impl<'a> Entry<'a> {
             .filter(is_short)
             .map(|change| change.path.chars().count());
         let width = widths.filter(|width| *width <= PATH).max().unwrap_or_default();
-        for change in &changes {
-            lines.extend(change.lines(width, room));
-        }
+        lines.extend(changes.iter().map(|change| change.lines(width, room)));
         lines
     }
 
@@ -223,17 +222,25 @@ fn is_record(path: &str) -> bool {
     matches!(key, Some(("metadata.labels" | "metadata.annotations", key)) if is_applyset_key(key))
 }
 
-/// Returns the first lines, and the number of the others.
-fn limited(mut lines: Vec<Line>) -> Vec<Line> {
-    if lines.len() > LINES {
-        let more = lines.len() - LINES + 1;
-        lines.truncate(LINES - 1);
-        lines.push(Line::new(
+/// Returns the lines of the first changes, each with all of its lines, and the number of the others.
+fn limited(changes: Vec<Vec<Line>>) -> Vec<Line> {
+    let count: usize = changes.iter().map(Vec::len).sum();
+    let most = if count > LINES { LINES - 1 } else { count };
+    let mut shown = Vec::new();
+    for lines in changes {
+        if shown.len() + lines.len() > most {
+            break;
+        }
+        shown.extend(lines);
+    }
+    let more = count - shown.len();
+    if more > 0 {
+        shown.push(Line::new(
             Color::Dim,
             format!("{INDENT}… {more} more lines: --full"),
         ));
     }
-    lines
+    shown
 }
 
 impl FieldChange {
@@ -277,16 +284,13 @@ impl FieldChange {
         }
         let room = room.saturating_sub(4);
         let mut lines = vec![self.path_line(room)];
-        let value = |sign: &str, color, text: &str| {
-            Line::new(color, format!("{DEEPER}{sign} {}", fitted(text, room)))
-        };
         match second {
             Some(second) => {
-                lines.push(value("-", Color::Red, &first));
-                lines.push(value("+", Color::Green, &second));
+                let [first, second] = fitted_pair(&first, &second, room);
+                lines.extend([value_line('-', &first), value_line('+', &second)]);
             }
-            None if self.before.is_some() => lines.push(value("-", color, &first)),
-            None => lines.push(value("+", color, &first)),
+            None if self.before.is_some() => lines.push(value_line('-', &fitted(&first, room))),
+            None => lines.push(value_line('+', &fitted(&first, room))),
         }
         lines
     }
@@ -303,17 +307,17 @@ impl FieldChange {
             None => String::new(),
         };
         let mut lines = vec![self.path_line(room)];
-        let changed = text::hunks(&text(&self.before), &text(&self.after));
-        let room = room.saturating_sub(4);
-        lines.extend(changed.into_iter().map(|(sign, line)| {
-            let color = match sign {
-                '-' => Color::Red,
-                '+' => Color::Green,
-                _ => Color::Dim,
-            };
-            let line = line.replace('\t', "    ");
-            Line::new(color, format!("{DEEPER}{sign} {}", fitted(&line, room)))
-        }));
+        let changed = text::hunks(&text(&self.before), &text(&self.after), room.saturating_sub(4));
+        lines.extend(changed.iter().map(|(sign, line)| value_line(*sign, line)));
         lines
     }
+}
+
+fn value_line(sign: char, text: &str) -> Line {
+    let color = match sign {
+        '-' => Color::Red,
+        '+' => Color::Green,
+        _ => Color::Dim,
+    };
+    Line::new(color, format!("{DEEPER}{sign} {text}"))
 }

@@ -3,34 +3,106 @@
 use similar::ChangeTag;
 
 use crate::compare::diff;
+use crate::report::paint::{fitted, fitted_pair};
 
 /// The most lines that are shown of one text.
 const LINES: usize = 10;
+/// The most lines that are shown of what replaces other lines, and of these, if not all fit.
+const SIDE: usize = 4;
+
+/// Lines that are deleted and added in one place, or stay as they are.
+#[derive(Default)]
+struct Block {
+    deleted: Vec<String>,
+    added: Vec<String>,
+    equal: Vec<String>,
+}
 
 /// Returns the lines that differ, each with its sign and one line of context, and the number of the
-/// others.
-pub(super) fn hunks(before: &str, after: &str) -> Vec<(char, String)> {
-    let diff = diff::lines(before, after);
-    let mut lines = Vec::new();
-    for (index, group) in diff.grouped_ops(1).iter().enumerate() {
-        if index > 0 {
-            lines.push((' ', "…".to_owned()));
-        }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-                ChangeTag::Equal => ' ',
-            };
-            lines.push((sign, change.value().trim_end_matches(['\n', '\r']).to_owned()));
-        }
+/// others. No line has more characters than `width`.
+pub(super) fn hunks(before: &str, after: &str, width: usize) -> Vec<(char, String)> {
+    let blocks = blocks(before, after);
+    let count: usize = blocks.iter().map(Block::len).sum();
+    if count <= LINES {
+        return blocks
+            .iter()
+            .flat_map(|block| block.lines(width, LINES))
+            .collect();
     }
-    if lines.len() > LINES {
-        let more = lines.len() - LINES + 1;
-        lines.truncate(LINES - 1);
+    let mut lines = Vec::new();
+    let mut more = count;
+    for block in blocks {
+        let side = if block.deleted.is_empty() || block.added.is_empty() {
+            (LINES - 1 - lines.len()).max(1)
+        } else {
+            SIDE
+        };
+        let shown = block.lines(width, side);
+        if lines.len() + shown.len() >= LINES {
+            break;
+        }
+        more -= block.len();
+        lines.extend(shown);
+    }
+    if more > 0 {
         lines.push((' ', format!("… {more} more lines: --full")));
     }
     lines
+}
+
+fn blocks(before: &str, after: &str) -> Vec<Block> {
+    let diff = diff::lines(before, after);
+    let mut blocks = Vec::new();
+    for (index, group) in diff.grouped_ops(1).iter().enumerate() {
+        if index > 0 {
+            blocks.push(Block {
+                equal: vec!["…".to_owned()],
+                ..Block::default()
+            });
+        }
+        for op in group {
+            let mut block = Block::default();
+            for change in diff.iter_changes(op) {
+                let side = match change.tag() {
+                    ChangeTag::Delete => &mut block.deleted,
+                    ChangeTag::Insert => &mut block.added,
+                    ChangeTag::Equal => &mut block.equal,
+                };
+                let line = change.value().trim_end_matches(['\n', '\r']);
+                side.push(line.replace('\t', "    "));
+            }
+            blocks.push(block);
+        }
+    }
+    blocks
+}
+
+impl Block {
+    fn len(&self) -> usize {
+        self.deleted.len() + self.added.len() + self.equal.len()
+    }
+
+    /// Returns at most this number of lines of each sign, what is deleted beside what replaces it.
+    fn lines(&self, width: usize, most: usize) -> Vec<(char, String)> {
+        let mut deleted = self.deleted.clone();
+        let mut added = self.added.clone();
+        for (one, other) in deleted.iter_mut().zip(&mut added) {
+            [*one, *other] = fitted_pair(one, other, width);
+        }
+        let of_sign = |sign, lines: &[String]| {
+            let shown = if lines.len() > most { most - 1 } else { lines.len() };
+            let rest = lines.len() - shown;
+            let rest = (rest > 0).then(|| format!("… {rest} more lines: --full"));
+            let shown = lines[..shown].iter().map(|line| fitted(line, width)).chain(rest);
+            shown.map(|line| (sign, line)).collect::<Vec<_>>()
+        };
+        [
+            of_sign('-', &deleted),
+            of_sign('+', &added),
+            of_sign(' ', &self.equal),
+        ]
+        .concat()
+    }
 }
 
 #[cfg(test)]
@@ -38,7 +110,7 @@ mod tests {
     use super::*;
 
     fn shown(before: &str, after: &str) -> Vec<String> {
-        let hunks = hunks(before, after);
+        let hunks = hunks(before, after, 40);
         hunks.iter().map(|(sign, line)| format!("{sign}{line}")).collect()
     }
 
@@ -52,7 +124,54 @@ mod tests {
         );
         let long = "line\n".repeat(50);
         let lines = shown("", &long);
-        assert_eq!(lines.len(), LINES);
-        assert_eq!(lines[LINES - 1], " … 41 more lines: --full");
+        assert_eq!(lines.len(), LINES - 1);
+        assert_eq!(lines[LINES - 2], "+… 42 more lines: --full");
+    }
+
+    #[test]
+    fn what_replaces_many_lines_is_shown_beside_them() {
+        let text = |word: &str| format!("{word}\n").repeat(30);
+        assert_eq!(
+            shown(
+                &format!("{}same\n", text("old")),
+                &format!("{}same\n", text("new"))
+            ),
+            [
+                "-old",
+                "-old",
+                "-old",
+                "-… 27 more lines: --full",
+                "+new",
+                "+new",
+                "+new",
+                "+… 27 more lines: --full",
+                " same",
+            ]
+        );
+    }
+
+    #[test]
+    fn long_lines_are_cut_so_that_their_difference_is_seen() {
+        let line = |end: &str| format!("image: registry.example.com/a-long-path/of-web:{end}\n");
+        let lines = shown(&line("1"), &line("2"));
+        assert!(lines[0].ends_with(":1") && lines[1].ends_with(":2"), "{lines:?}");
+    }
+
+    #[test]
+    fn each_shown_removal_has_what_replaces_it() {
+        let text = |word: &str| {
+            let lines = (0..40).map(|line| match line % 2 {
+                0 => format!("{word} {line}"),
+                _ => format!("same {line}"),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let lines = shown(&text("old"), &text("new"));
+        let count = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
+        assert_eq!(count('-'), count('+'), "{lines:?}");
+        assert!(
+            lines.last().is_some_and(|line| line.contains("more lines")),
+            "{lines:?}"
+        );
     }
 }
