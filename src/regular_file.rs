@@ -1,6 +1,7 @@
-//! Reads the files that flags, the environment and a kubeconfig name: regular files, up to a number of bytes.
+//! Reads the files that flags, the environment and a kubeconfig name, up to a number of bytes.
 //!
-//! A device or a FIFO may have no end, or never begin.
+//! A device or a FIFO may have no end, or never begin. It is read only if the user names it: shells make pipes of
+//! `<(…)`, and `/dev/null` is an empty file.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -28,8 +29,21 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// It cannot be read, is larger, or is not a regular file.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_to_end(open(path)?, limit)
+}
+
+/// Reads at most `limit` bytes, which are whole MiB, of a file, pipe or device that the user names.
+///
+/// # Errors
+///
+/// It cannot be read, is larger, or is a directory.
+pub fn read_any(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_to_end(File::open(path)?, limit)
+}
+
+fn read_to_end(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    file.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::other(format!("larger than {} MiB", limit >> 20)));
     }
@@ -66,6 +80,16 @@ mod tests {
         assert_eq!(error.to_string(), "not a regular file");
         let missing = read(&directory.path().join("missing"), SMALL).expect_err("no file");
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_that_the_user_names_is_read_up_to_the_limit() {
+        let null = read_any(Path::new("/dev/null"), SMALL).expect("a device");
+        assert_eq!(null, [0_u8; 0]);
+        let error = read_any(Path::new("/dev/zero"), SMALL).expect_err("an endless device");
+        assert_eq!(error.to_string(), "larger than 1 MiB");
+        assert!(read_any(Path::new("/"), SMALL).is_err());
     }
 
     #[cfg(unix)]

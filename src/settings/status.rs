@@ -1,6 +1,7 @@
 //! Reads `--wait-rules`.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,7 +39,9 @@ fn read(file: &str) -> Result<RuleSet, Error> {
 
 /// Reads the text of a file of rules.
 pub(super) fn rule_text(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
-    regular_file::read_text(Path::new(file), SMALL).map_err(|error| Error::Usage {
+    let text = regular_file::read_any(Path::new(file), SMALL)
+        .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other));
+    text.map_err(|error| Error::Usage {
         message: format!("{flag} {file}: {}", reason(&error)),
         hint: hint.to_owned(),
     })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::env::join_paths;
+use std::path::Path;
 
 use controlplane::ControlPlane;
 
@@ -27,6 +28,37 @@ fn a_kubeconfig_that_is_missing_does_not_hide_the_next() {
         .args(["--kubeconfig".as_ref(), missing.as_os_str()])
         .run()
         .expect(2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_a_kubeconfig_and_a_null_device_an_empty_one() {
+    let home = namespace("home");
+    let admin = ControlPlane::shared().admin_kubeconfig();
+    let text = std::fs::read_to_string(admin).expect("a kubeconfig");
+    let piped = Path::new("/dev/stdin");
+    let arguments = ["list", "-n", &home, "-o", "json"];
+    let run = || Program::with_kubeconfig(piped).input(&text).args(arguments);
+    run().run().expect(0);
+    run().env("KUBERC", "/dev/null").run().expect(0);
+
+    let kubeconfig = kube::config::Kubeconfig::from_yaml(&text).expect("a kubeconfig");
+    let kubeconfig = serde_json::to_value(kubeconfig).expect("JSON");
+    let token = kubeconfig["users"][0]["user"]["token"].as_str().expect("a token");
+    let empty = || Program::with_kubeconfig(Path::new("/dev/null")).args(arguments);
+    let server = ControlPlane::shared().server_url();
+    let authority = ControlPlane::shared().certificate_authority();
+    empty()
+        .args(["--server", server, "--token", token, "--certificate-authority"])
+        .args([authority])
+        .run()
+        .expect(0);
+    let run = empty().run().expect(2);
+    assert!(
+        run.stderr.contains("/dev/null: it has no cluster"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! The rules are those of client-go (`tools/clientcmd`). `resolve` applies the flags to the result.
 
 use std::ffi::OsStr;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 
@@ -158,13 +158,15 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     let path = path.to_owned();
     // Paths in it, that of a credentials plugin among them, are relative to its directory.
     let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-    // kube reads it without a limit.
-    if let Err(error) = regular_file::read(&path, SMALL) {
-        return Err(ConnectionError::UnreadableKubeconfig { path, error });
-    }
     let directory = absolute.parent().unwrap_or(&absolute).to_owned();
-    let mut kubeconfig = Kubeconfig::read_from(absolute).map_err(|error| match error {
-        KubeconfigError::ReadConfig(error, _) => ConnectionError::UnreadableKubeconfig { path, error },
+    // Once: it may be a pipe.
+    let text = regular_file::read_any(&path, SMALL)
+        .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other));
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return Err(ConnectionError::UnreadableKubeconfig { path, error }),
+    };
+    let mut kubeconfig = Kubeconfig::from_yaml(&text).map_err(|error| match error {
         KubeconfigError::Parse(error) => ConnectionError::UnparsableKubeconfig {
             path,
             line_and_column: error
@@ -175,12 +177,13 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
     })?;
     // kubectl writes `current-context: ""`, which means none; merging would keep it.
     kubeconfig.current_context = kubeconfig.current_context.filter(|context| !context.is_empty());
-    clear_empty_paths(&mut kubeconfig, &directory);
+    make_paths_absolute(&mut kubeconfig, &directory);
     Ok(kubeconfig)
 }
 
-/// Takes out the paths that were empty, which means none. kube has joined them to the directory of the file.
-fn clear_empty_paths(kubeconfig: &mut Kubeconfig, directory: &Path) {
+/// Joins relative paths to the directory of the file, and takes out empty ones, which mean none. A program without a
+/// directory is looked up in PATH (client-go, `ResolveLocalPaths`).
+fn make_paths_absolute(kubeconfig: &mut Kubeconfig, directory: &Path) {
     let clusters = kubeconfig.clusters.iter_mut();
     let clusters = clusters.filter_map(|named| named.cluster.as_mut());
     let users = kubeconfig.auth_infos.iter_mut();
@@ -188,16 +191,19 @@ fn clear_empty_paths(kubeconfig: &mut Kubeconfig, directory: &Path) {
     let paths = clusters
         .map(|cluster| &mut cluster.certificate_authority)
         .chain(users.flat_map(|user| {
-            [
+            let program = user.exec.as_mut().map(|exec| &mut exec.command);
+            let program =
+                program.filter(|program| program.as_ref().is_some_and(|path| path.contains(MAIN_SEPARATOR)));
+            let files = [
                 &mut user.client_certificate,
                 &mut user.client_key,
                 &mut user.token_file,
-            ]
+            ];
+            files.into_iter().chain(program)
         }));
     for path in paths {
-        if path.as_ref().is_some_and(|path| Path::new(path) == directory) {
-            *path = None;
-        }
+        let named = path.take().filter(|path| !path.is_empty());
+        *path = named.map(|path| directory.join(path).to_string_lossy().into_owned());
     }
 }
 
@@ -249,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_path_means_none() {
+    fn a_relative_path_is_one_beside_the_file_and_an_empty_one_means_none() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let path = directory.path().join("config");
         let text = "clusters: [{name: c, cluster: {server: 'https://a.b', certificate-authority: ''}}]\n\
-            users: [{name: u, user: {client-certificate: '', client-key: key, tokenFile: ''}}]\n";
+            users: [{name: u, user: {client-certificate: '', client-key: key, tokenFile: '', exec: {command: bin/log-in}}}]\n";
         std::fs::write(&path, text).expect("a file");
 
         let read = read_file(&path).expect("a kubeconfig");
@@ -264,6 +270,11 @@ mod tests {
         assert_eq!((&user.client_certificate, &user.token_file), (&None, &None));
         let key = directory.path().join("key").display().to_string();
         assert_eq!(user.client_key, Some(key));
+        let program = user.exec.as_ref().and_then(|exec| exec.command.clone());
+        assert_eq!(
+            program,
+            Some(directory.path().join("bin/log-in").display().to_string())
+        );
     }
 
     #[test]

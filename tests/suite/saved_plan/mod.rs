@@ -354,7 +354,7 @@ fn a_plan_needs_no_rights_on_namespaces() {
 }
 
 #[test]
-fn a_file_that_has_no_end_is_not_read() {
+fn a_file_that_has_no_end_is_not_read_to_its_end() {
     for flag in ["--plan", "--kubeconfig", "--ignore", "--wait-rules", "--kuberc"] {
         let set: &[&str] = if flag == "--plan" {
             &[]
@@ -368,10 +368,11 @@ fn a_file_that_has_no_end_is_not_read() {
             .env("KUBERC", "")
             .run()
             .expect(2);
-        assert!(
-            run.stderr.contains("not a regular file"),
-            "{flag}: {}",
-            run.stderr
-        );
+        let reason = if flag == "--plan" {
+            "not a regular file"
+        } else {
+            "larger than 1 MiB"
+        };
+        assert!(run.stderr.contains(reason), "{flag}: {}", run.stderr);
     }
 }

@@ -84,7 +84,7 @@ fn preference_file(
 }
 
 fn read(path: &Path) -> Result<Option<Preference>, KubercError> {
-    let text = regular_file::read(path, SMALL).map_err(|error| KubercError::Unreadable {
+    let text = regular_file::read_any(path, SMALL).map_err(|error| KubercError::Unreadable {
         path: path.to_owned(),
         error,
     })?;
