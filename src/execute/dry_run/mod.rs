@@ -198,7 +198,7 @@ impl Execution<'_> {
         let reply = match self.dry_run_on(&mut live, object, dry_run).await {
             Ok(reply) => reply,
             // The server types the dry run by the old schema.
-            Err(error) if is_invalid(&error) && self.is_redefined(object) => {
+            Err(error) if is_invalid(&error) && self.is_redefined(object).await => {
                 return self.predict_on_client(object, subject, live_membership).await;
             }
             Err(error) => {
@@ -274,11 +274,23 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether this run changes the definition of the object's kind.
-    fn is_redefined(&self, object: &DesiredObject) -> bool {
+    /// Returns whether this run changes what the definition of the object's kind says of it: a label of a definition
+    /// says nothing.
+    async fn is_redefined(&self, object: &DesiredObject) -> bool {
         let mut applies = self.plan.all_applies();
         let kind = &object.key.group_kind;
-        applies.any(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind))
+        let definition =
+            applies.find(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind));
+        let Some(apply) = definition else {
+            return false;
+        };
+        let definition = &self.desired.members[apply.index];
+        let mut live = None;
+        let dry_run = async || self.send_dry_run(definition, &apply.live_membership).await;
+        let reply = self.dry_run_on(&mut live, definition, dry_run).await.ok();
+        let predicted = reply.as_ref().and_then(content);
+        let spec = |definition: Option<Value>| Some(definition?.get("spec")?.clone());
+        spec(live) != spec(predicted)
     }
 
     /// Predicts an object that the server cannot validate. It may exist in another version than that of

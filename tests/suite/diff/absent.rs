@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::{assert_predicted, result};
 use crate::support::{
-    Set, cluster, config_map, custom_resource, definition, fresh, identities, namespace, namespace_object,
+    Files, Program, Set, cluster, config_map, custom_resource, definition, fresh, identities, namespace,
+    namespace_object, objects_file,
 };
 
 #[test]
@@ -99,4 +100,29 @@ fn the_namespace_of_the_set_may_come_with_it() {
     let objects = [namespace_object(&home), config_map(&home, "one", "1")];
     let run = assert_predicted(&set, &[], &objects, &[]);
     assert_eq!(run.results("created"), identities(&objects));
+}
+
+#[test]
+fn objects_of_a_definition_that_only_joins_the_set_are_tried() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    let definition = definition(&group, "Namespaced");
+    cluster().define(&definition);
+    let mut wrong = custom_resource(&group, Some(&home), "wrong");
+    wrong["spec"]["size"] = json!("large");
+    let objects = [definition.clone(), wrong.clone()];
+    for command in ["diff", "apply"] {
+        let files = Files::new().with("objects.yaml", &objects_file(&objects));
+        let flags: &[&str] = if command == "apply" {
+            &["--dry-run=server"]
+        } else {
+            &[]
+        };
+        let run = set.invocation(Program::new(), command, &["-o", "json", "-f"]);
+        let run = run.args([files.directory()]).args(flags).run().expect(1);
+        assert_eq!(run.results("configured"), identities([&definition]), "{command}");
+        assert_eq!(run.results("failed"), identities([&wrong]), "{command}");
+        assert_eq!(run.warnings(), [""; 0], "{command}");
+    }
 }
