@@ -159,3 +159,41 @@ fn warnings_of_the_server_name_the_object_and_its_line_once() {
         assert_eq!(of_object.count(), 1, "{warnings:?}");
     }
 }
+
+#[test]
+fn each_fault_of_a_custom_resource_has_its_line() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let mut kind = definition(&group, "Namespaced");
+    let spec = &mut kind["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    *spec = json!({
+        "type": "object",
+        "required": ["owner"],
+        "properties": {
+            "size": {"type": "integer", "maximum": 5},
+            "owner": {"type": "string"},
+        },
+        "x-kubernetes-validations": [{"rule": "self.owner != 'me'", "message": "not you"}],
+    });
+    cluster().define(&kind);
+    let set = Set::secret(&home, "web");
+    let widget = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: {group}/v1\nkind: Widget\nmetadata:\n  name: {name}\n  namespace: {home}\nspec:\n{spec}---\n"
+        )
+    };
+    let text = widget("several", "  size: 9\n") + &widget("one", "  owner: you\n  size: 9\n");
+    let files = Files::new().with("widgets.yaml", &text);
+    let run = set.command(Program::new(), &files).run().expect(1);
+    for part in [
+        "widgets.yaml:1: ",
+        "spec.size (line 7): Invalid value: 9",
+        "spec.owner (line 6): Required value",
+        "widgets.yaml:9: ",
+        "spec.size (line 16): Invalid value: 9",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("<nil>"), "{}", run.stderr);
+    assert!(!run.stderr.contains("rules were not checked"), "{}", run.stderr);
+}

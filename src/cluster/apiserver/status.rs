@@ -43,10 +43,14 @@ impl Status {
             .filter(|cause| cause.reason == "FieldManagerConflict")
     }
 
+    /// The fields at fault. The server also says, as of a field `<nil>`, that it has not checked all rules.
+    pub fn causes(&self) -> impl Iterator<Item = &StatusCause> {
+        self.details.causes.iter().filter(|cause| cause.field != "<nil>")
+    }
+
     /// Returns the message; if it lists several fields at fault, a detail for each instead.
     pub fn explained(&self) -> Message {
-        let causes = &self.details.causes;
-        if self.reason != "Invalid" || causes.len() < 2 {
+        if self.reason != "Invalid" || self.details.causes.len() < 2 {
             let message = Message::new(self.to_string());
             return match self.message.split_once(" is forbidden: User ") {
                 Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),
@@ -54,7 +58,7 @@ impl Status {
             };
         }
         let detail = |cause: &StatusCause| format!("{}: {}", cause.field, joined(&cause.message));
-        Message::new("invalid fields").with_details(causes.iter().map(detail))
+        Message::new("invalid fields").with_details(self.causes().map(detail))
     }
 }
 

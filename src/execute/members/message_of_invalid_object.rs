@@ -42,14 +42,15 @@ const PRECIOUS: [&str; 4] = [
     "PersistentVolumeClaim",
 ];
 
-/// Returns what the server finds invalid; `None` if its own message is as good.
+/// Returns what the server finds invalid; `None` if its own message is as good, as that of an admission policy.
 pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
-    let causes = &status.details.causes;
+    let causes: Vec<&StatusCause> = status.causes().collect();
     let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
+    let names_field = causes.iter().any(|cause| !cause.field.is_empty());
     let is_long = causes
         .iter()
         .any(|cause| cause.message.chars().count() > LONGEST_VALUE);
-    if status.reason != "Invalid" || !(is_unchangeable || is_long) {
+    if status.reason != "Invalid" || !(is_unchangeable || names_field || is_long) {
         return None;
     }
     let faults = causes.iter().map(|cause| fault(cause, object));
@@ -76,9 +77,21 @@ fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
     if cause.field.is_empty() {
         return in_short(&cause.message);
     }
-    let line = line_of_field(&object.position, &cause.field);
+    let line = nearest_line(object, &cause.field);
     let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
     in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))
+}
+
+/// Returns the line of the field, or of the nearest one around it that the manifest has.
+fn nearest_line(object: &DesiredObject, field: &str) -> Option<usize> {
+    let mut path = field;
+    loop {
+        let line = line_of_field(&object.position, path);
+        if line.is_some() {
+            return line;
+        }
+        path = &path[..path.rfind(['.', '['])?];
+    }
 }
 
 /// Removes a long value as Go prints it, and of a comparison keeps only the differences. What is said of the value is
@@ -90,11 +103,20 @@ fn in_short(message: &str) -> Message {
         Some((value, reason)) if value.chars().count() > LONGEST_VALUE => reason,
         _ => first,
     };
-    let lines = rest.lines().map(str::trim_end);
-    let is_differing = |line: &&str| line.starts_with(['-', '+']);
-    let is_comparison = lines.clone().any(|line| is_differing(&line));
-    let shown = lines.filter(|line| !is_comparison || is_differing(line));
-    Message::new(first).with_details(shown.map(|line| line.replace('\t', "  ")))
+    let (differing, others): (Vec<&str>, Vec<&str>) = rest
+        .lines()
+        .map(str::trim_end)
+        .partition(|line| line.starts_with(['-', '+']));
+    if differing.is_empty() {
+        // A line of its own could pass for one of this program.
+        let others = others
+            .iter()
+            .map(|line| line.trim())
+            .filter(|line| !line.is_empty());
+        let text: Vec<&str> = std::iter::once(first).chain(others).collect();
+        return Message::new(text.join(" "));
+    }
+    Message::new(first).with_details(differing.iter().map(|line| line.replace('\t', "  ")))
 }
 
 /// Splits a value as Go or JSON writes it from the reason after it: colons in quotes and brackets are the value's.
@@ -233,7 +255,7 @@ mod tests {
                 format!("Invalid value: {{\"a\": [\"{long}\"]}}: ask: them"),
                 "ask: them".to_owned(),
             ),
-            ("denied:\nask them".to_owned(), "denied:\n  ask them".to_owned()),
+            ("denied:\nask them".to_owned(), "denied: ask them".to_owned()),
         ] {
             assert_eq!(in_short(&message).to_string(), expected);
         }

@@ -245,8 +245,7 @@ impl Execution<'_> {
         let ours = appliers.chain([field_manager]).chain(former_manager);
         let tools = [HANDOVER_FIELD_MANAGER, CLIENT_SIDE_APPLY];
         let ours: BTreeSet<&str> = ours.map(String::as_str).chain(tools).collect();
-        let causes = error.status()?.details.causes.iter();
-        let fields = causes.map(|cause| cause.field.as_str());
+        let fields = error.status()?.causes().map(|cause| cause.field.as_str());
         RecreationObstacle::of_faults(fields, &object.object.value(), live, &ours)
     }
 
