@@ -202,6 +202,8 @@ pub enum WaitStatus {
     Arrived,
     /// The wait is over, and it is not ready or gone.
     Missed,
+    /// The wait is over, and it was not looked at.
+    Unseen,
 }
 
 /// The commands that report an outcome for each object.

@@ -302,7 +302,9 @@ impl Reporter {
         let text = text_lines::awaited(&awaited);
         self.bars.note(&awaited);
         let (label, loudness) = match awaited.wait_status {
-            WaitStatus::Changed | WaitStatus::Arrived => (text_lines::Label::Note, Loudness::Verbose),
+            WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
+                (text_lines::Label::Note, Loudness::Verbose)
+            }
             // The screen shows it.
             WaitStatus::Slow if self.bars.shows_wait() => (text_lines::Label::Note, Loudness::Verbose),
             WaitStatus::Slow => (text_lines::Label::Note, Loudness::Normal),
@@ -312,7 +314,7 @@ impl Reporter {
         if self.style.loudness >= loudness {
             print_message(label, &text.into(), self.style.colors);
         }
-        if awaited.wait_status == WaitStatus::Missed {
+        if matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen) {
             self.collected.waiting.get_or_insert_default().push(awaited);
         }
     }

@@ -114,7 +114,7 @@ pub(super) fn awaited(awaited: &Awaited) -> String {
     let key = awaited.subject.key();
     let Awaited { status, reason, .. } = awaited;
     match awaited.wait_status {
-        WaitStatus::Arrived => format!("{key}: {reason}"),
+        WaitStatus::Arrived | WaitStatus::Unseen => format!("{key}: {reason}"),
         WaitStatus::Changed | WaitStatus::Explained | WaitStatus::Missed => {
             format!("{key}: {}: {reason}", status.as_str())
         }

@@ -141,7 +141,7 @@ impl DependencyWait<'_> {
         let mut missed = BTreeSet::new();
         let mut noting = |event: Event| {
             if let Event::Awaited(awaited) = &event
-                && awaited.wait_status == WaitStatus::Missed
+                && matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen)
             {
                 missed.insert(awaited.subject.key());
             }

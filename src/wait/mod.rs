@@ -211,12 +211,12 @@ impl Waiting<'_> {
         let Some(stop) = stop else {
             return Outcome::Arrived;
         };
-        let missed = tracker.pending();
+        let pending = tracker.pending().into_iter();
+        let (missed, unseen): (Vec<usize>, Vec<usize>) = pending.partition(|index| tracker.is_seen(*index));
         let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
         if let Stop::Interrupted = stop {
-            let (seen, unseen): (Vec<usize>, Vec<usize>) =
-                missed.into_iter().partition(|index| tracker.is_seen(*index));
-            self.report(&tracker, &seen, WaitStatus::Missed, sink).await;
+            self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
+            report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
             let what = match unseen.len() {
                 0 => format!(" for {of_all}"),
                 count => format!(": {} not checked yet", counted(count, "object")),
@@ -232,12 +232,23 @@ impl Waiting<'_> {
             Stop::Unanswered => report_with(&tracker, &missed, WaitStatus::Missed, &[], sink),
             _ => self.report(&tracker, &missed, WaitStatus::Missed, sink).await,
         }
+        report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
         let lacking = lacking(&tracker, &missed);
         let what = match (&stop, missed.len()) {
             (Stop::Unanswered, 1) => format!("{of_all} was {lacking} when it could last be read"),
             (Stop::Unanswered, _) => format!("{of_all} were {lacking} when they could last be read"),
             (_, 1) => format!("{of_all} is {lacking}"),
             _ => format!("{of_all} are {lacking}"),
+        };
+        let what = match (unseen.len(), missed.len()) {
+            (0, _) => what,
+            (1, 0) => format!("1 of {} was not looked at", counted(tracker.len(), "object")),
+            (count, 0) => format!(
+                "{count} of {} were not looked at",
+                counted(tracker.len(), "object")
+            ),
+            (1, _) => format!("{what}, and 1 was not looked at"),
+            (count, _) => format!("{what}, and {count} were not looked at"),
         };
         sink(Event::failure(match stop {
             Stop::Failed => {
@@ -277,21 +288,24 @@ impl Waiting<'_> {
                 () = &mut deadline => {
                     return self.last_read(&follow, tracker, sink).await;
                 }
-                Some(observation) = observed.recv() => match observation {
-                    follow::Observation::Status(index, status) => {
-                        if let Some(awaited) = tracker.note(index, status) {
-                            sink(Event::Awaited(awaited));
+                Some(observation) = observed.recv() => {
+                    match observation {
+                        follow::Observation::Status(index, status) => {
+                            if let Some(awaited) = tracker.note(index, status) {
+                                sink(Event::Awaited(awaited));
+                            }
                         }
-                        if self.is_lost(tracker) {
-                            return Some(Stop::Failed);
+                        follow::Observation::Warning(text) => {
+                            if warned.insert(text.clone()) {
+                                sink(Event::Warning(text));
+                            }
                         }
                     }
-                    follow::Observation::Warning(text) => {
-                        if warned.insert(text.clone()) {
-                            sink(Event::Warning(text));
-                        }
+                    // The answer that shows the failure may show others.
+                    if observed.is_empty() && self.is_lost(tracker) {
+                        return Some(Stop::Failed);
                     }
-                },
+                }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
                 () = at(old) => {
                     old = None;

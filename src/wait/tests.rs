@@ -311,3 +311,42 @@ async fn a_collection_that_cannot_be_watched_is_polled_and_the_reason_is_named()
         assert_eq!(warnings, [expected]);
     }
 }
+
+#[tokio::test]
+async fn what_was_not_looked_at_when_another_object_fails_is_no_error() {
+    let reads = Reads::default();
+    let failed =
+        json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Any", "message": "any"}]});
+    let server = reads.server(move |_, namespace, _| {
+        Some(if namespace == "a" {
+            list(&[widget("a", "one", &failed)])
+        } else {
+            Value::Null
+        })
+    });
+    let mut ends = Vec::new();
+    let mut messages = Vec::new();
+    let mut sink = |event: Event| match event {
+        Event::Awaited(awaited) => ends.push((awaited.subject.name, awaited.wait_status)),
+        Event::Failure(message) => messages.push(message.to_string()),
+        _ => {}
+    };
+    let other = Target {
+        resource: Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced)),
+        ..target("b", "two")
+    };
+    let targets = vec![target("a", "one"), other];
+    let outcome = wait_with(&server, targets, (Patience::Unlimited, NEVER), &mut sink).await;
+    assert_eq!(outcome, Outcome::Missed);
+    let ends: Vec<_> = ends
+        .iter()
+        .map(|(name, status)| (name.as_str(), *status))
+        .collect();
+    assert!(ends.contains(&("one", WaitStatus::Missed)), "{ends:?}");
+    assert!(ends.contains(&("two", WaitStatus::Unseen)), "{ends:?}");
+    assert!(!ends.contains(&("two", WaitStatus::Missed)), "{ends:?}");
+    assert!(
+        messages[0].ends_with("1 of 2 objects is not ready, and 1 was not looked at"),
+        "{messages:?}"
+    );
+}

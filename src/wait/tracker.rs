@@ -145,7 +145,7 @@ impl WaitTracker {
 
     pub(super) fn readiness(&self, index: usize) -> Readiness {
         let seen = self.seen[index].clone();
-        seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not read yet"))
+        seen.unwrap_or_else(|| Readiness::new(State::Unknown, "it was not looked at before the wait ended"))
     }
 }
 
