@@ -1,6 +1,6 @@
 //! Tables as kubectl prints them.
 
-use super::paint::fitted;
+use super::paint::{fitted, fitted_name};
 use crate::model::text::one_line;
 
 /// Formats rows as left-aligned columns, three blanks apart, as kubectl prints tables.
@@ -28,7 +28,7 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
 }
 
 /// Formats the same table in at most this many characters: drops the columns with these titles in
-/// order, as far as needed, then cuts cells.
+/// order, as far as needed, then cuts cells in the middle.
 pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &[&str]) -> Vec<String> {
     let mut rows = rows.to_vec();
     let is_fitting = |lines: &[String]| lines.iter().all(|line| line.chars().count() <= width);
@@ -45,28 +45,36 @@ pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &
             }
         }
     }
-    while !is_fitting(&columns(&rows)) && cut_widest(&mut rows) {}
+    let widths = fitting_widths(&rows, width);
+    for row in &mut rows {
+        for (cell, width) in row.iter_mut().zip(&widths) {
+            *cell = fitted_name(cell, *width);
+        }
+    }
     columns(&rows).iter().map(|line| fitted(line, width)).collect()
 }
 
 /// The least width that a column is cut to.
 const NARROW: usize = 12;
 
-/// Cuts the widest column by one character; returns false if that would leave too little of it.
-fn cut_widest(rows: &mut [Vec<String>]) -> bool {
+/// Returns the widths of columns that fit into this many characters: the widest ones are cut.
+fn fitting_widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: &usize| {
-        let cells = rows.iter().filter_map(|row| row.get(*column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    let natural = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells
+            .map(|cell| one_line(cell).chars().count())
+            .max()
+            .unwrap_or_default()
     };
-    let widest = (0..count).map(|column| (width(&column), column)).max();
-    let Some((width, column)) = widest.filter(|(width, _)| *width > NARROW) else {
-        return false;
-    };
-    for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-        *cell = fitted(cell, width - 1);
+    let mut widths: Vec<usize> = (0..count).map(natural).collect();
+    while widths.iter().sum::<usize>() + 3 * count.saturating_sub(1) > width {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > NARROW => *widest -= 1,
+            _ => break,
+        }
     }
-    true
+    widths
 }
 
 #[cfg(test)]
@@ -93,7 +101,7 @@ mod tests {
         .to_vec();
         assert_eq!(
             fitting_columns(&long, 30, &[]),
-            ["NAMESPACE        SET", "a-long-namesp…   configmap/a-…"]
+            ["NAMESPACE        SET", "a-lo…namespace   conf…ong-name"]
         );
     }
 }

@@ -60,6 +60,7 @@ pub use view::ViewDocument;
 use crate::error::Error;
 use crate::event::Resume;
 use crate::model::identity::GroupVersionKind;
+use crate::model::text::one_line;
 use crate::verify::Finding;
 
 /// The end of a run.
@@ -111,11 +112,24 @@ pub fn warning(text: &str, style: Style) {
 pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
     let has_lines = matches!(style.format, Format::Lines | Format::Wide);
     if has_lines {
-        for line in verify::lines_of(findings) {
-            print(&line);
-        }
+        print_findings(verify::lines_of(findings), style);
     }
     has_lines
+}
+
+/// Prints a line for each finding; at a terminal, it is wrapped between words.
+fn print_findings(lines: Vec<String>, style: Style) {
+    let columns = match style.output {
+        Device::Terminal { columns, .. } => columns,
+        Device::Stream => usize::MAX,
+    };
+    for line in lines {
+        let parts = prompt_screen::wrapped(&one_line(&line), columns.saturating_sub(2));
+        for (index, part) in parts.iter().enumerate() {
+            let margin = if index == 0 { "" } else { "  " };
+            print(&format!("{margin}{part}"));
+        }
+    }
 }
 
 /// Prints the hints and the summary of findings that were printed before.
@@ -126,7 +140,7 @@ pub fn findings_below(document: &VerifyDocument, style: Style) {
 /// Prints the findings of `verify`, with their hints.
 pub fn findings(document: &VerifyDocument, place: &ContextAndServer, style: Style) {
     match style.format {
-        Format::Lines | Format::Wide => verify::lines(document).iter().for_each(|line| print(line)),
+        Format::Lines | Format::Wide => print_findings(verify::lines(document), style),
         Format::Names => document.object_names().iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
     }
@@ -199,7 +213,7 @@ pub fn history_table(document: &HistoryDocument, width: Width) -> Vec<String> {
 /// The page of `view`, or the table of its members.
 pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
     match width {
-        Width::Usual | Width::Fitting(_) => view::page(document),
+        Width::Usual | Width::Fitting(_) => view::page(document, width),
         Width::Wide => view::table(document),
     }
 }

@@ -1,5 +1,7 @@
 //! Lines with colors, escaped part by part: foreign text cannot color or move anything.
 
+use std::collections::BTreeSet;
+
 use super::Colors;
 use crate::model::text::one_line;
 
@@ -99,6 +101,33 @@ pub(super) fn fitted_left(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
+/// The name, cut in the middle if it is wider than this: its kind and its end tell it from others.
+pub(super) fn fitted_name(name: &str, width: usize) -> String {
+    let length = name.chars().count();
+    if length <= width {
+        return name.to_owned();
+    }
+    let room = width.saturating_sub(1);
+    let head = room / 3;
+    let tail = name.chars().skip(length - (room - head));
+    name.chars().take(head).chain(['…']).chain(tail).collect()
+}
+
+/// Returns the width of a column of names: at most this, unless different names would look the same.
+pub(super) fn name_width<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> usize {
+    let names: BTreeSet<&str> = names.into_iter().collect();
+    let longest = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or_default();
+    let is_distinct = |width: &usize| {
+        let cut: BTreeSet<String> = names.iter().map(|name| fitted_name(name, *width)).collect();
+        cut.len() == names.len()
+    };
+    (most..longest).find(is_distinct).unwrap_or(longest)
+}
+
 /// The least of a difference that is shown, in characters.
 const DIFFERENCE: usize = 12;
 
@@ -144,6 +173,20 @@ mod tests {
         assert_eq!(fitted_left("a/b/c.yaml:1", 9), "…c.yaml:1");
         assert_eq!(fitted_left("c.yaml:1", 9), "c.yaml:1");
     }
+    #[test]
+    fn names_are_cut_only_as_far_as_they_stay_different() {
+        assert_eq!(fitted_name("deployment.apps/web", 19), "deployment.apps/web");
+        assert_eq!(fitted_name("deployment.apps/web-blue", 13), "depl…web-blue");
+        let names = ["deployment.apps/a-long-name-blue", "service/a-long-name-blue"];
+        assert_eq!(name_width(names, 13), 13);
+        assert_eq!(name_width(["a", "bb"], 13), 2);
+        assert_eq!(name_width([], 13), 0);
+        let [one, other] = ["service/eu-west-1-production", "service/us-east-1-production"];
+        let width = name_width([one, other, one], 15);
+        assert!(width < one.len(), "{width}");
+        assert_ne!(fitted_name(one, width), fitted_name(other, width));
+    }
+
     #[test]
     fn two_texts_are_cut_so_that_their_difference_is_seen() {
         let image = |digest: &str| format!("registry.example.com/team/a-long-path/web@sha256:{digest}");

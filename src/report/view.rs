@@ -8,16 +8,23 @@ use serde::Serialize;
 use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
+use super::paint::{fitted_name, name_width};
+use super::prompt_screen::wrapped;
 use super::runs::runs_in_words;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
-use super::{Loudness, SetDocument, Style};
+use super::{Loudness, SetDocument, Style, Width};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
+use crate::model::text::one_line;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
+
+/// The width of the names of fields, and of the branches of the tree.
+const FIELD: usize = 12;
+const TREE: usize = 6;
 
 /// The document of `view`.
 #[derive(Debug, Serialize)]
@@ -145,16 +152,14 @@ impl MemberDocument {
 }
 
 /// The set's fields, and its members by namespace and kind.
-pub(super) fn page(document: &ViewDocument) -> Vec<String> {
-    let mut lines = fields(document);
+pub(super) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
+    let columns = match width {
+        Width::Fitting(columns) => columns,
+        Width::Usual | Width::Wide => usize::MAX,
+    };
+    let mut lines = fields(document, columns);
     let members = document.members.as_deref().unwrap_or_default();
-    let now = Timestamp::now();
-    // All leaves are aligned, on any branch.
-    let leaves: Vec<Vec<String>> = members
-        .iter()
-        .map(|member| leaf(member, now, document.detail))
-        .collect();
-    let leaves = columns(&leaves);
+    let leaves = leaves(members, document.detail, columns.saturating_sub(TREE));
     let mut leaves = leaves.into_iter();
     for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
         lines.push(String::new());
@@ -176,31 +181,67 @@ pub(super) fn page(document: &ViewDocument) -> Vec<String> {
             let name = GroupKind::new(&kind[0].group, &kind[0].kind);
             lines.push(format!("{branch} {name}"));
             for (index, _) in kind.iter().enumerate() {
-                let twig = if index + 1 == kind.len() {
-                    "└─"
+                let (twig, below) = if index + 1 == kind.len() {
+                    ("└─ ", "   ")
                 } else {
-                    "├─"
+                    ("├─ ", "│  ")
                 };
-                lines.push(format!("{trunk}{twig} {}", leaves.next().unwrap_or_default()));
+                let leaf = leaves.next().unwrap_or_default();
+                for (index, line) in leaf.iter().enumerate() {
+                    let twig = if index == 0 { twig } else { below };
+                    lines.push(format!("{trunk}{twig}{line}"));
+                }
             }
         }
     }
     lines
 }
 
-/// The cells of a member in the tree: name, status, age, and the reason unless it is Current;
-/// with rules, the reason in any case and the rule.
-fn leaf(member: &MemberDocument, now: Timestamp, detail: Detail) -> Vec<String> {
-    let word = member.status.as_str().to_owned();
-    let mut leaf = vec![member.name.clone(), word, age(member.created.as_deref(), now)];
+/// Returns the lines of each member in the tree, which are aligned on any branch: name, status, age, and the reason. A
+/// reason that does not fit beside them is below them.
+fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<String>> {
+    let now = Timestamp::now();
+    let state = |member: &MemberDocument| {
+        let status = member.status.as_str().to_owned();
+        vec![status, age(member.created.as_deref(), now)]
+    };
+    let states = columns(&members.iter().map(state).collect::<Vec<_>>());
+    let beside = states.iter().map(|state| state.chars().count() + 3).max();
+    let names = members.iter().map(|member| member.name.as_str());
+    let name_width = name_width(names, room.saturating_sub(beside.unwrap_or_default()));
+    let head =
+        |(member, state): (&MemberDocument, String)| vec![fitted_name(&member.name, name_width), state];
+    let heads = members.iter().zip(states).map(head);
+    let heads = columns(&heads.collect::<Vec<_>>());
+    let width = heads
+        .iter()
+        .map(|head| head.chars().count())
+        .max()
+        .unwrap_or_default();
+    let leaf = |(head, member): (String, &MemberDocument)| {
+        let reason = one_line(&reason(member, detail));
+        if reason.is_empty() {
+            vec![head]
+        } else if width + 3 + reason.chars().count() <= room {
+            vec![format!("{head:width$}   {reason}")]
+        } else {
+            let below = wrapped(&reason, room.saturating_sub(2)).into_iter();
+            let below = below.map(|part| format!("  {part}"));
+            std::iter::once(head).chain(below).collect()
+        }
+    };
+    heads.into_iter().zip(members).map(leaf).collect()
+}
+
+/// The reason, unless the member is Current; with rules, the reason in any case and the rule.
+fn reason(member: &MemberDocument, detail: Detail) -> String {
     let reason = on_one_line(&member.reason);
     match detail {
-        Detail::Rules if member.rule.is_empty() || member.rule == reason => leaf.push(reason),
-        Detail::Rules => leaf.push(format!("{reason} [{}]", on_one_line(&member.rule))),
-        Detail::Reasons if member.status != State::Current => leaf.push(reason),
-        Detail::Reasons => {}
+        Detail::Rules if member.rule.is_empty() || member.rule == reason => reason,
+        Detail::Rules => format!("{reason} [{}]", on_one_line(&member.rule)),
+        Detail::Reasons if member.status != State::Current => reason,
+        Detail::Reasons => String::new(),
     }
-    leaf
 }
 
 /// The reason on one line: messages of conditions may have several.
@@ -227,7 +268,7 @@ pub(super) fn table(document: &ViewDocument) -> Vec<String> {
     columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
 }
 
-fn fields(document: &ViewDocument) -> Vec<String> {
+fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
     let ViewDocument { summary, .. } = document;
     let or_none = |list: Option<&Vec<String>>| match list {
         None => UNKNOWN.to_owned(),
@@ -253,7 +294,13 @@ fn fields(document: &ViewDocument) -> Vec<String> {
     fields
         .into_iter()
         .chain(running)
-        .map(|(name, value)| format!("{:<12}{value}", format!("{name}:")))
+        .flat_map(|(name, value)| {
+            let parts = wrapped(&one_line(&value), columns.saturating_sub(FIELD)).into_iter();
+            let names = std::iter::once(format!("{name}:")).chain(std::iter::repeat(String::new()));
+            names
+                .zip(parts)
+                .map(|(name, part)| format!("{name:FIELD$}{part}"))
+        })
         .collect()
 }
 
@@ -272,4 +319,36 @@ fn members(document: &ViewDocument) -> String {
         .into_iter()
         .map(|(state, count)| format!("{count} {}", state.as_str()));
     format!("{count} ({})", states.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_and_reasons_do_not_break_the_tree() {
+        let member = |end: &str| MemberDocument {
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: format!("{}-{end}", "long".repeat(20)),
+            uid: String::new(),
+            status: State::InProgress,
+            reason: "some of its Pods are not scheduled, because no node has enough memory".to_owned(),
+            rule: String::new(),
+            created: None,
+        };
+        let members = ["blue", "green"].map(member);
+        let shown = leaves(&members, Detail::Reasons, 74);
+        for (leaf, end) in shown.iter().zip(["-blue ", "-green "]) {
+            assert!(leaf[0].contains(end), "{leaf:?}");
+            assert!(leaf[1].starts_with("  some of its Pods"), "{leaf:?}");
+            assert!(leaf.iter().all(|line| line.chars().count() <= 74), "{leaf:?}");
+        }
+        let whole = leaves(&members, Detail::Reasons, usize::MAX);
+        assert_eq!(whole[0].len(), 1);
+        assert!(whole[0][0].starts_with(&members[0].name), "{whole:?}");
+        assert_eq!(leaves(&members, Detail::Rules, usize::MAX), whole);
+    }
 }

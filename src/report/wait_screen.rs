@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::paint::fitted;
+use super::paint::{fitted, fitted_name, name_width};
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
@@ -93,23 +93,21 @@ impl WaitScreen {
         // The last line explains how to stop.
         let shown = rows.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
-        let width = |text: fn(&Row) -> &String, most: usize| {
-            let widths = pending[..shown].iter().map(|row| text(row).chars().count());
-            widths.max().unwrap_or_default().min(most)
-        };
-        let name_width = width(|row| &row.name, NAME);
-        let namespace_width = width(|row| &row.namespace, NAMESPACE);
+        let pending = &pending[..shown];
+        let namespace_width = name_width(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
+        let most = NAME.min(columns.saturating_sub(namespace_width + 6));
+        let name_width = name_width(pending.iter().map(|row| row.name.as_str()), most);
         let line = |row: &&Row| {
             let mark = if row.status == State::Failed { 'x' } else { '.' };
-            let name = fitted(&row.name, name_width);
-            let namespace = fitted(&row.namespace, namespace_width);
+            let name = fitted_name(&row.name, name_width);
+            let namespace = fitted_name(&row.namespace, namespace_width);
             let line = format!(
                 "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
                 row.reason
             );
             fitted(line.trim_end(), columns)
         };
-        let mut lines: Vec<String> = pending[..shown].iter().map(line).collect();
+        let mut lines: Vec<String> = pending.iter().map(line).collect();
         let last = match more {
             0 => format!("    {HOW_TO_STOP}"),
             more => {
@@ -179,5 +177,17 @@ mod tests {
         assert!(narrow.iter().all(|line| line.chars().count() <= 40), "{narrow:?}");
         assert_eq!(narrow.len(), 6);
         assert_eq!(narrow[5], "    Ctrl-C stops waiting; the same comm…");
+    }
+
+    #[test]
+    fn long_names_look_different() {
+        let names = ["blue", "green", "eu-west-1", "us-east-1"];
+        let names = names.map(|end| format!("checkout-of-all-orders-and-payments-{end}-production"));
+        let subjects: Vec<Subject> = names.iter().map(|name| subject(name)).collect();
+        let screen = WaitScreen::new(Operation::Apply, &subjects, None);
+        let lines = screen.lines(80, 10);
+        let different: std::collections::BTreeSet<&String> = lines.iter().collect();
+        assert_eq!(different.len(), lines.len(), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
     }
 }

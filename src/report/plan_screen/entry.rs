@@ -11,7 +11,7 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::identity::GroupVersionKind;
 use crate::model::text::{HIDDEN, one_line};
 use crate::report::diff::Comparison;
-use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_pair};
+use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_name, fitted_pair};
 use crate::report::prompt_screen::wrapped;
 
 /// The most lines about the fields of one object.
@@ -123,13 +123,14 @@ impl<'a> Entry<'a> {
 
     pub(super) fn lines(&self, width: usize, columns: usize) -> Vec<Line> {
         let (color, mark) = self.sign.mark();
-        let room = columns.saturating_sub(4 + width.max(self.name.chars().count()) + 2);
+        let name = fitted_name(&self.name, columns.saturating_sub(4));
+        let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
         let note = if self.is_position {
             fitted_left(&self.note, room)
         } else {
             self.note.clone()
         };
-        let head = Line::new(color, mark).with(Color::Plain, format!("{:width$}", self.name));
+        let head = Line::new(color, mark).with(Color::Plain, format!("{name:width$}"));
         let is_below = note.chars().count() > room || (room < 12 && !note.is_empty());
         let mut lines = if is_below {
             let below = fitted(&self.note, columns.saturating_sub(INDENT.len()));

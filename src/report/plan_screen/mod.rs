@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use entry::{Entry, Sign};
 
 use super::diff::{Comparison, Differences, RecordChange};
-use super::paint::{Color, Line, fitted};
+use super::paint::{Color, Line, fitted, fitted_name, name_width};
 use super::prompt_screen;
 use super::renames::Renames;
 use crate::event::{Action, Claims, ObjectOutcome};
@@ -41,7 +41,7 @@ pub(super) fn lines(header: Line, found: &Differences, columns: usize) -> Vec<Li
         }
     }
     lines.push(Line::default());
-    lines.extend(entries.pruned());
+    lines.extend(entries.pruned(columns));
     lines.push(last(&found.record, columns));
     lines
 }
@@ -143,7 +143,7 @@ impl<'a> Entries<'a> {
         groups
     }
 
-    fn pruned(&self) -> Vec<Line> {
+    fn pruned(&self, columns: usize) -> Vec<Line> {
         if self.pruned.is_empty() {
             return Vec::new();
         }
@@ -161,10 +161,15 @@ impl<'a> Entries<'a> {
         };
         let mut rows: Vec<_> = self.pruned.iter().map(row).collect();
         rows.sort();
-        let name_width = width_of(rows.iter().map(|(_, _, name, _)| name.as_str()));
         let namespaces = rows.iter().filter_map(|(_, namespace, ..)| namespace.as_deref());
         let namespace_width = width_of(namespaces);
+        let warnings = rows.iter().map(|(.., warning)| warning.chars().count());
+        let others = 8 + namespace_width + warnings.max().unwrap_or_default();
+        let names = rows.iter().map(|(_, _, name, _)| name.as_str());
+        let cut_to = name_width(names.clone(), columns.saturating_sub(others).max(NAME));
+        let name_width = width_of(names);
         for (is_harmless, namespace, name, warning) in rows {
+            let name = fitted_name(&name, cut_to);
             let sign = if is_harmless { "  - " } else { "  ! " };
             let place = match namespace {
                 Some(namespace) => format!("{name:name_width$}  {namespace:namespace_width$}  "),

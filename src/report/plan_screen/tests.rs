@@ -302,14 +302,40 @@ fn nothing_is_wider_than_the_terminal() {
             json!({"data": {"a".repeat(200): text.repeat(200), "file": format!("{}\nb\n", text.repeat(200))}}),
         )
     };
-    for line in screen(vec![comparison(
-        Action::Configured,
-        "ConfigMap",
-        Some("shop"),
-        "app",
-        [wide("x"), wide("y")],
-    )]) {
+    let long = "long".repeat(20);
+    let pruned = |end: &str| {
+        let name = format!("{long}-{end}");
+        comparison(
+            Action::Pruned,
+            "ConfigMap",
+            Some("shop"),
+            &name,
+            [wide("x"), None],
+        )
+    };
+    let shown = screen(vec![
+        comparison(
+            Action::Configured,
+            "ConfigMap",
+            Some("shop"),
+            "app",
+            [wide("x"), wide("y")],
+        ),
+        comparison(
+            Action::Created,
+            "ConfigMap",
+            Some("shop"),
+            &long,
+            [None, wide("y")],
+        ),
+        pruned("blue"),
+        pruned("green"),
+    ]);
+    for line in &shown {
         assert!(line.chars().count() <= 80, "{line}");
+    }
+    for end in ["-blue ", "-green "] {
+        assert!(shown.iter().any(|line| line.contains(end)), "{end}: {shown:#?}");
     }
 }
 

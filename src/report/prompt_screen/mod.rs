@@ -9,7 +9,7 @@ mod recreation;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::paint::{Color, Line, fitted};
+use super::paint::{Color, Line, fitted, fitted_name};
 use super::plan_screen::loss;
 use super::prompt::Question;
 use super::set_summary::reference;
@@ -345,7 +345,7 @@ impl Danger {
                 if length + self.text.chars().count() <= room {
                     lines.push(line.with(Color::Plain, head).with(Color::Danger, &self.text));
                 } else {
-                    lines.push(line.with(Color::Plain, fitted(head.trim_end(), room)));
+                    lines.push(line.with(Color::Plain, fitted_name(head.trim_end(), room)));
                     let text = fitted(&self.text, columns.saturating_sub(INDENT.len()));
                     lines.push(Line::new(Color::Danger, format!("{INDENT}{text}")));
                 }
