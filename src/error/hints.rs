@@ -77,6 +77,9 @@ const ASK_AN_ADMINISTRATOR: &str =
 
 fn request_hint(error: &ApiError) -> String {
     match &*error.kind {
+        ApiErrorKind::Status(status) if status.is_denied_by_admission() => {
+            "change what the policy or webhook objects to, or exempt the object from it".to_owned()
+        }
         ApiErrorKind::Status(status) => match status.code {
             401 => "log in again, or check --token and the context's user".to_owned(),
             403 => ASK_AN_ADMINISTRATOR.to_owned(),
@@ -119,4 +122,45 @@ fn namespace_hint(missing: &[MissingNamespace]) -> String {
         counted(names.len(), "Namespace")
             .trim_start_matches(|first: char| first.is_ascii_digit() || first == ' ')
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::apiserver::Status;
+
+    #[test]
+    fn a_denial_by_admission_is_not_tried_again() {
+        let again = "run the same command again";
+        for (code, message, is_tried_again) in [
+            (
+                403,
+                "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+                false,
+            ),
+            (
+                422,
+                "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+                false,
+            ),
+            (
+                400,
+                "admission webhook \"w.example.com\" denied the request: no",
+                false,
+            ),
+            (500, "etcdserver: request timed out", true),
+        ] {
+            let status = Status {
+                code,
+                message: message.to_owned(),
+                ..Status::default()
+            };
+            let hint = request_hint(&ApiError {
+                kind: Box::new(ApiErrorKind::Status(Box::new(status))),
+                ..ApiError::unreadable("/api/v1/secrets", "")
+            });
+            assert_eq!(hint.starts_with(again), is_tried_again, "{hint}");
+            assert!(!hint.contains("can-i"), "{hint}");
+        }
+    }
 }

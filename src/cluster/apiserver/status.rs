@@ -7,6 +7,12 @@ use serde::Deserialize;
 use super::hide_sent_secret_values::SecretValues;
 use crate::model::message::Message;
 
+/// The words of the server for a request that the user has no permission for.
+const DENIED_BY_AUTHORIZATION: &str = " is forbidden: User ";
+
+/// The words of the server for a denial by a webhook, and by a policy.
+const DENIED_BY_ADMISSION: [&str; 2] = [" denied the request", " denied request: "];
+
 /// The parts of `metav1.Status` that decisions and messages need.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(default, rename_all = "camelCase")]
@@ -28,6 +34,18 @@ impl Status {
         for cause in &mut self.details.causes {
             cause.message = values.hide(&cause.message);
         }
+    }
+
+    /// Returns whether the user lacks the permission, by the server's words. Webhooks and quotas have others.
+    pub fn is_denied_by_authorization(&self) -> bool {
+        self.message.contains(DENIED_BY_AUTHORIZATION)
+    }
+
+    /// Returns whether an admission policy or webhook denies the request, by the server's words. It would again.
+    pub fn is_denied_by_admission(&self) -> bool {
+        DENIED_BY_ADMISSION
+            .iter()
+            .any(|words| self.message.contains(words))
     }
 
     /// Returns whether fields belong to another field manager.
@@ -52,7 +70,7 @@ impl Status {
     pub fn explained(&self) -> Message {
         if self.reason != "Invalid" || self.details.causes.len() < 2 {
             let message = Message::new(self.to_string());
-            return match self.message.split_once(" is forbidden: User ") {
+            return match self.message.split_once(DENIED_BY_AUTHORIZATION) {
                 Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),
                 None => message,
             };

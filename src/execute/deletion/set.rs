@@ -308,7 +308,7 @@ impl SetDeletion<'_> {
                 .parent
                 .map_or("", |_| "; this run does not delete the set's parent");
             sink(Event::Warning(format!(
-                "{failures} not deleted{parent}; run the same command again"
+                "{failures} not deleted{parent}; once the errors are solved, run the same command again"
             )));
             Ending::Incomplete
         } else {

@@ -1,6 +1,6 @@
 //! The reasons why an object that was chosen is not recreated, with their hints.
 
-use crate::cluster::apiserver::ApiError;
+use crate::cluster::apiserver::{ApiError, Status};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;
@@ -22,6 +22,8 @@ pub(crate) enum NotRecreated {
     Interrupted,
     /// Its delete failed, or it is kept as it is by now.
     Undeleted(String),
+    /// An admission policy or webhook denies a request.
+    Denied(String),
     /// The user lacks the permission for a request.
     Forbidden {
         /// The failure.
@@ -55,7 +57,14 @@ impl NotRecreated {
         reason: String,
         otherwise: impl FnOnce(String) -> Self,
     ) -> Self {
-        if !is_denied(&reason) {
+        let status = Status {
+            message: reason.clone(),
+            ..Status::default()
+        };
+        if status.is_denied_by_admission() {
+            return Self::Denied(reason);
+        }
+        if !status.is_denied_by_authorization() {
             return otherwise(reason);
         }
         let kind = GroupKind::new(&object.resource.group, &object.resource.plural);
@@ -71,7 +80,7 @@ impl NotRecreated {
     pub(crate) fn explain(self, refused: Message) -> Message {
         let (reason, hint) = match self {
             Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
-            Self::NotCreatable(reason) => (reason, KEEP.to_owned()),
+            Self::NotCreatable(reason) | Self::Denied(reason) => (reason, KEEP.to_owned()),
             Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
             Self::Unread(reason) | Self::Undeleted(reason) => {
                 (reason, "run the same command again".to_owned())
@@ -85,9 +94,4 @@ impl NotRecreated {
         let message = refused.with_details([format!("not recreated: {reason}")]);
         message.with_only_hint(hint)
     }
-}
-
-/// Returns whether RBAC denies the request, by the server's words. Webhooks and quotas have others.
-fn is_denied(message: &str) -> bool {
-    message.contains(" is forbidden: User ")
 }
