@@ -7,8 +7,8 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    GROUP_KINDS, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, config_map, eventually, fresh,
-    identities, named, namespace, namespace_object, secret, service, with,
+    Files, GROUP_KINDS, PART_OF, Program, Proxy, Run, Set, Verdict, cluster, config_map, eventually, fresh,
+    identities, named, namespace, namespace_object, objects_file, secret, service, with,
 };
 
 /// A set that has lost one object from its manifests, which changes before the DELETE of
@@ -196,11 +196,22 @@ fn a_delete_that_admission_denies_stops_no_other_and_leaves_the_record_wide() {
         config_map(&c, "allowed", "1"),
     ];
     set.apply(&[others.as_slice(), &[kept.clone(), denied.clone()]].concat());
-    let policy = deny_deletion_in(&b, "denied");
-    eventually("the policy is in force", || {
-        (!cluster().allows_deletion(&denied)).then_some(())
-    });
+    let policy = deny_deletion_in(&b, "services", &denied);
 
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&kept)));
+    let diff = set.invocation(
+        Program::new(),
+        "diff",
+        &["-o", "json", "--exit-code-on=change", "-f"],
+    );
+    let diff = diff.args([files.directory()]).run().expect(1);
+    assert_eq!(diff.results("pruned"), identities(&others));
+    assert_eq!(diff.results("failed"), identities([&denied]));
+    assert!(
+        !diff.stderr.contains("nothing would be pruned"),
+        "{}",
+        diff.stderr
+    );
     for flag in ["--dry-run=server", "--dry-run=none"] {
         let run = set.apply_with(std::slice::from_ref(&kept), &[flag]).expect(1);
         assert_eq!(run.results("pruned"), identities(&others), "{flag}");
@@ -220,9 +231,10 @@ fn a_delete_that_admission_denies_stops_no_other_and_leaves_the_record_wide() {
     set.assert_holds(&[kept]);
 }
 
-/// Makes the server refuse to delete objects of this name in this namespace.
-fn deny_deletion_in(namespace: &str, name: &str) -> [Value; 2] {
+/// Makes the server refuse to delete this object, and waits until it does.
+pub(super) fn deny_deletion_in(namespace: &str, resources: &str, object: &Value) -> [Value; 2] {
     let policy = fresh("policy");
+    let name = &object["metadata"]["name"];
     let group = "admissionregistration.k8s.io/v1";
     let policy_object = with(
         named(group, "ValidatingAdmissionPolicy", None, &policy),
@@ -231,8 +243,8 @@ fn deny_deletion_in(namespace: &str, name: &str) -> [Value; 2] {
             "matchConstraints": {
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
                 "resourceRules": [{
-                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"],
-                    "resources": ["services"], "resourceNames": [name],
+                    "apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["DELETE"],
+                    "resources": [resources], "resourceNames": [name],
                 }],
             },
             "validations": [{"expression": "false", "message": "not this one"}],
@@ -243,9 +255,12 @@ fn deny_deletion_in(namespace: &str, name: &str) -> [Value; 2] {
         &json!({"spec": {"policyName": policy, "validationActions": ["Deny"]}}),
     );
     let objects = [binding, policy_object];
-    for object in &objects {
-        cluster().create(object);
+    for part in &objects {
+        cluster().create(part);
     }
+    eventually("the policy is in force", || {
+        (!cluster().allows_deletion(object)).then_some(())
+    });
     objects
 }
 

@@ -2,7 +2,7 @@
 
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
@@ -429,7 +429,10 @@ fn compare_parent(
 
 /// A run in which an object fails does not prune.
 fn warn_of_failures(run: &mut CommandRun, found: &Differences, prepared: &Prepared) {
-    let is_failing = |object: &&Comparison| object.outcome.action == Action::Failed;
+    let pruned: BTreeSet<&ObjectKey> = prepared.plan.all_prunes().map(|live| &live.key).collect();
+    let is_failing = |object: &&Comparison| {
+        object.outcome.action == Action::Failed && !pruned.contains(&object.outcome.subject.key())
+    };
     let failing = found.objects.iter().filter(is_failing).count();
     if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {
         run.report_warnings(&[format!(

@@ -26,6 +26,9 @@ use crate::read::{METADATA, WHOLE_OBJECTS};
 /// Attempts to judge an object that keeps changing.
 pub(crate) const JUDGEMENTS: usize = 5;
 
+/// The beginning of the error of a delete that failed.
+pub(crate) const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
+
 /// The reason why an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -175,7 +178,7 @@ impl Deleting<'_> {
         let done = || DeleteAttempt::Ended(ObjectOutcome::new(subject(), self.done));
         let gone = || DeleteAttempt::Ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
         let failed = |mut error: Message| {
-            error.text.insert_str(0, "cannot be deleted: ");
+            error.text.insert_str(0, CANNOT_BE_DELETED);
             DeleteAttempt::Ended(ObjectOutcome::failed(subject(), error))
         };
         if let Some(outcome) = self.kept(planned, current) {

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::{Prediction, of_outcome, subject, unpredicted};
+use super::answer::is_unanswered;
+use super::{Prediction, failed, of_outcome, subject, unpredicted};
+use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::deletion::delete_wave::{CANNOT_BE_DELETED, deletion};
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::{Execution, UNPRUNED};
 use crate::model::live::Live;
+use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Detachment};
 use crate::read;
 
@@ -76,7 +80,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Reads an object that is pruned at one of these times, by UID.
+    /// Reads an object that is pruned at one of these times, by UID, and asks whether its deletion would be denied.
     async fn predict_prune(&self, live: &Live, times: &HashMap<&str, String>) -> Prediction {
         match read::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::with_reason(
@@ -85,6 +89,15 @@ impl Execution<'_> {
                 GONE_ALREADY,
             )),
             Ok(found) => {
+                if let Some(error) = self.denial_of_deletion(live).await {
+                    let mut error = error.kind.of_object();
+                    error.text.insert_str(0, CANNOT_BE_DELETED);
+                    return Prediction {
+                        predicted: found.clone(),
+                        live: found,
+                        ..failed(subject(live), error)
+                    };
+                }
                 let time = times.get(&*live.uid).cloned().unwrap_or_default();
                 Prediction {
                     live: found,
@@ -93,6 +106,20 @@ impl Execution<'_> {
             }
             Err(error) => unpredicted(subject(live), &error),
         }
+    }
+}
+
+impl Execution<'_> {
+    /// Returns the error if admission denies the deletion. A preview takes no permission to delete, and an object that
+    /// has changed by now is judged again by the run.
+    pub(super) async fn denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
+        let request = deletion(live, DryRun::Server);
+        let error = self.server.send(request).await.err()?;
+        let status = error.status()?;
+        let is_of_admission = !status.is_denied_by_authorization()
+            && ![404, 409].contains(&status.code)
+            && !is_unanswered(&error);
+        is_of_admission.then_some(error)
     }
 }
 

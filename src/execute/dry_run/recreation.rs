@@ -10,6 +10,7 @@ use super::{Prediction, of_outcome, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
+use crate::execute::deletion::delete_wave::CANNOT_BE_DELETED;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
@@ -31,9 +32,13 @@ impl Execution<'_> {
         refused: Message,
     ) -> Result<Prediction, Message> {
         let reason = refused.text.clone();
-        match self.victim(object, subject.uid.as_deref(), error).await {
-            Ok(_) => {}
+        let victim = match self.victim(object, subject.uid.as_deref(), error).await {
+            Ok(victim) => victim,
             Err(not_recreated) => return Err(not_recreated.explain(refused)),
+        };
+        if let Some(denial) = self.denial_of_deletion(&victim.live).await {
+            let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
+            return Err(NotRecreated::delete_failed(object, reason).explain(refused));
         }
         let unread = |error: ApiError| NotRecreated::get_failed(object, &error).explain(refused);
         let live = read::object(self.server, &object.resource, &object.key).await;

@@ -79,7 +79,9 @@ fn assert_predicted(set: &Set, namespaces: &[&str], objects: &[Value], flags: &[
     assert_eq!(cluster().state(namespaces), state);
     assert_eq!(cluster().members(&set.id), members);
     for sent in proxy.sent() {
-        let is_dry = sent.path.contains("dryRun=All");
+        // A DELETE says so in its body.
+        let body: Value = serde_json::from_slice(&sent.body).unwrap_or_default();
+        let is_dry = sent.path.contains("dryRun=All") || body["dryRun"] == json!(["All"]);
         assert!(!sent.is_write() || is_dry, "{} {}", sent.method, sent.path);
     }
     let document = predicted.document();

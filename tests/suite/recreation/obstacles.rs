@@ -6,6 +6,7 @@ use controlplane::Grant;
 use serde_json::{Value, json};
 
 use super::{annotated, assert_stays, diff, frozen, job, marked, uid};
+use crate::suite::deletion::deny_deletion_in;
 use crate::suite::rights::{grant_what_is_printed, rule, user};
 use crate::support::{
     Files, Program, Set, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
@@ -259,4 +260,31 @@ fn a_definition_or_namespace_is_never_recreated() {
     assert!(run.stderr.contains("another name"), "{}", run.stderr);
     assert!(cluster().live(&foreign).is_some());
     assert!(cluster().live(&member).is_some());
+}
+
+#[test]
+fn what_admission_denies_to_delete_is_not_recreated_and_no_hint_says_to_run_again() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[frozen(&home, "one", "1")]);
+    let new = marked(frozen(&home, "one", "2"));
+    let policy = deny_deletion_in(&home, "configmaps", &new);
+    for flag in ["--dry-run=server", "--dry-run=none"] {
+        let run = assert_stays(&set, from_ref(&new), &new, &[flag]);
+        assert!(
+            run.stderr.contains("denied request: not this one"),
+            "{}",
+            run.stderr
+        );
+        assert!(
+            !run.stderr.contains("run the same command again"),
+            "{}",
+            run.stderr
+        );
+    }
+    let diff = diff(&set, from_ref(&new), &["-o", "json"]).expect(1);
+    assert_eq!(diff.results("failed"), identities([&new]));
+    for object in &policy {
+        cluster().delete(object);
+    }
 }
