@@ -219,9 +219,13 @@ struct YamlDocument<'text> {
 }
 
 impl YamlDocument<'_> {
-    /// Returns whether it has to be read: a text of many megabytes may have nothing but separators.
+    /// Returns whether it has to be read: a text of many megabytes may have nothing but separators and comments.
     fn may_hold_something(&self) -> bool {
-        self.separator.is_some() || !matches!(self.text.trim(), "" | "---")
+        let is_content = |line: &str| {
+            let line = line.strip_prefix("---").unwrap_or(line).trim();
+            !line.is_empty() && !line.starts_with('#')
+        };
+        self.separator.is_some() || self.text.lines().any(is_content)
     }
 
     /// Reads the document; `None` if it holds nothing but comments.

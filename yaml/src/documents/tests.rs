@@ -83,6 +83,27 @@ fn documents_that_are_read_together_share_the_limit_on_aliases() {
 }
 
 #[test]
-fn separators_alone_are_no_documents() {
-    assert_eq!(split(&"---\n".repeat(10_000), Position::START).len(), 1);
+fn separators_and_comments_alone_are_no_documents() {
+    for empty in ["---\n", "# x\n---\n", "\n  # x\n\n--- # y\n"] {
+        assert_eq!(
+            split(&empty.repeat(10_000), Position::START).len(),
+            1,
+            "{empty:?}"
+        );
+        let text = empty.repeat(2);
+        let documents = split(&text, Position::START);
+        assert!(
+            documents
+                .iter()
+                .all(|document| document.read(&AliasBudget::default()).is_none())
+        );
+    }
+    for text in [
+        "# x\na: b\n---\n",
+        "--- a\n---\n",
+        "%YAML 1.2\n---\n",
+        "...\n---\n",
+    ] {
+        assert_eq!(split(text, Position::START).len(), 2, "{text:?}");
+    }
 }
