@@ -68,6 +68,9 @@ async fn view(
         states.borrow_mut().insert(live.uid.clone(), state);
     };
     find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;
+    if let Some(own) = &rules.own {
+        warnings.extend(own.unknown_kinds(&cluster.discovery));
+    }
     warnings.extend(doubts(slice::from_ref(&set), &cluster.discovery));
     let mut states = states.into_inner();
     MemberState::settle(&mut states);

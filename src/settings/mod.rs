@@ -106,10 +106,18 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
         return Ok(Tooling::of_this_program());
     };
-    Tooling::parse(value).map_err(|error| Error::Usage {
-        message: format!("--tooling {error}"),
-        hint: "write --tooling kubectl/vX.Y.Z to keep a set operable by kubectl".to_owned(),
-    })
+    let usage = |message: String| Error::Usage {
+        message,
+        hint: "write --tooling kubectl/v1.36.3 to keep a set operable by kubectl".to_owned(),
+    };
+    let tooling = Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}")))?;
+    if tooling.has_version() {
+        Ok(tooling)
+    } else {
+        Err(usage(format!(
+            "--tooling {value:?} has no version: expected NAME/vX.Y.Z"
+        )))
+    }
 }
 
 /// Field managers whose part-of labels make an object a member.

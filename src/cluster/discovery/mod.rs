@@ -162,6 +162,11 @@ impl Discovery {
         })
     }
 
+    /// Returns whether discovery lists any resource of this group, or manifests define one.
+    pub fn has_group(&self, group: &str) -> bool {
+        self.resources.iter().any(|resource| resource.group == group)
+    }
+
     /// Returns whether discovery lists the resource that a `CustomResourceDefinition` of this name
     /// defines.
     pub(crate) fn has_definition(&self, name: &str) -> bool {

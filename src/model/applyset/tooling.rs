@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::record::later_format;
-use crate::model::text::one_line;
+use crate::model::text::{one_line, shell_word};
 
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
 ///
@@ -66,6 +66,26 @@ impl Tooling {
             name: name.to_owned(),
             version,
         })
+    }
+
+    /// Returns whether the value has the form that the KEP asks of tools, which others compare by name. A bare word is
+    /// more likely a mistake.
+    pub fn has_version(&self) -> bool {
+        let version = self.version.as_deref().unwrap_or_default();
+        let number = version.strip_prefix('v').unwrap_or(version);
+        let is_word = |text: &str| !text.contains(char::is_whitespace);
+        number.starts_with(|character: char| character.is_ascii_digit())
+            && is_word(version)
+            && is_word(&self.name)
+    }
+
+    /// Returns the value for `--tooling` that names the same program.
+    pub fn argument(&self) -> String {
+        if self.has_version() {
+            shell_word(&self.to_string())
+        } else {
+            shell_word(&format!("{}/v0.0.0", self.name))
+        }
     }
 
     /// Returns whether both values name the same program.
@@ -162,5 +182,25 @@ mod tests {
         let older = Tooling::parse("kubectl-applyset/v0.0.1").expect("a valid value");
         assert!(ours.is_same_program(&older));
         assert!(!ours.is_same_program(&Tooling::parse("kubectl").expect("a valid value")));
+    }
+
+    #[test]
+    fn a_value_of_a_tool_has_a_version() {
+        for (value, expected) in [
+            ("kubectl/v1.36.3", true),
+            ("example.com/tool/1.0", true),
+            ("kubectl/v0.0.0-master+$Format:%H$", true),
+            ("kubectl", false),
+            ("kubectl/", false),
+            ("kubectl/vX.Y.Z", false),
+            ("kubectl/latest", false),
+            ("my tool/v1", false),
+        ] {
+            let tooling = Tooling::parse(value).expect("a valid value");
+            assert_eq!(tooling.has_version(), expected, "{value}");
+        }
+        let argument = |value: &str| Tooling::parse(value).map(|tooling| tooling.argument());
+        assert_eq!(argument("kubectl/v1.36.3").as_deref(), Ok("kubectl/v1.36.3"));
+        assert_eq!(argument("kubectl").as_deref(), Ok("kubectl/v0.0.0"));
     }
 }

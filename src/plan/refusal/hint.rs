@@ -4,7 +4,6 @@ use super::super::OtherParent;
 use super::{Refusal, Target};
 use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
-use crate::model::text::shell_word;
 
 const TAKE: &str = "move the objects to this set with --take-ownership";
 
@@ -113,7 +112,7 @@ fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
     format!(
         "use {0}, add --tooling {1} to keep the set operable by {0}, or take it over with --take-over-set --yes",
         found.name,
-        shell_word(&found.to_string())
+        found.argument()
     )
 }
 
@@ -132,6 +131,6 @@ fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> S
     format!(
         "keep the set operable by {} with --tooling {}, or first run `kubectl applyset apply … --take-over-set --yes`",
         found.name,
-        shell_word(&found.to_string())
+        found.argument()
     )
 }

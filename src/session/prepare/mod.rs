@@ -285,6 +285,9 @@ async fn resolve(
     };
     open_connections_for_new_set(&cluster, &manifests);
     let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
+    if let Some(rules) = &options.status_rules.own {
+        run.report_warnings(&rules.unknown_kinds(&cluster.discovery));
+    }
     let tooling = options.tooling.clone();
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);

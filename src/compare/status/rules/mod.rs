@@ -23,6 +23,7 @@ use serde_json::Value;
 pub use file::RuleFileError;
 
 use super::State;
+use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::identity::GroupKind;
 use expression::{Answer, Expression};
 
@@ -128,6 +129,25 @@ impl RuleSet {
             |line, _| Origin::File(Arc::clone(&name), line),
             file::Check::Now,
         )
+    }
+
+    /// Returns a warning for each kind with a rule that the server does not have, although it has the group: the name is
+    /// probably mistyped. Rules for groups that are not installed are of use on other clusters.
+    pub fn unknown_kinds(&self, discovery: &Discovery) -> Vec<String> {
+        let rules = self.by_group.iter().flat_map(|(group, rules)| {
+            let kinds = rules.iter().filter_map(|rule| Some((rule, rule.kind.as_ref()?)));
+            kinds.map(move |(rule, kind)| (rule, GroupKind::new(group, kind)))
+        });
+        let unknown = rules.filter(|(_, kind)| {
+            discovery.has_group(&kind.group) && matches!(discovery.preferred(kind), KindLookup::Absent)
+        });
+        let warning = |(rule, kind): (&KindRule, GroupKind)| {
+            format!(
+                "{}: the server has no kind {kind}, so this rule matches no object",
+                rule.origin
+            )
+        };
+        unknown.map(warning).collect()
     }
 
     /// Returns whether there is a rule for the kind.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::State::{Current, Failed, InProgress};
 use super::*;
+use crate::model::resource::{Resource, Scope};
 
 #[test]
 fn rules_are_read_in_three_forms() {
@@ -259,4 +260,24 @@ fn built_in_rules_judge_what_conventions_cannot() {
         let verdict = verdict.unwrap_or_else(|| panic!("{name}: no rule"));
         assert_eq!(verdict.state, expected, "{name}: {object}: {}", verdict.reason);
     }
+}
+
+#[test]
+fn a_kind_that_the_server_does_not_have_is_named() {
+    let rule = |api_version: &str, kind: &str| {
+        format!("- apiVersion: {api_version}\n  kind: {kind}\n  current: 'true'\n")
+    };
+    let text = [
+        rule("example.com/v1", "Widget"),
+        rule("example.com/v1", "Wigdet"),
+        rule("other.com/v1", "Gadget"),
+        "- apiVersion: example.com/v1\n  current: 'true'\n".to_owned(),
+    ]
+    .concat();
+    let rules = RuleSet::read(&text, "rules.yaml").expect("rules");
+    let widgets = Resource::regular("example.com", "v1", "Widget", Scope::Namespaced);
+    assert_eq!(
+        rules.unknown_kinds(&Discovery::of(vec![widgets])),
+        ["rules.yaml:4: the server has no kind Wigdet.example.com, so this rule matches no object"]
+    );
 }
