@@ -215,3 +215,26 @@ fn dry_runs_and_diff_predict_what_only_the_new_schema_takes() {
     let run = set.apply(&all);
     assert_eq!(run.results("configured"), identities(&all));
 }
+
+#[test]
+fn an_invalid_object_fails_at_once_if_only_a_label_of_its_definition_changes() {
+    let group = format!("{}.example.com", fresh("g"));
+    let home = namespace("home");
+    let definition = definition(&group, "Namespaced");
+    cluster().define(&definition);
+    let mut wrong = custom_resource(&group, Some(&home), "wrong");
+    wrong["spec"]["size"] = json!("large");
+    let set = Set::secret(&home, "web");
+    let proxy = Proxy::transparent();
+    let run = set
+        .apply_through(&proxy, &[definition.clone(), wrong.clone()], &[])
+        .expect(1);
+    assert_eq!(run.results("configured"), identities([&definition]));
+    assert_eq!(run.results("failed"), identities([&wrong]));
+    let sent = proxy.sent();
+    let sent = sent
+        .iter()
+        .filter(|sent| sent.is_write() && sent.path.contains("/widgets/wrong?"));
+    // A status 500 is repeated once, whatever it says.
+    assert!(sent.count() <= 2);
+}

@@ -183,7 +183,10 @@ impl Execution<'_> {
             }
             let is_early = match (&answer, redefined) {
                 (Err(error), _) if kinds.is_early(object, error) => true,
-                (answer, Some(redefined)) => redefined.is_early(object, answer, &self.writing.field_manager),
+                (answer, Some(redefined)) => {
+                    redefined.is_early(object, answer, &self.writing.field_manager)
+                        && self.has_other_spec(object, redefined).await
+                }
                 _ => false,
             };
             if !is_early || self.interrupt.is_requested() {

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::cluster::apiserver::{ApiError, Reply};
@@ -40,6 +41,8 @@ pub(crate) struct Redefined {
     since: Instant,
     /// `true` once an answer has shown that the new schema is served.
     is_seen: AtomicBool,
+    /// `false` if the spec of the definition is as before, such as with another label; read when it matters.
+    has_other_spec: OnceCell<bool>,
 }
 
 /// The schema that the server used, as an answer to an apply shows.
@@ -61,6 +64,7 @@ impl Redefined {
             new: object.object.value(),
             since: Instant::now(),
             is_seen: AtomicBool::new(false),
+            has_other_spec: OnceCell::new(),
         }
     }
 
@@ -142,6 +146,15 @@ impl Execution<'_> {
             Some((key.clone(), Redefined::new(former, definition)))
         });
         join_all(reads).await.into_iter().flatten().collect()
+    }
+
+    /// Returns whether this run has changed the spec of the object's definition.
+    pub(crate) async fn has_other_spec(&self, object: &DesiredObject, redefined: &Redefined) -> bool {
+        let compare = || async {
+            let definition = read::definition(self.server, &object.resource).await;
+            !matches!(definition, Ok(Some(now)) if now["spec"] == redefined.former["spec"])
+        };
+        *redefined.has_other_spec.get_or_init(compare).await
     }
 
     /// Waits until the server types objects of redefined kinds by the new schema.
