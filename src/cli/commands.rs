@@ -159,7 +159,7 @@ pub struct Rbac {
     /// The members that may be recreated.
     #[command(flatten)]
     pub recreate: RecreateFlag,
-    /// Also grant what only the set's record names
+    /// Also grant what only record and members name
     #[arg(long, help_heading = OWNERSHIP)]
     pub include_recorded: bool,
     /// Hooks: refuse (default), skip or apply

@@ -53,19 +53,19 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         return Err(Error::Refused(vec![refusal]));
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
-    let (mut past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
+    let (past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; printing permissions for the manifests alone"));
             (Past::default(), Vec::new())
         }
         past => past?,
     };
+    let mut rights = needed(&named, &desired, &past, &cluster);
     if options.recorded == Recorded::LeftOut {
-        let unused = past.leave_out_unused(&named.set, &desired);
-        notes.extend(note_on_unused(&unused, &writers));
+        let of_manifests = needed(&named, &desired, &Past::default(), &cluster);
+        notes.extend(note_on_left_out(&(&rights - &of_manifests), &writers));
+        rights = of_manifests;
     }
-    let mut rights =
-        permissions::needed_for_set(&named.set, &named.resource, &desired, &past, &cluster.discovery);
     rights.extend(permissions::to_recreate(&desired, &recreate));
     notes.extend(remarks(&rights, &desired));
     for note in &notes {
@@ -81,6 +81,10 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     let objects = permissions::objects(&name, &rights, &options.subjects, namespace);
     report::objects(&objects, style);
     Ok(Exit::Done)
+}
+
+fn needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Cluster) -> BTreeSet<Permission> {
+    permissions::needed_for_set(&named.set, &named.resource, desired, past, &cluster.discovery)
 }
 
 /// Reads the state of the set, and which field managers have written its record.
@@ -108,15 +112,17 @@ async fn read_past(
     Ok((past, parent.record_writers))
 }
 
-fn note_on_unused(unused: &[String], writers: &[String]) -> Option<String> {
+/// Returns the note on permissions that no manifest needs: what the record and the members name may be a tenant's wish.
+fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Option<String> {
     let writers = match writers {
         [] => "an unknown field manager".to_owned(),
         _ => writers.join(" and "),
     };
-    (!unused.is_empty()).then(|| {
+    let objects: BTreeSet<String> = left_out.iter().map(Permission::object).collect();
+    (!objects.is_empty()).then(|| {
         format!(
-            "only the record names these, so they get no permissions: {}; recorded by {writers}; if you recognize them, pass --include-recorded",
-            listed(unused)
+            "no manifest needs these permissions, so they are left out: on {}; only the record (written by {writers}) or members name these; if you recognize them, pass --include-recorded",
+            listed(objects)
         )
     })
 }

@@ -51,7 +51,7 @@ impl Error {
                     .to_owned()
             }
             Self::GrantedByRbac(error) if matches!(**error, Self::List(_)) => {
-                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`, and with --include-recorded if only its record names this kind or namespace".to_owned()
+                "print the permissions that this set needs with `kubectl applyset rbac SET -f …`, and with --include-recorded if no manifest has this kind or namespace".to_owned()
             }
             Self::GrantedByRbac(_) => {
                 "print the permissions that this set needs with `kubectl applyset rbac SET -f …`".to_owned()

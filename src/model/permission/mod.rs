@@ -97,6 +97,18 @@ impl Permission {
 }
 
 impl Permission {
+    /// What the permission is on: `deployments.apps in namespace shop`, `secrets/web in namespace shop`.
+    pub fn object(&self) -> String {
+        let group = (!self.group.is_empty()).then_some(&self.group);
+        [
+            self.resource.clone(),
+            part(".", group),
+            part("/", self.name.as_ref()),
+            part(" in namespace ", self.namespace.as_ref()),
+        ]
+        .concat()
+    }
+
     /// The denial in the words of the API server: `cannot delete resource "deployments" in API group
     /// "apps" in the namespace "shop"`.
     pub fn denied(&self) -> String {
@@ -117,20 +129,14 @@ impl Permission {
     }
 }
 
+fn part(sign: &str, text: Option<&String>) -> String {
+    text.map_or_else(String::new, |text| format!("{sign}{text}"))
+}
+
 impl fmt::Display for Permission {
     /// `delete deployments.apps in namespace shop`, `patch secrets/web in namespace shop`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.verb.as_str(), self.resource)?;
-        if !self.group.is_empty() {
-            write!(f, ".{}", self.group)?;
-        }
-        if let Some(name) = &self.name {
-            write!(f, "/{name}")?;
-        }
-        match &self.namespace {
-            Some(namespace) => write!(f, " in namespace {namespace}"),
-            None => Ok(()),
-        }
+        write!(f, "{} {}", self.verb.as_str(), self.object())
     }
 }
 

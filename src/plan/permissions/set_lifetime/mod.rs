@@ -2,7 +2,6 @@
 //! resume after an interruption, and delete.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
 use std::sync::Arc;
 
 use super::super::member_scope::namespaces;
@@ -22,7 +21,8 @@ use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
 const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb::Delete];
 
-/// State of a set from earlier runs; empty for a new set.
+/// State of a set from earlier runs; empty for a new set. Anyone who may write the parent, or an object with the label
+/// of the set, may have made it.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
     /// Recorded kinds and namespaces.
@@ -31,42 +31,6 @@ pub struct Past {
     pub members: Vec<Live>,
     /// Recorded kinds that the server does not list.
     pub unlisted: BTreeSet<GroupKind>,
-}
-
-impl Past {
-    /// Leaves out the recorded kinds and namespaces that neither a member nor the manifests need, and returns their
-    /// names. Anyone who may write the parent may have recorded them.
-    pub fn leave_out_unused(&mut self, set: &Set, desired: &Desired) -> Vec<String> {
-        let of_manifests = desired.members.iter().map(|member| &member.key);
-        let used: Vec<&ObjectKey> = self
-            .members
-            .iter()
-            .map(|live| &live.key)
-            .chain(of_manifests)
-            .collect();
-        let kinds: BTreeSet<&GroupKind> = used.iter().map(|key| &key.group_kind).collect();
-        let namespaces: BTreeSet<&String> = used
-            .iter()
-            .filter_map(|key| key.namespace.as_ref())
-            .chain(&set.parent.namespace)
-            .collect();
-        let (resources, unused): (Vec<_>, Vec<_>) = mem::take(&mut self.places.resources)
-            .into_iter()
-            .partition(|resource| kinds.contains(&resource.group_kind()));
-        self.places.resources = resources;
-        let unused_kinds: BTreeSet<GroupKind> = unused
-            .iter()
-            .map(|resource| resource.group_kind())
-            .chain(mem::take(&mut self.unlisted))
-            .collect();
-        let (recorded, unused): (BTreeSet<String>, BTreeSet<String>) = mem::take(&mut self.places.namespaces)
-            .into_iter()
-            .partition(|namespace| namespaces.contains(namespace));
-        self.places.namespaces = recorded;
-        let unused = unused.iter().map(|namespace| format!("namespace {namespace}"));
-        let names = unused_kinds.iter().map(ToString::to_string);
-        names.chain(unused).collect()
-    }
 }
 
 /// Returns the permissions that runs with these manifests need, whatever the state of the set is when

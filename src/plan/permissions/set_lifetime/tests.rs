@@ -94,40 +94,6 @@ fn what_left_the_manifests_can_still_be_pruned() {
 }
 
 #[test]
-fn what_is_only_recorded_is_left_out() {
-    let mut past = Past {
-        places: ListTargets {
-            resources: vec![
-                resource("ConfigMap", Scope::Namespaced),
-                resource("Node", Scope::Cluster),
-                resource("Secret", Scope::Namespaced),
-                resource("Service", Scope::Namespaced),
-            ],
-            namespaces: ["shop", "old", "new", "away"].map(str::to_owned).into(),
-        },
-        members: vec![live("Service", Some("old"), "s")],
-        unlisted: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
-    };
-    let manifests = manifests(vec![desired("ConfigMap", Some("new"), "a")]);
-    assert_eq!(
-        past.leave_out_unused(&set(), &manifests),
-        ["Gone.example.com", "Node", "Secret", "namespace away"]
-    );
-    let kinds = past
-        .places
-        .resources
-        .iter()
-        .map(|resource| resource.kind.as_str());
-    assert_eq!(kinds.collect::<Vec<_>>(), ["ConfigMap", "Service"]);
-    assert_eq!(
-        past.places.namespaces,
-        ["new", "old", "shop"].map(str::to_owned).into()
-    );
-    assert!(past.unlisted.is_empty());
-    assert_eq!(past.leave_out_unused(&set(), &manifests), [""; 0]);
-}
-
-#[test]
 fn what_is_gone_is_seen_by_definitions_and_api_services() {
     let cluster_wide = [
         "get customresourcedefinitions.apiextensions.k8s.io",
