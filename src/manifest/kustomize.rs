@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
+use super::kustomization_names;
 use super::source::{STREAM_LIMIT, said_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::os_cause;
@@ -62,7 +63,7 @@ impl KustomizeError {
 }
 
 /// The names of a kustomization (kustomize, `konfig.RecognizedKustomizationFileNames`).
-const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub(super) const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Returns whether a file is a kustomization: by its name, unless its `apiVersion` is that of an API, such
 /// as a Kustomization of Flux.
@@ -97,7 +98,11 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
             Ok((_, _, said)) => {
-                let said = said_without_url_secrets(said.trim(), directory);
+                let said = if kustomization_names::may_hold_secrets(directory) {
+                    WITHHELD.to_owned()
+                } else {
+                    said_without_url_secrets(said.trim(), directory)
+                };
                 let command = format!("{program} {subcommand}");
                 return Err(KustomizeError::Failed { command, said }.into());
             }
@@ -109,6 +114,9 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     }
     Err(KustomizeError::NoProgram.into())
 }
+
+/// Said in place of the message of a program.
+const WITHHELD: &str = "its message is not shown, since a kustomization has a name with @, ? or #, such as a URL with a password";
 
 /// Runs a command to its end, or until it has written more than the limit. Returns its status,
 /// its output and its standard error.

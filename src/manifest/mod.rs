@@ -11,6 +11,7 @@ mod find_files;
 mod hooks;
 #[cfg(test)]
 mod kubectl_corpus_tests;
+mod kustomization_names;
 mod kustomize;
 mod line_of_field;
 mod list;

@@ -67,11 +67,8 @@ impl fmt::Display for Source {
             Self::StandardInput => f.write_str("standard input"),
             Self::Url(url) => write!(f, "{}", without_url_secrets(url).escape_debug()),
             Self::Kustomization { directory, document } => {
-                write!(
-                    f,
-                    "kustomization {}",
-                    without_url_secrets(directory).escape_debug()
-                )?;
+                let directory = without_remote_secrets(directory);
+                write!(f, "kustomization {}", directory.escape_debug())?;
                 document.map_or(Ok(()), |number| write!(f, ", document {number}"))
             }
         }
@@ -89,17 +86,28 @@ fn is_url(argument: &str) -> bool {
 /// Returns the text without what may be secret in a URL: its query and fragment, and everything between `://` and the
 /// last `@`, since a password may hold any character by mistake. kustomize cleans paths, so `://` may be `:/`.
 fn without_url_secrets(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once(":/") else {
-        return text.to_owned();
+    if text.contains(":/") {
+        without_remote_secrets(text)
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Returns the address of a repository, which may have no scheme, without what may be secret.
+fn without_remote_secrets(text: &str) -> String {
+    let (scheme, rest) = match text.split_once(":/") {
+        Some((scheme, rest)) => {
+            text.split_at(scheme.len() + 2 + rest.len() - rest.trim_start_matches('/').len())
+        }
+        None => ("", text),
     };
-    let (slashes, rest) = rest.split_at(rest.len() - rest.trim_start_matches('/').len());
     let (rest, query) = match rest.find(['?', '#']) {
         Some(end) => (&rest[..end], "?…"),
         None => (rest, ""),
     };
     match rest.rsplit_once('@') {
-        Some((_, rest)) => format!("{scheme}:/{slashes}…@{rest}{query}"),
-        None => format!("{scheme}:/{slashes}{rest}{query}"),
+        Some((_, rest)) => format!("{scheme}…@{rest}{query}"),
+        None => format!("{scheme}{rest}{query}"),
     }
 }
 
@@ -191,6 +199,8 @@ mod tests {
         }
         let remote = Source::kustomization("https://me:SECRET@a.b/c?ref=v1").to_string();
         assert_eq!(remote, "kustomization https://…@a.b/c?…");
+        let remote = Source::kustomization("me:SECRET@a.b/c?ref=v1").to_string();
+        assert_eq!(remote, "kustomization …@a.b/c?…");
         let url = "https://me:SEC RET@a.b/c?x=SECRET";
         let said = format!("cannot fetch '{url}'\nfrom git::https://me:SECRET@d.e/f?token=SECRET now");
         assert_eq!(

@@ -269,6 +269,10 @@ fn manifests_come_from_kustomizations() {
         .with("base/b.yaml", &text(&home, "b"))
         .with("broken/kustomization.yaml", "resources: [gone.yaml]\n")
         .with(
+            "secret/kustomization.yaml",
+            "configMapGenerator:\n- name: a\n  files: [\"b=me:planted@h/x?y=planted\"]\n",
+        )
+        .with(
             "refused/kustomization.yaml",
             "resources: [../base]\nlabels:\n- pairs: {applyset.kubernetes.io/part-of: x}\n",
         );
@@ -310,7 +314,11 @@ fn manifests_come_from_kustomizations() {
         ])
         .run()
         .expect(2);
-    assert!(run.stderr.contains("cannot read kustomize"), "{}", run.stderr);
+    assert!(run.stderr.contains("`kubectl kustomize DIR`"), "{}", run.stderr);
+    assert!(!run.stderr.contains("planted"), "{}", run.stderr);
+    // kustomize quotes what is behind `=`.
+    let run = apply(&with_kubectl, "secret").expect(2);
+    assert!(run.stderr.contains("`kubectl kustomize DIR`"), "{}", run.stderr);
     assert!(!run.stderr.contains("planted"), "{}", run.stderr);
     let run = apply(&search_path(&[]), "base").expect(2);
     assert!(
