@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Error;
-use crate::cluster::apiserver::{ApiError, ApiErrorKind};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, TooLarge};
 use crate::execute::ParentWriteError;
 use crate::model::applyset::ApplySetId;
 use crate::model::text::counted;
@@ -101,10 +101,10 @@ fn request_hint(error: &ApiError) -> String {
             "run the same command again once the server answers and you may patch the set's parent".to_owned()
         },
         ApiErrorKind::Credential(_) => "log in again, then run the same command".to_owned(),
-        ApiErrorKind::TooLong { .. } => {
+        ApiErrorKind::TooLarge(TooLarge::WithOthers) => {
             "check that --server is the URL of a Kubernetes API server, or lower --concurrency".to_owned()
         }
-        ApiErrorKind::Unreadable(_) => {
+        ApiErrorKind::TooLarge(_) | ApiErrorKind::Unreadable(_) => {
             "check that --server is the URL of a Kubernetes API server".to_owned()
         }
     }

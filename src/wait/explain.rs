@@ -136,6 +136,6 @@ async fn last_warning(server: &ApiServer, namespace: &str, uid: &str) -> Option<
 }
 
 async fn read(server: &ApiServer, path: &str) -> Option<Value> {
-    let reply = server.get(path, WHOLE_OBJECTS).await.ok()?;
+    let reply = server.get_list(path, WHOLE_OBJECTS).await.ok()?;
     serde_json::from_slice(&reply.body).ok()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use bytes::Bytes;
 use controlplane::{ControlPlane, User};
 use http::Method;
-use kubectl_applyset::cluster::apiserver::ApiRequest;
+use kubectl_applyset::cluster::apiserver::{ApiRequest, Content};
 use kubectl_applyset::cluster::connection::{Connection, ConnectionOptions};
 use serde_json::{Value, json};
 
@@ -75,6 +75,7 @@ fn who(connection: &Connection) -> Value {
         method: Method::POST,
         path: "/apis/authentication.k8s.io/v1/selfsubjectreviews".to_owned(),
         accept: "application/json".to_owned(),
+        answer: Content::Object,
         content_type: Some("application/json"),
         body: Bytes::from(
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).to_string(),
@@ -358,6 +359,7 @@ fn a_token_of_openid_connect_is_used_while_it_is_valid() {
         method: Method::POST,
         path: format!("{}/token", path_of(&account)),
         accept: "application/json".to_owned(),
+        answer: Content::Object,
         content_type: Some("application/json"),
         body: Bytes::from(
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}).to_string(),

@@ -1,30 +1,69 @@
-//! Reads the bodies of answers. Those that are read at the same time share a limit, since a server that is hostile or
-//! broken may send any number of bytes in answer to each request.
+//! Reads the bodies of answers. Those that are in memory at the same time share a limit, since a server that is hostile
+//! or broken may send any number of bytes in answer to each request.
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The bytes that each answer may have whatever the others take: several times the largest object, and what a page of
-/// a list should have.
+/// The bytes that each answer may have whatever the others take: the largest object, and what a page of a list should
+/// have. etcd takes objects of 1.5 MiB, and a server writes `<` in six bytes.
 pub(crate) const BYTES_OF_EACH_ANSWER: usize = 8 << 20;
 /// The bytes beyond these that all answers may have together: the first page of a list may hold 500 large objects, and
 /// an aggregated API may ignore the size of a page. A page that does not fit is asked for again with fewer objects.
 pub(crate) const BYTES_OF_ALL_ANSWERS: usize = 128 << 20;
 
-/// The room for answers that are being read.
+/// The values of JSON that one answer may have, since each takes many times its bytes in memory: more than the largest
+/// object has.
+pub(crate) const VALUES_OF_EACH_ANSWER: usize = 1_000_000;
+
+/// The room for answers that are in memory.
 #[derive(Clone)]
 pub(super) struct AnswerRoom(Arc<Semaphore>);
 
-/// A body that was not read to its end.
-pub(super) enum UnreadBody {
+/// What an answer holds, which decides how large it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// One object, or a text.
+    Object,
+    /// A list of objects, or of what the server serves.
+    List,
+}
+
+/// A body that is not used.
+pub(super) enum UnusableBody {
     /// The connection broke.
     Broken(kube::Error),
-    /// It is too long.
-    TooLong,
+    /// It exceeds this limit.
+    TooLarge(TooLarge),
+}
+
+/// The limit that an answer exceeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    /// That of one object.
+    #[error("one object in more than {} MiB", BYTES_OF_EACH_ANSWER >> 20)]
+    Object,
+    /// That of all answers at a time.
+    #[error("more than {} MiB, together with others", BYTES_OF_ALL_ANSWERS >> 20)]
+    WithOthers,
+    /// That of values.
+    #[error("more than {VALUES_OF_EACH_ANSWER} values")]
+    Values,
+}
+
+/// A body, and the room that it takes until it is dropped.
+struct Read {
+    bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Read {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 impl Default for AnswerRoom {
@@ -34,17 +73,17 @@ impl Default for AnswerRoom {
 }
 
 impl AnswerRoom {
-    /// Reads a body to its end.
-    pub(super) async fn read(&self, mut body: Body) -> Result<Bytes, UnreadBody> {
+    /// Reads a body to its end. The bytes hold their room, so that it is free only after they were parsed.
+    pub(super) async fn read(&self, mut body: Body, content: Content) -> Result<Bytes, UnusableBody> {
         let mut read = BytesMut::new();
-        let mut taken: Option<SemaphorePermit<'_>> = None;
+        let mut taken: Option<OwnedSemaphorePermit> = None;
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(UnreadBody::Broken)?.into_data() else {
+            let Ok(data) = frame.map_err(UnusableBody::Broken)?.into_data() else {
                 continue;
             };
             let more = beyond_its_own(read.len() + data.len()) - beyond_its_own(read.len());
             if more > 0 {
-                let more = self.take(more)?;
+                let more = self.take(more, content).map_err(UnusableBody::TooLarge)?;
                 match &mut taken {
                     Some(taken) => taken.merge(more),
                     None => taken = Some(more),
@@ -52,14 +91,57 @@ impl AnswerRoom {
             }
             read.extend_from_slice(&data);
         }
-        Ok(read.freeze())
+        check_values(&read).map_err(UnusableBody::TooLarge)?;
+        Ok(Bytes::from_owner(Read {
+            bytes: read.freeze(),
+            _room: taken,
+        }))
     }
 
     /// Takes room for so many bytes. No answer waits for another: each may hold what the others need.
-    fn take(&self, bytes: usize) -> Result<SemaphorePermit<'_>, UnreadBody> {
-        let bytes = u32::try_from(bytes).map_err(|_| UnreadBody::TooLong)?;
-        self.0.try_acquire_many(bytes).map_err(|_| UnreadBody::TooLong)
+    fn take(&self, bytes: usize, content: Content) -> Result<OwnedSemaphorePermit, TooLarge> {
+        if content == Content::Object {
+            return Err(TooLarge::Object);
+        }
+        let bytes = u32::try_from(bytes).map_err(|_| TooLarge::WithOthers)?;
+        let room = Arc::clone(&self.0);
+        room.try_acquire_many_owned(bytes)
+            .map_err(|_| TooLarge::WithOthers)
     }
+}
+
+/// Refuses a text of JSON with too many values.
+pub(super) fn check_values(text: &[u8]) -> Result<(), TooLarge> {
+    // Counts what may be in strings first, since that takes no time.
+    let most = text.iter().filter(|byte| begins_value(**byte)).count();
+    if most > VALUES_OF_EACH_ANSWER && count_values(text) > VALUES_OF_EACH_ANSWER {
+        return Err(TooLarge::Values);
+    }
+    Ok(())
+}
+
+/// Returns the number of values, of which a mapping or a list counts once or twice.
+fn count_values(text: &[u8]) -> usize {
+    let mut count = 0;
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        if *byte == b'"' {
+            while let Some(byte) = bytes.next()
+                && *byte != b'"'
+            {
+                if *byte == b'\\' {
+                    bytes.next();
+                }
+            }
+        } else if begins_value(*byte) {
+            count += 1;
+        }
+    }
+    count
+}
+
+fn begins_value(byte: u8) -> bool {
+    matches!(byte, b',' | b'[' | b'{')
 }
 
 fn beyond_its_own(bytes: usize) -> usize {
@@ -81,7 +163,7 @@ mod tests {
     use hyper::body::Frame;
 
     use super::*;
-    use crate::cluster::apiserver::{ApiErrorKind, ApiServer};
+    use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Reply};
 
     const MIB: usize = 1 << 20;
     static PART: [u8; MIB] = [b' '; MIB];
@@ -134,29 +216,59 @@ mod tests {
     async fn answers_without_an_end_share_a_limit() {
         let sent = Arc::default();
         let server = server(&sent);
-        let answers = join_all((0..32).map(|_| server.get("/endless", "application/json"))).await;
+        let answers = join_all((0..32).map(|_| server.get_list("/endless", "application/json"))).await;
         for answer in answers {
-            let error = answer.expect_err("too long");
-            assert!(
-                matches!(*error.kind, ApiErrorKind::TooLong { .. }),
-                "{}",
-                error.kind
-            );
-            assert!(error.kind.to_string().contains("128 MiB"), "{}", error.kind);
+            assert_eq!(limit(answer), TooLarge::WithOthers);
         }
         // Each has one part more, which is dropped.
         let bound = 32 * (BYTES_OF_EACH_ANSWER / MIB + 1) + BYTES_OF_ALL_ANSWERS / MIB;
         let most = sent.most.load(Ordering::Relaxed);
         assert!(most <= bound, "{most} MiB");
-        // What they had taken is free again.
-        server.get("/130", "application/json").await.expect("an answer");
+        // What they had taken is free again, and an answer takes it until it is parsed.
+        let answer = server.get_list("/130", "application/json").await;
+        let second = server.get_list("/130", "application/json").await;
+        assert_eq!(limit(second), TooLarge::WithOthers);
+        drop(answer.expect("an answer"));
+        server
+            .get_list("/130", "application/json")
+            .await
+            .expect("an answer");
+    }
+
+    #[tokio::test]
+    async fn an_object_takes_no_room_of_others() {
+        let server = server(&Arc::default());
+        server.get("/7", "application/json").await.expect("an answer");
+        let answer = server.get("/endless", "application/json").await;
+        assert_eq!(limit(answer), TooLarge::Object);
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        let list = |item: &str, count: usize| format!("[{}0]", item.repeat(count));
+        let table = [
+            (list("[0],", VALUES_OF_EACH_ANSWER / 2), false),
+            (list("[0],", VALUES_OF_EACH_ANSWER / 2 - 1), true),
+            (format!("\"{}\"", list("\\\",", VALUES_OF_EACH_ANSWER)), true),
+            (format!("\"\\\\\",{}", list("{},", VALUES_OF_EACH_ANSWER)), false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(check_values(text.as_bytes()).is_ok(), expected, "{}", &text[..20]);
+        }
+    }
+
+    fn limit(answer: Result<Reply, ApiError>) -> TooLarge {
+        match *answer.expect_err("too large").kind {
+            ApiErrorKind::TooLarge(limit) => limit,
+            other => panic!("{other}"),
+        }
     }
 
     #[tokio::test]
     async fn answers_of_ordinary_size_are_read_whatever_others_take() {
         let server = server(&Arc::default());
         let paths = [&["/endless"][..], &["/7"; 40]].concat();
-        let answers = join_all(paths.iter().map(|path| server.get(path, "application/json"))).await;
+        let answers = join_all(paths.iter().map(|path| server.get_list(path, "application/json"))).await;
         let read = answers.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!(read, 40);
     }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use kube::client::Body;
 
+use super::answer_body::Content;
 use super::failed_attempt::FailedAttempt;
 
 /// The `User-Agent` header: the name and version of this program, which servers log.
@@ -18,6 +19,8 @@ pub struct ApiRequest {
     pub path: String,
     /// The `Accept` header.
     pub accept: String,
+    /// What the answer holds.
+    pub answer: Content,
     /// The `Content-Type` header, for requests with a body.
     pub content_type: Option<&'static str>,
     /// The body; empty for none.
@@ -88,8 +91,17 @@ impl ApiRequest {
             method: Method::GET,
             path: path.to_owned(),
             accept: accept.to_owned(),
+            answer: Content::Object,
             content_type: None,
             body: Bytes::new(),
+        }
+    }
+
+    /// A GET of a list at this path with its query.
+    pub(super) fn get_list(path: &str, accept: &str) -> Self {
+        Self {
+            answer: Content::List,
+            ..Self::get(path, accept)
         }
     }
 
@@ -99,6 +111,7 @@ impl ApiRequest {
             method: Method::PATCH,
             path: format!("{path}?{}", query(parameters)),
             accept: accept.to_owned(),
+            answer: Content::Object,
             content_type: Some(patch.content_type()),
             body,
         }
@@ -114,6 +127,7 @@ impl ApiRequest {
             method: Method::POST,
             path,
             accept: accept.to_owned(),
+            answer: Content::Object,
             content_type: Some("application/json"),
             body,
         }

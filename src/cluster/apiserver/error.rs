@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 
-use super::{EarlierAttempts, Status};
+use super::{EarlierAttempts, Status, TooLarge};
 use crate::cluster::proxy::Proxy;
 use crate::model::message::Message;
 
@@ -69,12 +69,9 @@ pub enum ApiErrorKind {
         "not sent: for five minutes, this run could not note on the set's parent that it is under way: {0}"
     )]
     LeaseLost(String),
-    /// The answer, and others that were read at the same time, are longer than this program reads.
-    #[error("the answers of the server are larger than {mib} MiB together")]
-    TooLong {
-        /// The limit.
-        mib: usize,
-    },
+    /// The answer is larger than this program reads.
+    #[error("the answer of the server is too large: {0}")]
+    TooLarge(TooLarge),
     /// The answer is not what the API promises.
     #[error("invalid response from the server: {0}")]
     Unreadable(String),
@@ -133,7 +130,7 @@ impl ApiErrorKind {
             | Self::Untrusted { .. }
             | Self::Credential(_)
             | Self::LeaseLost(_)
-            | Self::TooLong { .. }
+            | Self::TooLarge(_)
             | Self::Unreadable(_) => Message::new(text),
         }
     }
@@ -142,9 +139,7 @@ impl ApiErrorKind {
     pub(super) fn may_have_succeeded(&self) -> bool {
         match self {
             Self::Status(status) => status.code >= 500,
-            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
-                true
-            }
+            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => true,
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => false,
         }
     }
@@ -156,9 +151,7 @@ impl ApiErrorKind {
             // it has none of etcd.
             Self::Status(status) => status.code < 500,
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => true,
-            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLong { .. } | Self::Unreadable(_) => {
-                false
-            }
+            Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => false,
         }
     }
 }

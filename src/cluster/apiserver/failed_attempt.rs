@@ -6,9 +6,8 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 
-use super::answer_body::BYTES_OF_ALL_ANSWERS;
 use super::retry::{self, Retry};
-use super::{ApiErrorKind, Route, Status};
+use super::{ApiErrorKind, Route, Status, TooLarge};
 use crate::model::text::os_cause;
 
 /// A failed attempt.
@@ -66,9 +65,8 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(what.to_owned()), Retry::Once)
     }
 
-    pub(super) fn too_long() -> Self {
-        let mib = BYTES_OF_ALL_ANSWERS >> 20;
-        Self::new(ApiErrorKind::TooLong { mib }, Retry::Never)
+    pub(super) fn too_large(limit: TooLarge) -> Self {
+        Self::new(ApiErrorKind::TooLarge(limit), Retry::Never)
     }
 
     pub(super) fn timeout(route: &Route, limit: Duration) -> Self {

@@ -35,7 +35,8 @@ use serde::de::IgnoredAny;
 use tokio::sync::watch::Sender;
 use tokio::time::Instant;
 
-use answer_body::{AnswerRoom, UnreadBody};
+use answer_body::AnswerRoom;
+pub use answer_body::{Content, TooLarge};
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
@@ -239,6 +240,11 @@ impl ApiServer {
         self.send(ApiRequest::get(path, accept)).await
     }
 
+    /// Sends a GET of a list of objects, or of what the server serves, which may be larger than an object.
+    pub async fn get_list(&self, path: &str, accept: &str) -> Result<Reply, ApiError> {
+        self.send(ApiRequest::get_list(path, accept)).await
+    }
+
     /// Sends a GET of a path that answers with text, such as a log.
     pub async fn get_text(&self, path: &str) -> Result<String, ApiError> {
         let reply = self.send(ApiRequest::get(path, TEXT)).await?;
@@ -330,14 +336,12 @@ impl ApiServer {
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {
-            let broken = |error: kube::Error| self.broken(&error, sent);
-            let response = self.client.send(http_request).await.map_err(broken)?;
+            let response = self.client.send(http_request).await;
+            let response = response.map_err(|error| self.broken(&error, sent))?;
             self.responsiveness.answered();
             let (head, body) = response.into_parts();
-            let body = self.answer_room.read(body).await.map_err(|error| match error {
-                UnreadBody::Broken(error) => broken(error),
-                UnreadBody::TooLong => FailedAttempt::too_long(),
-            })?;
+            let body = self.answer_room.read(body, request.answer).await;
+            let body = body.map_err(|error| self.unusable(error, sent))?;
             Ok((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {

@@ -11,6 +11,7 @@ use kube::client::Body;
 use tokio::time::Instant;
 
 use super::ApiServer;
+use super::answer_body::UnusableBody;
 use super::failed_attempt::{FailedAttempt, is_timeout};
 use super::responsiveness::Turn;
 
@@ -50,6 +51,14 @@ impl ApiServer {
             self.not_answered(sent);
         }
         FailedAttempt::connection(&self.route, error)
+    }
+
+    /// Returns the failure of a request whose answer cannot be used.
+    pub(super) fn unusable(&self, body: UnusableBody, sent: Instant) -> FailedAttempt {
+        match body {
+            UnusableBody::Broken(error) => self.broken(&error, sent),
+            UnusableBody::TooLarge(limit) => FailedAttempt::too_large(limit),
+        }
     }
 
     /// Finds out in the background whether the server answers. All requests wait for the result, and the caller

@@ -10,11 +10,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
+use super::answer_body::check_values;
 use super::failed_attempt::FailedAttempt;
-use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, EarlierAttempts, Route, Status};
+use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, Content, EarlierAttempts, Route, Status};
 
-/// Limit of one event in bytes: an object has at most 3 MiB.
-const LONGEST_EVENT: usize = 8 * 1024 * 1024;
+/// Limit of one event in bytes, which is that of an object.
+const LONGEST_EVENT: usize = 8 << 20;
 
 /// Changes of a collection, as they happen.
 pub struct Watch {
@@ -92,7 +93,8 @@ impl ApiServer {
                 silence,
             });
         }
-        let body = timeout(self.request_timeout, self.answer_room.read(body)).await;
+        let body = self.answer_room.read(body, Content::Object);
+        let body = timeout(self.request_timeout, body).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
             FailedAttempt::status(head.status, &head.headers, &body).kind,
@@ -132,6 +134,7 @@ impl Watch {
 }
 
 fn event(line: &[u8]) -> Result<WatchEvent, ApiErrorKind> {
+    check_values(line).map_err(ApiErrorKind::TooLarge)?;
     let line: Line =
         serde_json::from_slice(line).map_err(|error| ApiErrorKind::Unreadable(error.to_string()))?;
     let change = match line.kind.as_str() {
@@ -178,5 +181,10 @@ mod tests {
         }
         assert!(read("OTHER").is_err());
         assert!(event(b"{\"type\":").is_err());
+        let many = format!(
+            "{{\"type\":\"ADDED\",\"object\":[{}0]}}",
+            "[0],".repeat(1_000_000)
+        );
+        assert!(matches!(event(many.as_bytes()), Err(ApiErrorKind::TooLarge(_))));
     }
 }

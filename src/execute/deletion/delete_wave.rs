@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply};
 use crate::event::{Action, ObjectOutcome, Remainder, Subject};
 use crate::execute::Interrupt;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
@@ -329,6 +329,7 @@ fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
         method: Method::DELETE,
         path,
         accept: METADATA.to_owned(),
+        answer: Content::Object,
         content_type: Some("application/json"),
         body: Bytes::from(options.to_string()),
     }

@@ -212,7 +212,7 @@ impl Looking<'_> {
     async fn look_at_discovery(&self) -> Result<Look, ApiError> {
         let Resource { group, version, .. } = self.resource;
         let path = format!("/apis/{group}/{version}");
-        let read: Value = match self.server.get(&path, "application/json").await {
+        let read: Value = match self.server.get_list(&path, "application/json").await {
             Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
             Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
             Err(error) => return Err(error),

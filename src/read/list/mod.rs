@@ -104,7 +104,7 @@ impl ListError {
             | ApiErrorKind::Timeout { .. }
             | ApiErrorKind::NotSent { .. }
             | ApiErrorKind::LeaseLost(_)
-            | ApiErrorKind::TooLong { .. }
+            | ApiErrorKind::TooLarge(_)
             | ApiErrorKind::Unreadable(_) => true,
         }
     }
@@ -198,7 +198,7 @@ async fn list_once<T>(
     let mut limit = FIRST_PAGE.min(*most);
     for _ in 0..MOST_PAGES {
         let query = page_query(selector, limit, token.as_deref());
-        let reply = match server.get(&format!("{path}?{query}"), selector.accept).await {
+        let reply = match server.get_list(&format!("{path}?{query}"), selector.accept).await {
             Ok(reply) => reply,
             Err(error) if token.is_some() && error.is(StatusCode::GONE) => return Ok(None),
             Err(error) if is_page_too_large(&error.kind, limit) => {
@@ -240,7 +240,7 @@ fn next_limit(limit: usize, bytes: usize, items: usize, most: usize) -> usize {
 /// small ones, and a link may be slow.
 fn is_page_too_large(error: &ApiErrorKind, limit: usize) -> bool {
     match error {
-        ApiErrorKind::TooLong { .. } => limit > 1,
+        ApiErrorKind::TooLarge(_) => limit > 1,
         ApiErrorKind::Timeout { .. } => limit > FIRST_PAGE,
         _ => false,
     }
@@ -262,7 +262,9 @@ pub(super) async fn first_page<T>(
 ) -> Result<Option<Vec<T>>, ListError> {
     let path = resource.path(None, None);
     let query = page_query(selector, FIRST_PAGE, None);
-    let reply = server.get(&format!("{path}?{query}"), selector.accept).await?;
+    let reply = server
+        .get_list(&format!("{path}?{query}"), selector.accept)
+        .await?;
     let mut found = Vec::new();
     let mut fault = None;
     let mut reduce = |item: &Value| {

@@ -69,7 +69,7 @@ impl From<ApiError> for DiscoveryError {
             ApiErrorKind::Status(_) if error.is(StatusCode::UNAUTHORIZED) => Self::Unauthenticated(error),
             ApiErrorKind::Status(_) if error.is(StatusCode::FORBIDDEN) => Self::Forbidden(error),
             ApiErrorKind::Status(_)
-            | ApiErrorKind::TooLong { .. }
+            | ApiErrorKind::TooLarge(_)
             | ApiErrorKind::Unreadable(_)
             | ApiErrorKind::LeaseLost(_) => Self::Unusable(error),
         }
@@ -90,7 +90,7 @@ async fn versions(server: &ApiServer, root: Root) -> Result<Vec<Version>, ApiErr
         Root::Core => "/api",
         Root::Groups => "/apis",
     };
-    let reply = server.get(path, ACCEPT_ROOT).await?;
+    let reply = server.get_list(path, ACCEPT_ROOT).await?;
     let answer =
         parse::root(root, &reply.body).map_err(|error| ApiError::unreadable(path, error.to_string()))?;
     match answer {
@@ -113,7 +113,7 @@ async fn one(server: &ApiServer, of: GroupVersion) -> Version {
     } else {
         format!("/apis/{}/{}", encoded(&of.group), encoded(&of.version))
     };
-    let resources = match server.get(&path, ACCEPT_RESOURCE_LIST).await {
+    let resources = match server.get_list(&path, ACCEPT_RESOURCE_LIST).await {
         Ok(reply) => parse::resource_list(&of, &reply.body).map_err(|error| error.to_string()),
         Err(error) => Err(error.kind.to_string()),
     };
