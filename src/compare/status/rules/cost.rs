@@ -1,6 +1,6 @@
 //! The cost of an expression, which bounds it before it is evaluated.
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
 use super::expression::ExpressionError;
@@ -27,6 +27,8 @@ const SEARCHING: [&str; 7] = [
     "equivalent",
     "intersects",
 ];
+/// Longest pattern of `matches` in bytes. It takes many times its length in memory.
+pub(super) const LONGEST_PATTERN: usize = 1024;
 /// Most bytes that growing strings may come to.
 const BYTES: usize = 250_000_000;
 /// Most steps that an evaluation may take: nodes of the object to the power of the nesting.
@@ -71,6 +73,8 @@ impl Cost {
             Err(ExpressionError::TooManyCalls(cost.growing))
         } else if cost.additions > ADDITIONS {
             Err(ExpressionError::TooManyAdditions(cost.additions))
+        } else if count(expression, &unbounded_patterns) > 0 {
+            Err(ExpressionError::Pattern)
         } else {
             Ok(cost)
         }
@@ -203,6 +207,18 @@ fn calls(expression: &Expr, functions: &[&str]) -> usize {
     }
 }
 
+/// Returns 1 for a pattern that an object may make long, or that is long itself.
+fn unbounded_patterns(expression: &Expr) -> usize {
+    match expression {
+        Expr::Call(call) if call.func_name == "matches" => {
+            let pattern = call.args.last().map(|pattern| &pattern.expr);
+            let is_bounded = matches!(pattern, Some(Expr::Literal(LiteralValue::String(text))) if text.inner().len() <= LONGEST_PATTERN);
+            usize::from(!is_bounded)
+        }
+        _ => 0,
+    }
+}
+
 /// Counts what may double a value inside macros: additions, except those of the macros themselves, and
 /// lists of several values that are computed.
 fn additions(expression: &IdedExpr) -> usize {
@@ -262,6 +278,22 @@ mod tests {
         let text = r"spec.texts.all(text, !text.matches('\\pL{200}'))";
         let answer = Expression::compile(text).expect(text).evaluate(&object);
         assert_eq!(answer, Answer::Unclear("it takes longer than 1s".to_owned()));
+    }
+
+    #[test]
+    fn patterns_are_short_and_no_object_has_them() {
+        let pattern = |length: usize| format!("a.b.all(c, !c.matches('{}'))", "x".repeat(length));
+        for (text, expected) in [
+            (pattern(LONGEST_PATTERN), true),
+            (pattern(LONGEST_PATTERN + 1), false),
+            ("matches(a, 'b')".to_owned(), true),
+            ("matches('a', b)".to_owned(), false),
+            ("a.matches(a.b)".to_owned(), false),
+            ("a.matches('b' + a.b)".to_owned(), false),
+            ("[a].exists(b, 'x'.matches(b))".to_owned(), false),
+        ] {
+            assert_eq!(Expression::compile(&text).is_ok(), expected, "{text}");
+        }
     }
 
     #[test]

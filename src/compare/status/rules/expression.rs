@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::cel_values::{add_sets, to_cel};
 use super::cost::{
-    ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, children, depth, most_open_brackets,
+    ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, LONGEST_PATTERN, children, depth,
+    most_open_brackets,
 };
 use crate::model::text::short;
 
@@ -67,6 +68,9 @@ pub enum ExpressionError {
     /// Its strings or lists may grow too much.
     #[error("{0} additions inside macros, more than {ADDITIONS}")]
     TooManyAdditions(usize),
+    /// An object may have its pattern, or the pattern is long.
+    #[error("matches takes a literal pattern of at most {LONGEST_PATTERN} bytes")]
+    Pattern,
     /// It is not CEL.
     #[error("{0}")]
     Syntax(String),
