@@ -15,10 +15,21 @@ pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-appli
 /// The label of the tracking method that was the default before Argo CD 3.0, and which Helm's charts set, too.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
+/// The namespace in which Argo CD is by convention; tenants write in others.
+pub(super) const HOME: &str = "argocd";
 /// The `ConfigMap` that names the tracking method (`util/settings/settings.go`).
 pub(super) const SETTINGS: &str = "argocd-cm";
 const METHOD: &str = "application.resourceTrackingMethod";
 const INSTANCE_KEY: &str = "application.instanceLabelKey";
+
+/// Marks by which other tools find their objects.
+const MARKS_OF_OTHERS: [(&str, &str); 5] = [
+    ("annotations", "meta.helm.sh/release-name"),
+    ("labels", "kapp.k14s.io/app"),
+    ("annotations", "config.k8s.io/owning-inventory"),
+    ("labels", "kustomize.toolkit.fluxcd.io/name"),
+    ("labels", "helm.toolkit.fluxcd.io/name"),
+];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -64,50 +75,60 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 
 /// Returns the label by which the Argo CD with these settings tracks objects; `None` if that is not known.
 ///
-/// The settings have to name the method `label`, or a label that only Argo CD sets. Without a method, the version decides,
-/// which is not known here; so the label that Helm's charts also set does not count.
-fn tracking_label(settings: Option<&Value>) -> Option<&str> {
-    let setting = |key: &str| {
-        let text = settings.and_then(|settings| settings["data"][key].as_str());
-        text.filter(|text| !text.is_empty())
-    };
-    let key = setting(INSTANCE_KEY);
-    match setting(METHOD) {
-        Some("label") => Some(key.unwrap_or(INSTANCE)),
-        Some(_) => None,
-        None => key.filter(|key| *key != INSTANCE),
-    }
+/// The settings have to name the method `label`: without a method, the version decides, which is not known here.
+fn tracking_label(settings: &Value) -> Option<&str> {
+    let key = settings["data"][INSTANCE_KEY].as_str();
+    let key = key.filter(|key| !key.is_empty()).unwrap_or(INSTANCE);
+    (settings["data"][METHOD] == "label").then_some(key)
 }
 
 /// Compares the object's annotation, or without one the label by which Argo CD tracks objects, with this application
-/// and object.
+/// and object. An object with the mark of another tool is not Argo CD's alone.
 ///
-/// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`. An application outside of Argo CD's
-/// own namespace is written as `NAMESPACE_NAME`. A copied annotation names another object. On an
-/// object without a namespace, it has the namespace of the application's destination. The label
-/// holds the application alone.
+/// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`. An application outside of Argo CD's own namespace is
+/// written as `NAMESPACE_NAME`; whoever writes one may give it the name of one of Argo CD's own. A copied annotation
+/// names another object. On an object without a namespace, it has the namespace of the application's destination. The
+/// label holds the application alone.
 pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
-    let qualified = format!("{}_{}", found.namespace, found.name);
-    let is_application = |text: &str| text == found.name || text == qualified;
-    let Some(id) = metadata["annotations"][TRACKING_ID].as_str() else {
-        let Some(label) = tracking_label(found.settings.as_ref()) else {
-            return Mark::Missing(format!(
-                "it has no {TRACKING_ID}, and the ConfigMap {SETTINGS} in namespace {} does not say that Argo CD tracks by a label, or cannot be read",
-                found.namespace
-            ));
-        };
-        return match metadata["labels"][label].as_str() {
-            Some(instance) if is_application(instance) => Mark::Own,
-            Some(instance) => Mark::Other(format!(
-                "it belongs to another application: its {label} is {instance}"
-            )),
-            None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {label}")),
-        };
+    let other = MARKS_OF_OTHERS
+        .iter()
+        .find(|(field, mark)| metadata[field][mark].is_string());
+    if let Some((_, mark)) = other {
+        return Mark::Other(format!("another tool manages it: it has {mark}"));
+    }
+    let application = if found.namespace == HOME {
+        found.name.clone()
+    } else {
+        format!("{}_{}", found.namespace, found.name)
     };
+    match metadata["annotations"][TRACKING_ID].as_str() {
+        Some(id) => mark_of_id(id, &application, key),
+        None => mark_of_label(found.settings.as_ref(), &application, metadata),
+    }
+}
+
+fn mark_of_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
+    let Some(label) = settings.and_then(tracking_label) else {
+        return Mark::Missing(format!(
+            "it has no {TRACKING_ID}, and no ConfigMap {SETTINGS} in namespace {HOME} that may be read says that Argo CD tracks this application by a label"
+        ));
+    };
+    match metadata["labels"][label].as_str() {
+        Some(instance) if instance == application => Mark::Own,
+        Some(instance) => Mark::Other(format!(
+            "it belongs to another application: its {label} is {instance}"
+        )),
+        None => Mark::Missing(format!("it has neither {TRACKING_ID} nor {label}")),
+    }
+}
+
+fn mark_of_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
     let mut parts = id.splitn(3, ':');
-    let application = parts.next().unwrap_or_default();
-    if !is_application(application) {
-        return Mark::Other(format!("it is part of Argo CD's application {application}"));
+    let named = parts.next().unwrap_or_default();
+    if named != application {
+        return Mark::Other(format!(
+            "it is part of Argo CD's application {named}, not of {application}"
+        ));
     }
     let kind = format!("{}/{}", key.group_kind.group, key.group_kind.kind);
     let is_place = |text: &str| key.namespace.as_deref().is_none_or(|own| own == text);
@@ -172,41 +193,46 @@ mod tests {
         }
     }
 
-    /// The mark of an object with these values, if any.
-    fn mark_of(key: &ObjectKey, id: Option<&str>, labels: &Value, settings: Option<Value>) -> Mark {
+    /// The mark of an object for the application of this name in this namespace.
+    fn mark_in(namespace: &str, key: &ObjectKey, metadata: &Value, settings: Option<Value>) -> Mark {
         let found = FoundInventory {
             name: "shop-web".to_owned(),
-            namespace: "argocd".to_owned(),
+            namespace: namespace.to_owned(),
             kind: GroupKind::new("argoproj.io", "Application"),
             objects: Vec::new(),
             settings: settings.map(|data| json!({"data": data})),
         };
-        let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": labels});
-        mark(&found, key, &metadata)
+        mark(&found, key, metadata)
+    }
+
+    fn deployment() -> ObjectKey {
+        ObjectKey {
+            group_kind: GroupKind::new("apps", "Deployment"),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        }
     }
 
     #[test]
     fn objects_are_tracked_by_their_annotation() {
-        let key = ObjectKey {
-            group_kind: GroupKind::new("apps", "Deployment"),
-            namespace: Some("shop".to_owned()),
-            name: "web".to_owned(),
-        };
-        for (id, is_own) in [
-            ("shop-web:apps/Deployment:shop/web", true),
-            ("argocd_shop-web:apps/Deployment:shop/web", true),
-            ("other:apps/Deployment:shop/web", false),
-            ("team_shop-web:apps/Deployment:shop/web", false),
-            ("shop-web:apps/Deployment:shop/other", false),
-            ("shop-web:apps/Deployment:other/web", false),
-            ("shop-web:/Service:shop/web", false),
-            ("shop-web", false),
-            ("", false),
+        for (id, is_of_argocd, is_of_team) in [
+            ("shop-web:apps/Deployment:shop/web", true, false),
+            ("team_shop-web:apps/Deployment:shop/web", false, true),
+            ("other:apps/Deployment:shop/web", false, false),
+            ("other_shop-web:apps/Deployment:shop/web", false, false),
+            ("shop-web:apps/Deployment:shop/other", false, false),
+            ("team_shop-web:apps/Deployment:other/web", false, false),
+            ("shop-web:/Service:shop/web", false, false),
+            ("shop-web", false, false),
+            ("", false, false),
         ] {
             for instance in [None, Some("shop-web"), Some("other")] {
-                let mark = mark_of(&key, Some(id), &json!({INSTANCE: instance}), None);
-                assert_eq!(mark == Mark::Own, is_own, "{id} {instance:?}");
-                assert!(!matches!(mark, Mark::Missing(_)), "{id}");
+                let metadata = json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: instance}});
+                for (namespace, is_own) in [(HOME, is_of_argocd), ("team", is_of_team)] {
+                    let mark = mark_in(namespace, &deployment(), &metadata, None);
+                    assert_eq!(mark == Mark::Own, is_own, "{namespace} {id} {instance:?}");
+                    assert!(!matches!(mark, Mark::Missing(_)), "{id}");
+                }
             }
         }
         let everywhere = ObjectKey {
@@ -215,37 +241,23 @@ mod tests {
             name: "web".to_owned(),
         };
         for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
-            assert_eq!(
-                mark_of(&everywhere, Some(id), &json!({}), None),
-                Mark::Own,
-                "{id}"
-            );
+            let metadata = json!({"annotations": {TRACKING_ID: id}});
+            assert_eq!(mark_in(HOME, &everywhere, &metadata, None), Mark::Own, "{id}");
         }
     }
 
     /// Charts of Helm set the label, too, so it proves nothing by itself.
     #[test]
     fn objects_are_tracked_by_their_label_only_if_the_settings_say_so() {
-        let key = ObjectKey {
-            group_kind: GroupKind::new("", "Service"),
-            namespace: Some("shop".to_owned()),
-            name: "web".to_owned(),
-        };
         let own_label = "argocd.argoproj.io/instance";
-        let labels = |instance: &str| json!({INSTANCE: instance, own_label: "shop-web"});
-        let mark = |instance: &str, settings| mark_of(&key, None, &labels(instance), settings);
-        let by_label = json!({METHOD: "label"});
-        for (instance, is_own) in [
-            ("shop-web", true),
-            ("argocd_shop-web", true),
-            ("team_shop-web", false),
-            ("web", false),
-        ] {
-            assert_eq!(
-                mark(instance, Some(by_label.clone())) == Mark::Own,
-                is_own,
-                "{instance}"
-            );
+        let mark = |instance: &str, settings: Option<Value>| {
+            let labels = json!({INSTANCE: instance, own_label: "shop-web"});
+            mark_in(HOME, &deployment(), &json!({"labels": labels}), settings)
+        };
+        let by_label = || Some(json!({METHOD: "label"}));
+        assert_eq!(mark("shop-web", by_label()), Mark::Own);
+        for instance in ["argocd_shop-web", "team_shop-web", "web"] {
+            assert!(matches!(mark(instance, by_label()), Mark::Other(_)), "{instance}");
         }
         for settings in [
             None,
@@ -254,19 +266,30 @@ mod tests {
             Some(json!({METHOD: "annotation"})),
             Some(json!({METHOD: "annotation+label", INSTANCE_KEY: own_label})),
             Some(json!({INSTANCE_KEY: INSTANCE})),
+            Some(json!({INSTANCE_KEY: own_label})),
         ] {
             let mark = mark("shop-web", settings.clone());
             assert!(matches!(mark, Mark::Missing(_)), "{settings:?}: {mark:?}");
         }
-        for settings in [
-            json!({METHOD: "label", INSTANCE_KEY: own_label}),
-            json!({INSTANCE_KEY: own_label}),
-        ] {
-            assert_eq!(mark("other", Some(settings.clone())), Mark::Own, "{settings}");
+        let other_label = Some(json!({METHOD: "label", INSTANCE_KEY: own_label}));
+        assert_eq!(mark("other", other_label), Mark::Own);
+        let without = mark_in(HOME, &deployment(), &json!({}), by_label());
+        assert!(matches!(without, Mark::Missing(_)), "{without:?}");
+    }
+
+    #[test]
+    fn objects_of_another_tool_are_not_argo_cds_alone() {
+        let id = "shop-web:apps/Deployment:shop/web";
+        for (field, other) in MARKS_OF_OTHERS {
+            for (id, settings) in [(Some(id), None), (None, Some(json!({METHOD: "label"})))] {
+                let mut metadata =
+                    json!({"annotations": {TRACKING_ID: id}, "labels": {INSTANCE: "shop-web"}});
+                let before = mark_in(HOME, &deployment(), &metadata, settings.clone());
+                assert_eq!(before, Mark::Own, "{other}");
+                metadata[field][other] = json!("web");
+                let mark = mark_in(HOME, &deployment(), &metadata, settings);
+                assert!(matches!(mark, Mark::Other(_)), "{other}: {mark:?}");
+            }
         }
-        assert!(matches!(
-            mark_of(&key, None, &json!({}), Some(by_label)),
-            Mark::Missing(_)
-        ));
     }
 }

@@ -105,7 +105,7 @@ pub struct FoundInventory {
     pub kind: GroupKind,
     /// Objects that hold it: one, or all that a label selector matches.
     pub objects: Vec<Value>,
-    /// The settings of the tool in this namespace, if they exist and may be read.
+    /// The settings of the tool ([`Tool::settings`]), if they exist and may be read.
     pub settings: Option<Value>,
 }
 
@@ -178,12 +178,12 @@ impl Tool {
         }
     }
 
-    /// Returns the name of the `ConfigMap` with the settings that decide which mark counts; it is in the namespace of
-    /// the inventory.
-    pub fn settings(self) -> Option<&'static str> {
+    /// Returns the name of the `ConfigMap` with the settings that decide which mark counts for an inventory in this
+    /// namespace, which holds the `ConfigMap`, too. In other namespaces, tenants write it.
+    pub fn settings(self, namespace: &str) -> Option<&'static str> {
         match self {
-            Self::ArgoCd => Some(argocd::SETTINGS),
-            Self::Helm | Self::Kapp | Self::Kpt | Self::Flux => None,
+            Self::ArgoCd if namespace == argocd::HOME => Some(argocd::SETTINGS),
+            Self::Helm | Self::Kapp | Self::Kpt | Self::Flux | Self::ArgoCd => None,
         }
     }
 
@@ -250,7 +250,7 @@ impl Tool {
     pub fn home<'a>(self, inventory: &'a str, set: Option<&'a str>) -> Option<&'a str> {
         match self {
             Self::Helm | Self::Kapp | Self::Kpt => Some(inventory),
-            Self::ArgoCd if inventory != "argocd" => None,
+            Self::ArgoCd if inventory != argocd::HOME => None,
             Self::Flux | Self::ArgoCd => set,
         }
     }
@@ -373,6 +373,8 @@ mod tests {
         }
         assert_eq!(Tool::ArgoCd.home("argocd", Some("ours")), Some("ours"));
         assert_eq!(Tool::ArgoCd.home("theirs", Some("ours")), None);
+        assert!(Tool::ArgoCd.settings("argocd").is_some());
+        assert_eq!(Tool::ArgoCd.settings("theirs"), None);
     }
 
     #[test]

@@ -206,7 +206,7 @@ fn argo_cd_is_left() {
                 "status": {"resources": [{"version": "v1", "kind": "Service", "namespace": home, "name": "web"}]},
             }),
         ));
-        let id = format!("shop:/Service:{home}/web");
+        let id = format!("{home}_shop:/Service:{home}/web");
         let mark = annotated(&json!({"argocd.argoproj.io/tracking-id": id}));
         (format!("argocd/{home}/shop"), mark)
     });

@@ -652,62 +652,65 @@ fn assert_refused(set: &Set, from: &str) {
     assert_eq!(set.live_parent(), None);
 }
 
+fn tracked_by_argo_cd(object: Value, application: &str) -> Value {
+    let kind = object["kind"].as_str().expect("a kind");
+    let metadata = &object["metadata"];
+    let [namespace, name] = ["namespace", "name"].map(|field| metadata[field].as_str().expect("a text"));
+    let id = format!("{application}:/{kind}:{namespace}/{name}");
+    with(
+        object,
+        &json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": id}}}),
+    )
+}
+
+fn application(namespace: &str, objects: &[Value]) -> Value {
+    let resources = objects.iter().map(|object| {
+        let metadata = &object["metadata"];
+        json!({
+            "version": "v1", "kind": object["kind"], "namespace": metadata["namespace"],
+            "name": metadata["name"], "status": "Synced",
+        })
+    });
+    let resources: Vec<Value> = resources.collect();
+    with(
+        named("argoproj.io/v1alpha1", "Application", Some(namespace), "shop"),
+        &json!({
+            "spec": {"destination": {"server": "https://kubernetes.default.svc"}},
+            "status": {"resources": resources},
+        }),
+    )
+}
+
+fn settings_of_argo_cd(namespace: &str) -> Value {
+    with(
+        named("v1", "ConfigMap", Some(namespace), "argocd-cm"),
+        &json!({"data": {"application.resourceTrackingMethod": "label"}}),
+    )
+}
+
+/// A tenant can write an Application with the name of one in `argocd`, and settings beside it.
 #[test]
-fn an_application_of_argo_cd() {
+fn an_application_of_argo_cd_in_another_namespace() {
     define("argoproj.io", "v1alpha1", "Application", "applications");
-    let [home, argocd] = [namespace("home"), namespace("argocd")];
+    let [home, team] = [namespace("home"), namespace("team")];
     let set = Set::secret(&home, "web");
-    let tracked = |object: Value, id: &str| {
-        with(
-            object,
-            &json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": id}}}),
-        )
-    };
+    let own = format!("{team}_shop");
     let objects = [
-        tracked(
-            config_map(&home, "one", "1"),
-            &format!("shop:/ConfigMap:{home}/one"),
-        ),
-        // As Argo CD tracks by default until 3.0.
-        with(
-            service(&home, "web", 80),
-            &json!({"metadata": {"labels": {"app.kubernetes.io/instance": "shop"}}}),
-        ),
+        tracked_by_argo_cd(config_map(&home, "one", "1"), &own),
+        tracked_by_argo_cd(service(&home, "web", 80), &own),
     ];
+    let instance = json!({"metadata": {"labels": {"app.kubernetes.io/instance": "shop"}}});
     let theirs = [
-        tracked(
-            config_map(&home, "theirs", "1"),
-            &format!("other:/ConfigMap:{home}/theirs"),
-        ),
+        tracked_by_argo_cd(config_map(&home, "theirs", "1"), "shop"),
+        with(config_map(&home, "labeled", "1"), &instance),
         config_map(&home, "unmarked", "1"),
     ];
     created(&objects);
     created(&theirs);
-    let settings = named("v1", "ConfigMap", Some(&argocd), "argocd-cm");
-    cluster().create(&with(
-        settings.clone(),
-        &json!({"data": {"application.resourceTrackingMethod": "annotation"}}),
-    ));
-    let resource = |kind: &str, name: &str| json!({"version": "v1", "kind": kind, "namespace": home, "name": name, "status": "Synced"});
-    let record = cluster().create(&with(
-        named("argoproj.io/v1alpha1", "Application", Some(&argocd), "shop"),
-        &json!({"spec": {"destination": {"server": "https://kubernetes.default.svc"}}, "status": {"resources": [
-            resource("ConfigMap", "one"), resource("Service", "web"), resource("ConfigMap", "theirs"),
-            resource("ConfigMap", "unmarked"),
-            with(resource("ConfigMap", "hook"), &json!({"hook": true})),
-        ]}}),
-    ));
-    let from = format!("argocd/{argocd}/shop");
-    // Helm's charts set the label, too.
-    let run = set.invoke(
-        "adopt",
-        &["--from", &from, "--yes", "--dry-run=server", "-o", "json"],
-    );
-    assert_eq!(run.expect(0).results("adopted"), identities(&objects[..1]));
-    cluster().patch(
-        &settings,
-        &json!({"data": {"application.resourceTrackingMethod": "label"}}),
-    );
+    cluster().create(&settings_of_argo_cd(&team));
+    let listed = [&objects[..], &theirs].concat();
+    let record = cluster().create(&application(&team, &listed));
+    let from = format!("argocd/{team}/shop");
     assert_adopted(&set, &from, &record, &objects, "--cascade=false");
     for object in &theirs {
         assert!(cluster().live(object).is_some());
@@ -719,6 +722,26 @@ fn an_application_of_argo_cd() {
         cluster().patch(&record, &json!({"spec": {"destination": destination}}));
         assert_refused(&Set::secret(&home, "remote"), &from);
     }
+}
+
+#[test]
+fn an_application_of_argo_cd_that_tracks_by_label() {
+    define("argoproj.io", "v1alpha1", "Application", "applications");
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    cluster().create(&namespace_object("argocd"));
+    let instance = json!({"metadata": {"labels": {"app.kubernetes.io/instance": "shop"}}});
+    let object = with(config_map(&home, "one", "1"), &instance);
+    let by_helm = by_helm(with(service(&home, "web", 80), &instance), &home, "shop");
+    let objects = [object, by_helm];
+    created(&objects);
+    cluster().create(&application("argocd", &objects));
+    let adopt = || set.invoke("adopt", &["--from", "argocd/argocd/shop"]);
+    // Helm's charts set the label, too.
+    adopt().expect(3);
+    cluster().create(&settings_of_argo_cd("argocd"));
+    let run = adopt().expect(0);
+    assert_eq!(run.results("adopted"), identities(&objects[..1]));
 }
 
 #[test]

@@ -222,7 +222,7 @@ async fn read_inventory(
 /// Reads the settings of the tool. If the user may not, fewer marks count.
 async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
-    let Some((name, resource)) = tool.settings().zip(served(cluster, &kind)?) else {
+    let Some((name, resource)) = tool.settings(namespace).zip(served(cluster, &kind)?) else {
         return Ok(None);
     };
     match read_whole(cluster, &resource, &kind, name, namespace).await {
