@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::model::text::{HIDDEN, json_quoted};
+use crate::model::text::{HIDDEN, json_quoted, within_base64};
 
 /// Values of fewer characters occur in ordinary words, and are hidden only in quotation marks.
 const SHORT: usize = 4;
@@ -74,6 +74,7 @@ fn collect(value: &Value, values: &mut Vec<String>) {
                         .replace('>', "\\u003e"),
                 );
                 values.push(quoted);
+                values.extend(within_base64(text));
             }
         }
         Value::Number(number) => values.push(number.to_string()),
@@ -101,6 +102,7 @@ mod tests {
         for (text, expected) in [
             ("data[a]: \"aHVudGVyMg==\" is wrong", "data[a]: \"***\" is wrong"),
             ("webhook: hunter2 is weak", "webhook: *** is weak"),
+            ("webhook: Basic dXNlcjpodW50ZXIy", "webhook: Basic dXNlcjp***"),
             ("webhook: \"two\\nlines\"", "webhook: \"***\""),
             ("webhook: two\nlines", "webhook: ***"),
             (

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::compare::ownership::LAST_APPLIED;
-use crate::model::text::{HIDDEN, json_quoted};
+use crate::model::text::{HIDDEN, json_quoted, within_base64};
 
 /// Replaces a value that the other state has differently. One that is the same in both states, or exists
 /// in only one, is [`HIDDEN`].
@@ -50,13 +50,25 @@ pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
     }
 }
 
-/// Returns the keys of the annotations of a Secret that contain one of its values.
-pub(crate) fn annotations_with_values(secret: &Value) -> impl Iterator<Item = &String> {
-    let values = values([secret].into_iter());
-    let annotations = secret["metadata"]["annotations"].as_object();
-    let held = annotations.into_iter().flatten();
-    held.filter(move |(_, text)| holds_one(text, &values))
-        .map(|(key, _)| key)
+/// Returns the JSON pointers of the annotations and labels of a Secret that contain one of its values.
+pub(crate) fn copies(secret: &Value) -> BTreeSet<String> {
+    copies_of(secret, &values([secret].into_iter()))
+}
+
+fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut copies = BTreeSet::new();
+    for field in ["annotations", "labels"] {
+        let texts = secret["metadata"][field].as_object();
+        for (key, _) in texts
+            .into_iter()
+            .flatten()
+            .filter(|(_, text)| holds_one(text, values))
+        {
+            let key = key.replace('~', "~0").replace('/', "~1");
+            copies.insert(format!("/metadata/{field}/{key}"));
+        }
+    }
+    copies
 }
 
 /// Returns the values of these states of a Secret, as they are written, encoded and decoded.
@@ -71,9 +83,10 @@ fn values<'o>(objects: impl Iterator<Item = &'o Value>) -> BTreeSet<String> {
         .flatten()
         // A copy may lack the newline at the end that many values have by mistake.
         .flat_map(|text| [text.trim().to_owned(), text])
-        .flat_map(|text| [STANDARD.encode(&text), text.trim().to_owned()])
         // In manifests that are kept as JSON.
         .flat_map(|text| [json_quoted(&text), text])
+        // Encoded alone, or as the end of `user:password`.
+        .flat_map(|text| within_base64(&text).into_iter().chain([text]))
         .filter(|text| text.len() >= SHORT)
         .collect()
 }
@@ -81,25 +94,15 @@ fn values<'o>(objects: impl Iterator<Item = &'o Value>) -> BTreeSet<String> {
 /// The shortest value that is searched for; shorter ones are parts of ordinary words.
 const SHORT: usize = 4;
 
-/// Hides annotations that contain a value, as a whole: tools keep manifests in annotations, and
+/// Hides annotations and labels that contain a value, as a whole: tools keep manifests in annotations, and
 /// people keep notes.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
-    let mut copies = BTreeSet::new();
-    for annotations in [&mut *live, &mut *predicted]
-        .into_iter()
-        .flatten()
-        .filter_map(annotations)
-    {
-        let held = annotations.iter().filter(|(_, text)| holds_one(text, values));
-        copies.extend(held.map(|(key, _)| key.clone()));
-    }
-    for key in copies {
+    let states = [&*live, &*predicted].into_iter().flatten();
+    let copies: BTreeSet<String> = states.flat_map(|state| copies_of(state, values)).collect();
+    for pointer in copies {
         hide_pair(
-            live.as_mut()
-                .and_then(|object| annotations(object)?.get_mut(&key)),
-            predicted
-                .as_mut()
-                .and_then(|object| annotations(object)?.get_mut(&key)),
+            live.as_mut().and_then(|object| object.pointer_mut(&pointer)),
+            predicted.as_mut().and_then(|object| object.pointer_mut(&pointer)),
         );
     }
 }
@@ -171,8 +174,28 @@ mod tests {
                 "other": "hunter",
             }},
         });
-        let found: BTreeSet<&String> = annotations_with_values(&secret).collect();
-        let expected = ["as-it-is", "encoded", "trimmed", "whole"].map(str::to_owned);
-        assert_eq!(found, expected.iter().collect());
+        let expected = ["as-it-is", "encoded", "trimmed", "whole"];
+        let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
+        assert_eq!(copies(&secret), expected.into());
+    }
+
+    #[test]
+    fn a_copy_may_be_in_a_label_or_encoded_with_others() {
+        let credentials = |user: &str| STANDARD.encode(format!("{user}:hunter22"));
+        let quoted = json!({"password": "hunter22"}).to_string();
+        let secret = json!({
+            "data": {"password": STANDARD.encode("hunter22")},
+            "metadata": {
+                "labels": {"example.com/pass": "v-hunter22", "app": "web"},
+                "annotations": {
+                    "0": credentials("me"), "1": credentials("you"), "2": credentials("user"),
+                    "json": STANDARD.encode(quoted), "other": STANDARD.encode("me:hunted22"),
+                },
+            },
+        });
+        let annotations = ["0", "1", "2", "json"].map(|key| format!("/metadata/annotations/{key}"));
+        let mut expected = BTreeSet::from(annotations);
+        expected.insert("/metadata/labels/example.com~1pass".to_owned());
+        assert_eq!(copies(&secret), expected);
     }
 }

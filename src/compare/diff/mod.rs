@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(crate) use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
 pub use hide_secret_values::{AFTER, BEFORE};
-pub(crate) use hide_secret_values::{FIELDS as SECRET_FIELDS, annotations_with_values};
+pub(crate) use hide_secret_values::{FIELDS as SECRET_FIELDS, copies};
 pub use ownership_change::OwnershipChange;
 pub use parent::parent;
 pub(crate) use unified::lines;

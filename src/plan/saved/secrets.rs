@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
 use super::{Salt, SavedManifest, SavedPlan, SavedSource};
-use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, annotations_with_values};
+use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
 use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
 use crate::model::identity::GroupVersionKind;
 use crate::model::text::HIDDEN;
@@ -40,7 +40,7 @@ pub(super) fn hide(
 ) -> (Value, BTreeMap<String, String>) {
     let mut hidden = BTreeMap::new();
     if is_secret(gvk) {
-        let copies = annotations_with_values(&object).map(|key| annotation(key));
+        let copies = copies(&object).into_iter();
         let pointers: BTreeSet<String> = copies.chain(pointers(&object)).collect();
         for pointer in pointers {
             if let Some(value) = object.pointer_mut(&pointer) {
@@ -127,7 +127,7 @@ fn live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
 }
 
 /// Returns a value that differs from the live one. It is an empty JSON object, since some types of Secrets
-/// are validated.
+/// are validated; a label may hold letters only.
 fn placeholder(pointer: &str, live: Option<&Value>) -> Value {
     let written = |text: &str| {
         if pointer.starts_with("/data/") {
@@ -136,9 +136,14 @@ fn placeholder(pointer: &str, live: Option<&Value>) -> Value {
             json!(text)
         }
     };
-    let first = written("{}");
+    let [first, second] = if pointer.starts_with(LABELS) {
+        ["a", "b"]
+    } else {
+        ["{}", "{ }"]
+    };
+    let first = written(first);
     if live == Some(&first) {
-        written("{ }")
+        written(second)
     } else {
         first
     }
@@ -159,14 +164,14 @@ fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
     object == saved.object && hidden == saved.hidden
 }
 
-/// Returns whether the values of a Secret are hidden, and nothing else but annotations. If anything else were, live
-/// values of a Secret could be put into a field that is printed. An annotation is printed only if it holds no value.
+/// Returns whether the values of a Secret are hidden, and nothing else but annotations and labels. If anything else were,
+/// live values of a Secret could be put into a field that is printed. These are printed only if they hold no value.
 pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
     let is_secret = saved.object["apiVersion"] == "v1" && saved.object["kind"] == "Secret";
     let mut pointers = pointers(&saved.object);
-    pointers.retain(|pointer| !is_annotation(pointer));
+    pointers.retain(|pointer| !is_copy(pointer));
     pointers.sort();
-    let values = saved.hidden.keys().filter(|pointer| !is_annotation(pointer));
+    let values = saved.hidden.keys().filter(|pointer| !is_copy(pointer));
     saved.hidden.is_empty() || (is_secret && values.eq(&pointers))
 }
 
@@ -200,11 +205,12 @@ fn annotation(key: &str) -> String {
     format!("{ANNOTATIONS}{}", escaped(key))
 }
 
-fn is_annotation(pointer: &str) -> bool {
-    pointer.starts_with(ANNOTATIONS)
+fn is_copy(pointer: &str) -> bool {
+    pointer.starts_with(ANNOTATIONS) || pointer.starts_with(LABELS)
 }
 
 const ANNOTATIONS: &str = "/metadata/annotations/";
+const LABELS: &str = "/metadata/labels/";
 
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

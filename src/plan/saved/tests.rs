@@ -88,9 +88,9 @@ fn a_plan_that_would_show_values_of_a_secret_is_refused() {
     let as_another_kind = read(|saved| saved.object["kind"] = json!("ConfigMap"));
     assert!(matches!(as_another_kind, Unsealable::Changed));
     let elsewhere = read(|saved| {
-        saved.object["metadata"]["labels"] = json!({"note": "***"});
+        saved.object["type"] = json!("***");
         let digest = saved.hidden["/data/key"].clone();
-        saved.hidden.insert("/metadata/labels/note".to_owned(), digest);
+        saved.hidden.insert("/type".to_owned(), digest);
     });
     assert!(matches!(elsewhere, Unsealable::Changed));
 }
