@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use kubernetes_yaml::InvalidText;
 
+use super::check_without_cluster::LARGEST_OBJECT;
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
@@ -123,6 +124,9 @@ pub enum Problem {
     #[error(transparent)]
     Text(#[from] kubernetes_yaml::Problem),
 
+    /// An object with more bytes than an API server reads.
+    #[error("the object is larger than {} MiB, the most that an API server reads", LARGEST_OBJECT >> 20)]
+    ObjectTooLarge,
     /// A document that is a list or a scalar.
     #[error("{0} is not a Kubernetes object")]
     NotAnObject(&'static str),
@@ -204,6 +208,7 @@ impl Problem {
                     .to_owned()
             }
             Self::Text(problem) => problem.hint(),
+            Self::ObjectTooLarge => "split it into several objects".to_owned(),
             Self::NotAnObject(_) => "write a mapping with apiVersion, kind and metadata".to_owned(),
             Self::NamedList => "remove items from an object, or metadata.name from a List".to_owned(),
             Self::Items(_) => "begin each item with \"- apiVersion: …\"".to_owned(),

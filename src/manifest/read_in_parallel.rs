@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kubernetes_yaml::{AliasBudget, Errors, Node, Part};
+use kubernetes_yaml::{Budget, Errors, Node, Part};
 
 use super::error::Fault;
 use super::{MAX_FAULTS, Manifest, ManifestError, Place, Position, Problem, Source};
@@ -30,11 +30,11 @@ pub(super) struct Reading {
 impl Reading {
     /// Reads these sources.
     pub(super) fn of_sources(sources: Vec<(Source, Text)>) -> Self {
-        let aliases = AliasBudget::default();
-        Self::of_all(sources, |(source, text)| Self::of_source(source, text, &aliases))
+        let budget = Budget::default();
+        Self::of_all(sources, |(source, text)| Self::of_source(source, text, &budget))
     }
 
-    fn of_source(source: Source, text: Text, aliases: &AliasBudget) -> Self {
+    fn of_source(source: Source, text: Text, budget: &Budget) -> Self {
         let text = match text {
             Text::Read(text) => Ok(text),
             Text::Elsewhere => source::text(&source, &mut io::empty()),
@@ -44,7 +44,7 @@ impl Reading {
             Ok(text) => {
                 let parts = source::parts(source, &text);
                 Self::of_all(parts, |(source, text)| {
-                    Self::of_text(&Arc::new(source), text, aliases)
+                    Self::of_text(&Arc::new(source), text, budget)
                 })
             }
             Err(problem) => {
@@ -56,8 +56,8 @@ impl Reading {
         }
     }
 
-    fn of_text(source: &Arc<Source>, text: &str, aliases: &AliasBudget) -> Self {
-        let parts = kubernetes_yaml::parts(text, aliases);
+    fn of_text(source: &Arc<Source>, text: &str, budget: &Budget) -> Self {
+        let parts = kubernetes_yaml::parts(text, budget);
         Self::of_all(parts, |part| Self::of_part(source, part))
     }
 

@@ -186,8 +186,17 @@ fn an_object_that_the_server_cannot_store_is_reported_and_the_others_are_applied
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let small = config_map(&home, "small", "1");
-    // Between what etcd takes and what the server reads, and beyond both.
-    for size in [2_000_000, 3_200_000] {
+    let unread = config_map(&home, "large", &"x".repeat(3_200_000));
+    let run = set.apply_with(&[small.clone(), unread], &[]).expect(2);
+    assert!(
+        run.stderr
+            .contains("objects.yaml:13: the object is larger than 3 MiB"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().live(&small), None);
+    // Between what etcd takes and what the server reads.
+    for size in [2_000_000, 3_100_000] {
         let large = config_map(&home, "large", &"x".repeat(size));
         let run = set.apply_with(&[small.clone(), large], &[]).expect(1);
         assert_eq!(run.results("failed"), [format!("ConfigMap {home}/large")]);

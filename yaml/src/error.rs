@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::Position;
-use crate::limits::{MAX_ALIAS_BYTES, MAX_DEPTH, MAX_VALUES};
+use crate::limits::{MAX_ALIAS_BYTES, MAX_ALL_VALUES, MAX_DEPTH, MAX_VALUES};
 
 /// Everything that is wrong with one document, in reading order; never empty.
 ///
@@ -145,6 +145,9 @@ pub enum Problem {
     /// A document with more values than any object has.
     #[error("more than {MAX_VALUES} values in one document")]
     TooManyValues,
+    /// Documents that have too many values together.
+    #[error("more than {MAX_ALL_VALUES} values in all documents together")]
+    TooManyValuesInAll,
     /// A tag that its value does not fit.
     #[error("this cannot be read as {tag}")]
     TagMismatch {
@@ -186,6 +189,7 @@ impl Problem {
             Self::TooManyAliases | Self::TooDeep | Self::TooManyValues => {
                 "reduce the nesting, or split it into several documents"
             }
+            Self::TooManyValuesInAll => "divide the set",
             Self::TagMismatch { .. } => "correct the value, or drop the tag",
             Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string",
         };

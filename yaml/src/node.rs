@@ -134,6 +134,15 @@ impl Node {
         }
     }
 
+    /// Returns the number of values in this one, itself included.
+    pub(crate) fn values(&self) -> usize {
+        1 + match &self.content {
+            Content::Scalar(_) => 0,
+            Content::Sequence(items) => items.iter().map(Self::values).sum(),
+            Content::Mapping(entries) => entries.values().map(|entry| entry.value.values()).sum(),
+        }
+    }
+
     /// Takes an entry out of a mapping; `None` also if this is not a mapping.
     pub fn take(&mut self, key: &str) -> Option<Entry> {
         match &mut self.content {

@@ -14,6 +14,10 @@ use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
+/// The most bytes of an object, which are the most of a request that an API server reads
+/// (`k8s.io/apiserver/pkg/server/config.go`, `MaxRequestBodyBytes`).
+pub(super) const LARGEST_OBJECT: usize = 3 << 20;
+
 const PART_OF: &str = "applyset.kubernetes.io/part-of";
 
 /// Makes a manifest of an object, or reports everything that is wrong with it.
@@ -41,6 +45,9 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
     }
     let line = line(object);
     let object = without_null_pairs(Object::of(object.entries()));
+    if object.body().len() > LARGEST_OBJECT {
+        return Err(vec![(line, Problem::ObjectTooLarge)]);
+    }
     if let Err(error) = serde_json::from_slice::<ObjectMeta>(object.metadata_json()) {
         return Err(vec![(line, schema_problem(&error))]);
     }

@@ -1,6 +1,7 @@
 //! Small documents: the manifests in them, or their errors.
 
 use super::super::{Manifest, ManifestErrors, Recursion, Source, read_with};
+use super::LARGEST_OBJECT;
 
 fn read(text: &str) -> Result<Vec<Manifest>, ManifestErrors> {
     read_with(&[Source::StandardInput], Recursion::Flat, text.as_bytes())
@@ -277,6 +278,23 @@ fn a_large_text_is_read_as_a_small_one() {
         .filter_map(|error| error.split(':').nth(1)?.parse().ok())
         .collect();
     assert_eq!(seen, expected);
+}
+
+#[test]
+fn an_object_that_no_server_takes_is_a_fault_of_its_line() {
+    let object = |bytes: usize| {
+        let value = "x".repeat(bytes);
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: one}}\ndata: {{key: {value}}}\n")
+    };
+    let list = format!("{}---\n{}", object(1), object(LARGEST_OBJECT));
+    let found = errors(&list);
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].contains(":6: the object is larger than 3 MiB"),
+        "{}",
+        found[0]
+    );
+    assert!(read(&object(LARGEST_OBJECT - 100)).is_ok());
 }
 
 #[test]

@@ -9,14 +9,14 @@ use granit_parser::{
     ErrorKind, Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag, options,
 };
 
-use crate::limits::{AliasBudget, MAX_DEPTH, MAX_DUPLICATES, MAX_VALUES};
+use crate::limits::{Budget, MAX_DEPTH, MAX_DUPLICATES, MAX_VALUES};
 use crate::node::{Content, Entry, Node, Origin};
 use crate::scalar::{Scalar, Style, resolve};
 use crate::{Error, Errors, Position, Problem};
 
 /// Reads the text of one document, which begins at this position of its source. `None` if it
 /// holds nothing but comments.
-pub(crate) fn read(text: &str, origin: Position, aliases: &AliasBudget) -> Result<Option<Node>, Errors> {
+pub(crate) fn read(text: &str, origin: Position, budget: &Budget) -> Result<Option<Node>, Errors> {
     check_characters(text, origin)?;
     let mut options = options! {
         flow_nesting_limit: MAX_DEPTH,
@@ -31,14 +31,19 @@ pub(crate) fn read(text: &str, origin: Position, aliases: &AliasBudget) -> Resul
         flow_depth: 0,
         anchors: HashMap::new(),
         values: 0,
-        aliases,
+        budget,
         duplicates: Vec::new(),
     };
     let document = composer.document();
     let mut errors = mem::take(&mut composer.duplicates);
     let node = document.map_err(|error| errors.push(error)).unwrap_or_default();
+    let is_within = budget.spend_values(composer.values);
     Errors::of(errors)?;
-    Ok(node)
+    if is_within {
+        Ok(node)
+    } else {
+        Err(Errors::new(Error::new(origin, Problem::TooManyValuesInAll)))
+    }
 }
 
 /// Rejects what go-yaml rejects in any place, and the parser does not.
@@ -84,7 +89,7 @@ struct Composer<'text> {
     flow_depth: usize,
     anchors: HashMap<usize, Node>,
     values: usize,
-    aliases: &'text AliasBudget,
+    budget: &'text Budget,
     duplicates: Vec<Error>,
 }
 
@@ -324,7 +329,7 @@ impl<'text> Composer<'text> {
 
     /// Counts a copy of a node against the limit on aliases.
     fn spend(&self, position: Position, node: &Node) -> Result<(), Error> {
-        if self.aliases.spend(node.weight()) {
+        if self.budget.spend_alias_bytes(node.weight()) {
             Ok(())
         } else {
             Err(Error::new(position, Problem::TooManyAliases))

@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(text: &str, origin: Position) -> Result<Option<Node>, Errors> {
-    super::read(text, origin, &AliasBudget::default())
+    super::read(text, origin, &Budget::default())
 }
 
 fn problem(text: &str) -> String {

@@ -8,7 +8,7 @@ use std::vec;
 
 use crate::compose;
 use crate::json::{JsonValues, Stop};
-use crate::{AliasBudget, Error, Errors, Node, Position, Problem};
+use crate::{Budget, Error, Errors, Node, Position, Problem};
 
 /// The least bytes of YAML that make a part.
 const PART: usize = 64 << 10;
@@ -28,17 +28,18 @@ const TEMPLATE: &str = "{{";
 /// assert_eq!(errors.to_string(), "4:1: key \"kind\" was already set in line 3");
 /// ```
 pub fn documents(text: &str) -> Documents<'_> {
-    let aliases = AliasBudget::default();
+    let budget = Budget::default();
     if text.trim_start().starts_with('{') {
-        Documents::of_json(text, aliases)
+        Documents::of_json(text, budget)
     } else {
-        Documents::of_yaml(split(text, Position::START), aliases)
+        Documents::of_yaml(split(text, Position::START), budget)
     }
 }
 
 /// Divides a text into parts that can be read in any order, and in parallel. A part holds whole
 /// documents, of YAML 64 KiB or more. A stream of JSON values is one part: only reading divides
-/// it. All of them, and what else is read with this budget, share the limit on aliases.
+/// it. All of them, and what else is read with this budget, share the limits on aliases and
+/// on values.
 ///
 /// ```
 /// let text = "kind: Pod\n---\nkind: Job\n".repeat(10_000);
@@ -50,9 +51,9 @@ pub fn documents(text: &str) -> Documents<'_> {
 /// });
 /// assert_eq!(documents, 10_001);
 /// ```
-pub fn parts<'text>(text: &'text str, aliases: &AliasBudget) -> Vec<Part<'text>> {
+pub fn parts<'text>(text: &'text str, budget: &Budget) -> Vec<Part<'text>> {
     if text.trim_start().starts_with('{') {
-        return vec![Part(Documents::of_json(text, aliases.clone()))];
+        return vec![Part(Documents::of_json(text, budget.clone()))];
     }
     let mut parts = Vec::new();
     let mut run = Vec::new();
@@ -62,12 +63,12 @@ pub fn parts<'text>(text: &'text str, aliases: &AliasBudget) -> Vec<Part<'text>>
         run.push(document);
         if size >= PART {
             let run = std::mem::take(&mut run);
-            parts.push(Part(Documents::of_yaml(run, aliases.clone())));
+            parts.push(Part(Documents::of_yaml(run, budget.clone())));
             size = 0;
         }
     }
     if !run.is_empty() {
-        parts.push(Part(Documents::of_yaml(run, aliases.clone())));
+        parts.push(Part(Documents::of_yaml(run, budget.clone())));
     }
     parts
 }
@@ -87,7 +88,7 @@ impl<'text> IntoIterator for Part<'text> {
 /// The documents of a text, read one by one. Made by [`documents`] and [`Part`].
 pub struct Documents<'text> {
     format: Format<'text>,
-    aliases: AliasBudget,
+    budget: Budget,
 }
 
 enum Format<'text> {
@@ -110,14 +111,14 @@ impl<'text> Format<'text> {
 }
 
 impl<'text> Documents<'text> {
-    fn of_json(text: &'text str, aliases: AliasBudget) -> Self {
+    fn of_json(text: &'text str, budget: Budget) -> Self {
         let format = Format::Json(JsonValues::new(text));
-        Self { format, aliases }
+        Self { format, budget }
     }
 
-    fn of_yaml(documents: Vec<YamlDocument<'text>>, aliases: AliasBudget) -> Self {
+    fn of_yaml(documents: Vec<YamlDocument<'text>>, budget: Budget) -> Self {
         let format = Format::of_yaml(documents, None);
-        Self { format, aliases }
+        Self { format, budget }
     }
 
     /// Returns the next document, null or not.
@@ -125,7 +126,11 @@ impl<'text> Documents<'text> {
         loop {
             match &mut self.format {
                 Format::Json(values) => match values.next()? {
-                    Ok(node) => return Some(Ok(node)),
+                    Ok(node) if self.budget.spend_values(node.values()) => return Some(Ok(node)),
+                    Ok(node) => {
+                        let error = Error::new(node.position(), Problem::TooManyValuesInAll);
+                        return Some(Err(Errors::new(error)));
+                    }
                     Err(Stop::Invalid(error)) => {
                         self.format = Format::of_yaml(Vec::new(), None);
                         return Some(Err(Errors::new(error)));
@@ -139,7 +144,7 @@ impl<'text> Documents<'text> {
                     documents,
                     json_error,
                 } => {
-                    let Some(document) = documents.next()?.read(&self.aliases) else {
+                    let Some(document) = documents.next()?.read(&self.budget) else {
                         continue;
                     };
                     return Some(match (document, json_error.take()) {
@@ -157,6 +162,9 @@ impl Iterator for Documents<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            if self.budget.is_spent() {
+                return None;
+            }
             match self.read()? {
                 Ok(node) if node.is_null() => {}
                 document => return Some(document),
@@ -229,16 +237,16 @@ impl YamlDocument<'_> {
     }
 
     /// Reads the document; `None` if it holds nothing but comments.
-    fn read(&self, aliases: &AliasBudget) -> Option<Result<Node, Errors>> {
+    fn read(&self, budget: &Budget) -> Option<Result<Node, Errors>> {
         if let Some((position, text)) = self.separator {
             let problem = Problem::Separator(text.to_owned());
             return Some(Err(Errors::new(Error::new(position, problem))));
         }
         // kubectl ends the last line, which matters to a block scalar in it.
         let document = if self.text.ends_with('\n') {
-            compose::read(self.text, self.origin, aliases)
+            compose::read(self.text, self.origin, budget)
         } else {
-            compose::read(&format!("{}\n", self.text), self.origin, aliases)
+            compose::read(&format!("{}\n", self.text), self.origin, budget)
         };
         let document = document.map_err(|errors| errors.map(|error| self.named(error)));
         document.transpose()

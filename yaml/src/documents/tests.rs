@@ -72,8 +72,8 @@ fn documents_that_are_read_together_share_the_limit_on_aliases() {
     let value = "x".repeat(1_000);
     let document = format!("a: &b {value}\nc: [{items}]\n---\n");
     let refused = |texts: &[&str]| {
-        let aliases = AliasBudget::default();
-        let parts = texts.iter().flat_map(|text| parts(text, &aliases));
+        let budget = Budget::default();
+        let parts = texts.iter().flat_map(|text| parts(text, &budget));
         parts.flat_map(Part::into_iter).filter(Result::is_err).count()
     };
     let text = document.repeat(50);
@@ -95,7 +95,7 @@ fn separators_and_comments_alone_are_no_documents() {
         assert!(
             documents
                 .iter()
-                .all(|document| document.read(&AliasBudget::default()).is_none())
+                .all(|document| document.read(&Budget::default()).is_none())
         );
     }
     for text in [
@@ -105,5 +105,22 @@ fn separators_and_comments_alone_are_no_documents() {
         "...\n---\n",
     ] {
         assert_eq!(split(text, Position::START).len(), 2, "{text:?}");
+    }
+}
+
+#[test]
+fn documents_that_are_read_together_share_the_limit_on_values() {
+    let yaml = "a: [0, 0]\n---\n".repeat(50);
+    let faulty = "a: [0, 0]\na: 0\n---\n".repeat(50);
+    let json = "{\"a\": [0, 0]}\n".repeat(50);
+    for text in [&yaml, &faulty, &json] {
+        let budget = Budget::of_values(40);
+        let read: Vec<_> = parts(text, &budget).into_iter().flatten().collect();
+        let last = read.last().expect("documents");
+        assert!(last.is_err() && read.len() < 20, "{}: {last:?}", read.len());
+        // Once it has failed, no more is read.
+        assert_eq!(parts(&yaml, &budget).into_iter().flatten().count(), 0);
+        let budget = Budget::of_values(400);
+        assert_eq!(parts(text, &budget).into_iter().flatten().count(), 50);
     }
 }
