@@ -17,7 +17,7 @@ pub struct Disband {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// The lock.
+    /// The treatment of other runs.
     #[command(flatten)]
     pub exclusive: ExclusiveFlag,
     /// Do not ask for confirmation
@@ -78,7 +78,7 @@ pub struct Adopt {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// The lock.
+    /// The treatment of other runs.
     #[command(flatten)]
     pub exclusive: ExclusiveFlag,
     /// Confirm --take-over-set and objects outside -n
@@ -122,7 +122,7 @@ pub struct Move {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// The lock.
+    /// The treatment of other runs.
     #[command(flatten)]
     pub exclusive: ExclusiveFlag,
     /// Confirm --take-over-set without a question

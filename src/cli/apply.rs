@@ -57,7 +57,7 @@ pub struct Apply {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// The lock.
+    /// The treatment of other runs.
     #[command(flatten)]
     pub exclusive: ExclusiveFlag,
     /// Show the plan and ask before any change

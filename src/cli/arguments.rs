@@ -48,10 +48,10 @@ pub struct WaitFlags {
     pub timeout: Option<String>,
 }
 
-/// The lock of the set.
+/// The flag that keeps a run from beginning while another run of the set is under way.
 #[derive(Debug, Args)]
 pub struct ExclusiveFlag {
-    /// Run alone: refuse, or wait for other runs
+    /// Refuse, or wait, while another run is under way
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
     pub exclusive: Option<String>,
 }

@@ -126,7 +126,7 @@ pub struct Delete {
     /// The dry-run mode.
     #[command(flatten)]
     pub dry_run: DryRunFlag,
-    /// The lock.
+    /// The treatment of other runs.
     #[command(flatten)]
     pub exclusive: ExclusiveFlag,
     /// Do not ask for confirmation
@@ -186,7 +186,7 @@ pub struct Verify {
     /// Check all sets, and find orphaned members
     #[arg(short = 'A', long, help_heading = CONNECTION)]
     pub all_namespaces: bool,
-    /// Repair the records of parents, nothing else
+    /// Repair parents; for a SET, also end killed runs
     #[arg(long, help_heading = RUNNING)]
     pub fix: bool,
     /// With --fix, also add namespaces found by label

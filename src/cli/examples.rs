@@ -86,7 +86,7 @@ Examples:
   kubectl applyset history web -n shop
 
   # Print the digest of the manifests of the last run
-  kubectl applyset history web -n shop -o json | jq -r '.runs[0].manifests'";
+  kubectl applyset history web -n shop -o json | jq -r 'first(.runs[] | select(.result == \"done\")).manifests'";
 
 pub(super) const VIEW: &str = "\
 Examples:

@@ -86,7 +86,7 @@ fn tracking_label(settings: &Value) -> Option<&str> {
 /// and object. An object with the mark of another tool is not Argo CD's alone.
 ///
 /// The annotation reads `APPLICATION:GROUP/KIND:NAMESPACE/NAME`. An application outside of Argo CD's own namespace is
-/// written as `NAMESPACE_NAME`; whoever writes one may give it the name of one of Argo CD's own. A copied annotation
+/// written as `NAMESPACE_NAME`; its author may give it the name of one of Argo CD's own. A copied annotation
 /// names another object. On an object without a namespace, it has the namespace of the application's destination. The
 /// label holds the application alone.
 pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {

@@ -24,7 +24,7 @@ pub struct WriteSettings {
     pub webhook_patience: WebhookPatience,
     /// The time in which an object that is recreated may go; `None` for as long as the run may take.
     pub deletion_patience: Option<Duration>,
-    /// Whether the run may begin beside others.
+    /// Whether the run may begin while another one is under way.
     pub exclusive: Exclusive,
 }
 

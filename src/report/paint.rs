@@ -101,7 +101,7 @@ pub(super) fn fitted_left(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
-/// The name, cut in the middle if it is wider than this: its kind and its end tell it from others.
+/// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
 pub(super) fn fitted_name(name: &str, width: usize) -> String {
     let length = name.chars().count();
     if length <= width {

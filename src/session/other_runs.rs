@@ -16,7 +16,7 @@ use crate::read::{self, NamedSet};
 /// The pause between looks at the parent.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Whether another run was waited for.
+/// The result of waiting for other runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherRuns {
     /// None was under way.
@@ -54,8 +54,8 @@ impl CommandRun {
             if awaited == OtherRuns::None {
                 let began = other.began(server.now());
                 let text = format!(
-                    "waiting for {other} that began {began}, for at most {} s",
-                    left.as_secs()
+                    "waiting up to {} for {other}, which began {began}",
+                    duration(left)
                 );
                 self.reporter.event(Event::Note(text));
             }
@@ -68,5 +68,13 @@ impl CommandRun {
             })?;
         }
         Ok(awaited)
+    }
+}
+
+/// Returns a time for people: `45 s`, `10 min`.
+fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
     }
 }

@@ -6,7 +6,7 @@ use crate::cli::{DryRunFlag, ExclusiveFlag};
 use crate::error::Error;
 use crate::model::write_settings::{DryRun, Exclusive};
 
-/// Reads the flag. A dry run writes nothing, so it may begin beside any run.
+/// Reads the flag. A dry run writes nothing, so it may begin while any run is under way.
 pub(super) fn exclusive(flag: &ExclusiveFlag, dry: &DryRunFlag) -> Result<Exclusive, Error> {
     let Some(text) = &flag.exclusive else {
         return Ok(Exclusive::No);

@@ -313,7 +313,7 @@ async fn a_collection_that_cannot_be_watched_is_polled_and_the_reason_is_named()
 }
 
 #[tokio::test]
-async fn what_was_not_looked_at_when_another_object_fails_is_no_error() {
+async fn what_was_not_looked_at_when_another_object_fails_is_not_an_error() {
     let reads = Reads::default();
     let failed =
         json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Any", "message": "any"}]});

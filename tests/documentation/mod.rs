@@ -59,6 +59,7 @@ pages! {
     threat_model: "docs/threat-model.md",
     troubleshooting: "docs/troubleshooting.md",
     autoscaling: "docs/guides/autoscaling.md",
+    concurrent_runs: "docs/guides/concurrent-runs.md",
     delete: "docs/guides/delete.md",
     manifests: "docs/guides/manifests.md",
     migrate_from_kubectl: "docs/guides/migrate-from-kubectl-prune.md",

@@ -78,7 +78,7 @@ fn a_run_under_way_is_shown_and_keeps_the_record_and_the_parent() {
     assert!(view.stdout.contains("apply by admin"), "{}", view.stdout);
     let second = set.apply(std::slice::from_ref(&one));
     assert!(
-        second.stderr.contains("narrowed only after both runs"),
+        second.stderr.contains("not narrowed until both runs have ended"),
         "{}",
         second.stderr
     );
@@ -187,7 +187,7 @@ fn an_exclusive_run_waits_for_the_other_one_and_plans_with_what_that_has_left() 
             .command(Program::new(), &files)
             .args(["--exclusive=2m", "-o", "json"])
             .start();
-        second.wait_for_message("waiting for an apply by admin");
+        second.wait_for_message("for an apply by admin, which began");
         waiting = Some(second);
     });
     let run = waiting.expect("a run").finish().expect(0);
@@ -222,7 +222,7 @@ fn an_exclusive_run_that_is_overtaken_plans_again() {
     held.recv().expect("the beginning");
     beside_an_apply(&set, &changed, || {
         go.send(()).expect("a proxy");
-        running.wait_for_message("waiting for an apply by admin");
+        running.wait_for_message("for an apply by admin, which began");
     });
     let run = running.finish().expect(0);
     assert_eq!(run.results("pruned"), identities([&added]), "{}", run.stderr);

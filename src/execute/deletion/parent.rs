@@ -95,7 +95,7 @@ pub(crate) enum ReleaseError {
     )]
     Unwatched(Unlisted),
     #[error(
-        "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has; if it was killed, after {until}, or end it at once with `kubectl applyset verify` and --fix at a terminal"
+        "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has; if it was killed, it counts as abandoned from {until}"
     )]
     UnderWay {
         run: Box<Run>,

@@ -63,7 +63,7 @@ impl Known {
 impl ParentWriting<'_> {
     /// Begins a run that takes objects out of the set, whose record is `recorded`.
     ///
-    /// It goes on without an entry if that cannot be written: no object that it writes has to be recorded, and one of
+    /// It continues without an entry if that cannot be written: no object that it writes has to be recorded, and one of
     /// its objects may be the webhook that is in the way.
     ///
     /// # Errors
@@ -199,7 +199,8 @@ impl ParentWriting<'_> {
                 Written::Done(written) => {
                     for run in parent.iter().flat_map(|parent| &parent.abandoned) {
                         let began = run.began(self.server.now());
-                        let note = format!("{run} that began {began} never ended, and counts as abandoned");
+                        let note =
+                            format!("{run}, which began {began}, never ended; it is now listed as abandoned");
                         sink(Event::Note(note));
                     }
                     return Ok((*written, is_shared));
@@ -222,7 +223,7 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns why a run that was to run alone may not begin.
+/// Returns the refusal of an exclusive run while `other` is under way.
 pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal {
     Refusal::RunUnderWay {
         parent: parent.clone(),
@@ -240,7 +241,7 @@ pub(crate) fn note_runs_beside(server: &ApiServer, known: &Known, sink: &mut Sin
             let consequence = if running.takes_out {
                 ""
             } else {
-                "; the set's record is narrowed only after both runs"
+                "; the set's record is not narrowed until both runs have ended"
             };
             sink(Event::Note(format!(
                 "{running} began {began} and has not ended{consequence}"

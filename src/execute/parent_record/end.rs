@@ -13,7 +13,7 @@ use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
 use crate::model::parent_object::ParentObject;
 
-/// The time to take off the entry of a run that could not begin.
+/// The time limit for removing the entry of a run that could not begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a run leaves.
@@ -97,13 +97,13 @@ impl ParentWriting<'_> {
         known.run.is_some() && self.server.has_write_under_way_beside(&path)
     }
 
-    /// Forgets the entry of a run whose parent was deleted, or is one no more.
+    /// Forgets the entry of a run whose parent was deleted or is no longer a parent.
     pub(crate) fn end_without_parent(&self, known: &mut Known) {
         self.server.end_lease(known.id());
         known.run = None;
     }
 
-    /// Takes off the entry of a run that has written no member, if it was written. A failure leaves it: it is
+    /// Removes the entry of a run that has written no member, if it was written. A failure leaves it: it is
     /// abandoned later.
     pub(crate) async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
         let withdrawing = async {

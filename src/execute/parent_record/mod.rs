@@ -38,4 +38,4 @@ pub(crate) mod requests;
 pub(crate) const ATTEMPTS: usize = 20;
 
 /// Warning that another run works on the same set.
-pub(crate) const OVERTAKEN: &str = "another run has worked on this set at the same time, so its record was not narrowed; the next run narrows it";
+pub(crate) const OVERTAKEN: &str = "another run worked on this set at the same time, so the set's record was not narrowed; the next run narrows it";

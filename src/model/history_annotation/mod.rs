@@ -20,7 +20,7 @@ use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 /// first. It does not have the prefix `applyset.kubernetes.io/`, because other tools read every key that has it.
 pub const HISTORY_ANNOTATION: &str = "kubectl-applyset/history";
 
-/// The time without a renewal after which a run is taken for dead: it was killed, or has lost the server.
+/// The time without a renewal after which a run counts as abandoned: it was killed, or has lost the server.
 pub const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
 /// The age of its entry at which a run renews it. Writes stop a minute later (`write_lease`), so that what an abandoned
@@ -42,20 +42,21 @@ const LONGEST_USER: usize = 64;
 /// A run as its entry in the annotation describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The time of its end by the server's clock, RFC 3339 in UTC; the time of its beginning while it is under way.
+    /// The time of its end by the server's clock, RFC 3339 in UTC; the time of its beginning while it is under way, or if
+    /// it was abandoned.
     pub time: String,
-    /// How it ended, or that it is under way.
+    /// The result, or that it is under way.
     pub result: RunResult,
     /// The number of objects by outcome.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Whether it undid another run.
+    /// True if it undid another run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,
-    /// Whether it only takes objects out of the set, so that nothing has to stay recorded for it.
+    /// True if it only takes objects out of the set, so that nothing has to stay recorded for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_out: bool,
-    /// What it did.
+    /// The command.
     #[serde(default, skip_serializing_if = "RunOperation::is_apply")]
     pub operation: RunOperation,
     /// The digest of the members' manifests; empty for a run without manifests.
@@ -66,10 +67,10 @@ pub struct Run {
     pub user: Option<String>,
     /// The version of this program.
     pub version: String,
-    /// What distinguishes a run under way from others; empty for a past run.
+    /// Identifies a run under way; empty for a past run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The time at which a run under way has last said that it is alive; `None` before it says so again.
+    /// The time at which a run under way has last renewed its entry; `None` before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renewed: Option<String>,
     /// What a later version of this program has written, too.
@@ -157,7 +158,7 @@ impl Run {
         matches!(self.result, RunResult::Running | RunResult::Other(_))
     }
 
-    /// Returns the time at which a run under way has last said that it is alive.
+    /// Returns the time at which a run under way has last written its entry.
     pub fn last_renewal(&self) -> &str {
         self.renewed.as_ref().unwrap_or(&self.time)
     }

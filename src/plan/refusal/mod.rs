@@ -201,7 +201,7 @@ pub enum Refusal {
         run: String,
         /// How long ago it began.
         began: String,
-        /// The time from which it counts as abandoned, unless it says that it is alive.
+        /// The time from which it counts as abandoned, unless it renews its entry.
         until: String,
     },
     /// The record does not fit into the parent's annotations.

@@ -111,7 +111,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     };
     changes.extend(ended.iter().map(|run| {
         format!(
-            "end {run} that began at {}, only if it was killed: it may still be at work",
+            "end {run} that began at {}: answer yes only if you know that it was killed",
             run.time
         )
     }));
