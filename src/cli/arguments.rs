@@ -52,7 +52,7 @@ pub struct WaitFlags {
 #[derive(Debug, Args)]
 pub struct ExclusiveFlag {
     /// Refuse, or wait, while another run is under way
-    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "DURATION", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "TIME", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
     pub exclusive: Option<String>,
 }
 

@@ -85,8 +85,8 @@ Examples:
   # Show the last runs that changed the set
   kubectl applyset history web -n shop
 
-  # Print the digest of the manifests of the last run
-  kubectl applyset history web -n shop -o json | jq -r 'first(.runs[] | select(.result == \"done\")).manifests'";
+  # Print the digests of the manifests of the last runs
+  kubectl applyset history web -n shop -o json | jq -r '.runs[].manifests'";
 
 pub(super) const VIEW: &str = "\
 Examples:

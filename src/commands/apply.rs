@@ -67,8 +67,8 @@ async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOption
     loop {
         match carry_out(run, &mut prepared, options).await {
             // Another run has begun first: this one waits for it, and plans again.
-            Err(error) if error.is_run_under_way() && options.undo_out.is_none() => {
-                run.reporter.forget_plan();
+            // The manifests are not read again.
+            Err(error) if options.undo_out.is_none() && run.plans_again(&error, &[]) => {
                 prepared = tokio::select! {
                     biased;
                     () = interrupt.requested() => return Ok(Ending::Interrupted),

@@ -36,7 +36,12 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         asks,
     );
     run.limit(options.waiting.limit);
-    let outcome = Box::pin(delete(&mut run, shared, &options)).await;
+    let outcome = loop {
+        match Box::pin(delete(&mut run, shared, &options)).await {
+            Err(error) if run.plans_again(&error, &[]) => {}
+            outcome => break outcome,
+        }
+    };
     run.finish(outcome)
 }
 

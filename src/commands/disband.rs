@@ -31,7 +31,12 @@ pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exi
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, &[]),
     );
-    let outcome = Box::pin(disband(&mut run, shared, &options)).await;
+    let outcome = loop {
+        match Box::pin(disband(&mut run, shared, &options)).await {
+            Err(error) if run.plans_again(&error, &[]) => {}
+            outcome => break outcome,
+        }
+    };
     run.finish(outcome)
 }
 

@@ -47,7 +47,12 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, sources),
     );
-    let outcome = Box::pin(move_members(&mut run, shared, &options)).await;
+    let outcome = loop {
+        match Box::pin(move_members(&mut run, shared, &options)).await {
+            Err(error) if run.plans_again(&error, sources) => {}
+            outcome => break outcome,
+        }
+    };
     run.finish(outcome)
 }
 

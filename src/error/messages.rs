@@ -43,6 +43,9 @@ impl Error {
             }
             Self::InvalidObjects(objects) => invalid_objects(objects),
             Self::Refused(refusals) => Refusal::messages(refusals),
+            Self::ParentWrite(ParentWriteError::Refused(refusals)) if self.is_of_another_run() => {
+                Refusal::messages(refusals)
+            }
             Self::ParentWrite(error @ ParentWriteError::Refused(refusals)) => {
                 let first = Message::new(error.to_string());
                 std::iter::once(first)

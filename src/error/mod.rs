@@ -177,14 +177,12 @@ impl Error {
         }
     }
 
-    /// Returns whether another run that is under way is all that has stopped this one.
-    pub fn is_run_under_way(&self) -> bool {
+    /// Returns whether another run is all that has stopped this one, which was to run alone, as it began.
+    pub fn is_of_another_run(&self) -> bool {
         let Self::ParentWrite(ParentWriteError::Refused(refusals)) = self else {
             return false;
         };
-        refusals
-            .iter()
-            .all(|refusal| matches!(refusal, Refusal::RunUnderWay { .. }))
+        refusals.iter().all(Refusal::is_of_another_run)
     }
 
     /// Returns the class, which determines the exit code.

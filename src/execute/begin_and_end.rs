@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use super::history::HistoryEntry;
-use super::parent_record::begin::{Known, note_runs_beside};
+use super::parent_record::begin::Known;
 use super::parent_record::end::Left;
 use super::{Execution, ParentWriteError, Sink};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{Run, RunResult};
 use crate::model::parent_object::ParentObject;
+use crate::model::write_settings::Exclusive;
 use crate::plan::undo::UndoScope;
 
 impl Execution<'_> {
@@ -18,22 +19,16 @@ impl Execution<'_> {
         if let Some(parent) = self.parent
             && !self.writes_members(parent)
         {
-            let known = Known::read(parent.clone());
-            note_runs_beside(self.server, &known, sink);
-            return Ok(Ok(known));
+            return Ok(Ok(Known::read(parent.clone())));
         }
         let run = self.running().await;
         if self.interrupt.is_requested() {
             return Ok(Err(Ending::Interrupted));
         }
-        let (parent, id) = (self.parent_writing(), run.id.clone());
-        let begun = parent
+        let begun = self
+            .parent_writing()
             .begin(self.parent.cloned(), &self.plan.record_during, run, sink)
             .await;
-        if begun.is_err() {
-            // Its answer may have been lost, and no member was written.
-            parent.withdraw(&id, sink).await;
-        }
         match begun {
             Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
                 Ok(Err(Ending::Interrupted))
@@ -65,9 +60,12 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether the run may write a member, or writes the record for another reason than to narrow it.
+    /// Returns whether the run may write a member, or writes the record for another reason than to narrow it. The
+    /// manifest of the parent is a reason for a run that is to be alone.
     fn writes_members(&self, parent: &ParentObject) -> bool {
+        let is_alone = self.writing.exclusive != Exclusive::No;
         self.plan.applies() + self.plan.deletions() > 0
+            || (is_alone && self.desired.parent.is_some())
             || !parent.has_record(&self.set.tooling, &self.plan.record_during)
     }
 
@@ -116,20 +114,19 @@ impl Execution<'_> {
     }
 
     /// Records what this run may write on the parent that has taken the place of the one that is known.
-    pub(super) async fn begin_again(&self, known: &mut Known, run: Run, sink: &mut Sink<'_>) {
+    pub(super) async fn begin_again(
+        &self,
+        known: &mut Known,
+        run: Run,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
         let parent = self.parent_writing();
-        let found = match parent.read().await {
-            Ok(found) => found,
-            Err(error) => return sink(Event::failure(error.to_string())),
+        let found = parent.read().await?;
+        let begun = parent.begin(found, &self.plan.record_during, run, sink).await?;
+        *known = Known {
+            is_shared: true,
+            ..begun
         };
-        match parent.begin(found, &self.plan.record_during, run, sink).await {
-            Ok(begun) => {
-                *known = Known {
-                    is_shared: true,
-                    ..begun
-                }
-            }
-            Err(error) => sink(Event::failure(error.to_string())),
-        }
+        Ok(())
     }
 }

@@ -221,7 +221,12 @@ impl Execution<'_> {
                 .end(&mut known, &entry, Ending::Interrupted, None, sink)
                 .await;
         }
-        self.write_own_manifest(&mut known, &mut run_state, sink).await;
+        if let Err(error) = self.write_own_manifest(&mut known, &mut run_state, sink).await {
+            // Nothing would record the members.
+            sink(Event::failure(error.to_string()));
+            self.server.end_lease();
+            return Ok(Ending::Incomplete);
+        }
         let parent = self.parent_writing();
         let writing = async {
             let ending = self.write_members(&mut run_state, sink).await;
@@ -247,18 +252,30 @@ impl Execution<'_> {
         }
     }
 
-    async fn write_own_manifest(&self, known: &mut Known, run_state: &mut RunState, sink: &mut Sink<'_>) {
+    /// Applies the parent's own manifest, and begins again if the parent is not there any more.
+    ///
+    /// # Errors
+    ///
+    /// The run could not begin again.
+    async fn write_own_manifest(
+        &self,
+        known: &mut Known,
+        run_state: &mut RunState,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
         let version = known.parent.resource_version.clone();
         let parent = self.parent_writing();
-        match parent.apply_manifest(known, &self.plan.preconditions, sink).await {
-            Err(error) => {
-                run_state.applied.failed += 1;
-                sink(Event::failure(error.to_string()));
-                if let (ParentWriteError::Replaced, Some(run)) = (error, known.run.clone()) {
-                    self.begin_again(known, run, sink).await;
-                }
+        let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
+            self.report_parent(&version, known, sink);
+            return Ok(());
+        };
+        run_state.applied.failed += 1;
+        sink(Event::failure(error.to_string()));
+        match known.run.clone() {
+            Some(run) if !parent.is_there(&known.parent.uid).await? => {
+                self.begin_again(known, run, sink).await
             }
-            Ok(()) => self.report_parent(&version, known, sink),
+            _ => Ok(()),
         }
     }
 

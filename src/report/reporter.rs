@@ -189,6 +189,11 @@ impl Reporter {
                     self.not_sent(outcome, &not_done);
                     continue;
                 }
+                // The beginning or the end of the run was written to it.
+                Some(LastWrite::Done) if self.parents.iter().any(|parent| parent.key() == key) => {
+                    self.not_sent(outcome, &not_done);
+                    continue;
+                }
                 // An object of the manifests is deleted only to be created again.
                 Some(LastWrite::Deleted) if outcome.source.is_some() => {
                     unfinished.deleted.push(key);
@@ -206,6 +211,9 @@ impl Reporter {
             });
         }
         for parent in mem::take(&mut self.parents) {
+            if unfinished.unanswered.contains(&parent.key()) {
+                continue;
+            }
             let path = parent.resource.path_of(&parent.key());
             let last_write = server.and_then(|server| server.last_write(&path));
             if last_write == Some(LastWrite::Unanswered) {

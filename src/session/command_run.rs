@@ -46,6 +46,8 @@ pub struct CommandRun {
     reported: HashSet<String>,
     /// The time at which it began.
     pub(super) began: tokio::time::Instant,
+    /// How often it has planned again because of another run.
+    pub(super) attempts: usize,
 }
 
 impl CommandRun {
@@ -69,6 +71,7 @@ impl CommandRun {
             resume: Resume::default(),
             reported: HashSet::new(),
             began: tokio::time::Instant::now(),
+            attempts: 0,
         }
     }
 

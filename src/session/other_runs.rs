@@ -1,7 +1,8 @@
-//! `--exclusive`: waits until no other run of the set is under way.
+//! Other runs of the set: names them, or waits for them with `--exclusive`.
 
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::command_run::CommandRun;
@@ -9,9 +10,14 @@ use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute::run_under_way;
+use crate::manifest::Source;
+use crate::model::history_annotation::Run;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::read::{self, NamedSet};
+
+/// How often a run plans again that another one overtakes as it begins.
+const ATTEMPTS: usize = 20;
 
 /// The pause between looks at the parent.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -26,8 +32,8 @@ pub enum OtherRuns {
 }
 
 impl CommandRun {
-    /// Waits as long as `--exclusive` allows until no other run of the set is under way. `parent` is the parent as it
-    /// was read.
+    /// Names the other runs of the set that are under way. With `--exclusive`, waits as long as that allows until there are
+    /// none. `parent` is the parent as it was read.
     ///
     /// # Errors
     ///
@@ -40,6 +46,9 @@ impl CommandRun {
         exclusive: Exclusive,
     ) -> Result<OtherRuns, Error> {
         let Exclusive::Within(time) = exclusive else {
+            let running = parent.into_iter().flat_map(|parent| &parent.running);
+            let notes = running.map(|run| note(run, server.now()));
+            self.report_notes(notes.collect());
             return Ok(OtherRuns::None);
         };
         let end = self.began + time;
@@ -53,10 +62,8 @@ impl CommandRun {
             }
             if awaited == OtherRuns::None {
                 let began = other.began(server.now());
-                let text = format!(
-                    "waiting up to {} for {other}, which began {began}",
-                    duration(left)
-                );
+                let time = duration(left);
+                let text = format!("waiting up to {time} for {other}, which began {began}");
                 self.reporter.event(Event::Note(text));
             }
             awaited = OtherRuns::Ended;
@@ -69,11 +76,34 @@ impl CommandRun {
         }
         Ok(awaited)
     }
+
+    /// Returns whether a run that was to run alone reads the set and plans again after this error: another run has
+    /// begun before it could. `sources` are its manifests; standard input cannot be read again.
+    pub fn plans_again(&mut self, error: &Error, sources: &[Source]) -> bool {
+        let is_left = self.attempts < ATTEMPTS && !sources.contains(&Source::StandardInput);
+        if !is_left || !error.is_of_another_run() {
+            return false;
+        }
+        self.attempts += 1;
+        self.reporter.forget_plan();
+        true
+    }
 }
 
-/// Returns a time for people: `45 s`, `10 min`.
+/// Names a run that is under way, and what that means to another one.
+fn note(run: &Run, now: Timestamp) -> String {
+    let began = run.began(now);
+    let consequence = if run.takes_out {
+        ""
+    } else {
+        "; the set's record is not narrowed until both runs have ended"
+    };
+    format!("{run} began {began} and has not ended{consequence}")
+}
+
+/// Returns a time for people, rounded up: `45 s`, `10 min`.
 fn duration(time: Duration) -> String {
-    match time.as_secs() {
+    match time.as_millis().div_ceil(1000) {
         seconds @ ..120 => format!("{seconds} s"),
         seconds => format!("{} min", seconds.div_ceil(60)),
     }

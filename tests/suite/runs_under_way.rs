@@ -197,6 +197,87 @@ fn an_exclusive_run_waits_for_the_other_one_and_plans_with_what_that_has_left() 
     set.assert_put_in_order(&objects, &objects);
 }
 
+/// Both runs have read the set when the other one begins, and it has ended before this one begins.
+#[test]
+fn an_exclusive_run_does_not_carry_out_a_plan_that_another_run_has_outdated() {
+    let (set, objects) = applied();
+    let added = service(&set.namespace, "three", 80);
+    let other = set.clone();
+    let others = [config_map(&set.namespace, "one", "2"), objects[1].clone(), added];
+    let proxy = Proxy::before_write(0, move || {
+        other.apply_with(&others, &["--exclusive"]);
+    });
+    let wanted = [&objects[..], &[config_map(&set.namespace, "four", "1")]].concat();
+    let run = set.apply_through(&proxy, &wanted, &["--exclusive"]).expect(0);
+    assert_eq!(
+        run.results("configured"),
+        identities([&objects[0]]),
+        "{}",
+        run.stderr
+    );
+    set.assert_put_in_order(&wanted, &wanted);
+}
+
+#[test]
+fn an_exclusive_run_that_takes_objects_out_needs_its_entry() {
+    let (set, objects) = applied();
+    let path = format!("/api/v1/namespaces/{}/configmaps/web", set.namespace);
+    let proxy = Proxy::breaking(crate::support::Fault::InternalError, move |sent| {
+        sent.method == http::Method::PATCH && sent.path.starts_with(&path)
+    });
+    for command in ["delete", "disband"] {
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let run = set.invocation(program, command, &["--yes", "--exclusive"]).run();
+        assert_eq!(run.code, 1, "{}", run.stderr);
+        set.assert_holds(&objects);
+    }
+}
+
+#[test]
+fn a_set_is_deleted_although_its_parent_is_being_deleted() {
+    let (set, objects) = applied();
+    cluster().patch(
+        &set.parent,
+        &json!({"metadata": {"finalizers": ["example.com/held"]}}),
+    );
+    cluster().delete(&set.parent);
+    set.delete(&["--timeout=20s"]);
+    assert_eq!(
+        objects.each_ref().map(|object| cluster().live(object)),
+        [None, None]
+    );
+    cluster().patch(&set.parent, &json!({"metadata": {"finalizers": null}}));
+}
+
+/// Entries under way leave room for the trace of a run that begins and ends beside another one.
+#[test]
+fn a_run_beside_many_killed_ones_leaves_its_trace() {
+    let (set, [one, two]) = applied();
+    for _ in 0..6 {
+        let proxy = Proxy::holding_after(1);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        set.invocation(program, "delete", &["--yes", "--concurrency=1"])
+            .run_until_held(&proxy);
+    }
+    let other = set.clone();
+    let (wide, narrow) = (
+        [one.clone(), two.clone(), service(&set.namespace, "three", 80)],
+        one,
+    );
+    let is_first = AtomicBool::new(true);
+    // Before its end, another run adds a kind.
+    let proxy = Proxy::gated(move |writes| {
+        if writes == 2 && is_first.swap(false, Ordering::SeqCst) {
+            other.apply(&wide);
+        }
+        Verdict::Forward
+    });
+    set.apply_through(&proxy, std::slice::from_ref(&narrow), &["--allow-prune-all"])
+        .expect(0);
+    assert_eq!(set.unrecorded(), Vec::<String>::new());
+    set.assert_put_in_order(std::slice::from_ref(&narrow), std::slice::from_ref(&narrow));
+}
+
 /// Both runs have read the set when the other one begins.
 #[test]
 fn an_exclusive_run_that_is_overtaken_plans_again() {

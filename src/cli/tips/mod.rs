@@ -227,7 +227,7 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
             let name = name.map_or("", Command::get_name);
             let tip = flag_tip(unknown, name, arguments);
             let tip = tip.or_else(|| separate_value(command, arguments));
-            let tip = tip.or_else(|| negative_value(unknown, arguments));
+            let tip = tip.or_else(|| negative_value(unknown, command, arguments));
             let tip = tip.or_else(|| of_other_commands(unknown, command));
             tip.or_else(|| file_without_flag(unknown, name))
         }
@@ -317,13 +317,19 @@ fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
 }
 
 /// The tip for a negative value, which clap takes for a flag.
-fn negative_value(unknown: &str, arguments: &[String]) -> Option<String> {
+fn negative_value(unknown: &str, command: &Command, arguments: &[String]) -> Option<String> {
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
         let positive = value.strip_prefix('-')?;
         let is_negative = positive.starts_with(|first: char| first.is_ascii_digit());
-        (is_negative && value.starts_with(unknown) && flag.starts_with("--"))
-            .then(|| format!("write {flag} {positive}: the value cannot be negative"))
+        let long = flag.strip_prefix("--")?;
+        let commands = std::iter::once(command).chain(command.get_subcommands());
+        let mut arguments = commands.flat_map(Command::get_arguments);
+        let needs_equals =
+            arguments.any(|argument| argument.get_long() == Some(long) && argument.is_require_equals_set());
+        let sign = if needs_equals { '=' } else { ' ' };
+        (is_negative && value.starts_with(unknown))
+            .then(|| format!("write {flag}{sign}{positive}: the value cannot be negative"))
     })
 }
 

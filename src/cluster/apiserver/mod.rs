@@ -52,7 +52,7 @@ use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Change, Watch, WatchEvent};
 pub use write_lease::Moment;
-use write_lease::WriteLeases;
+use write_lease::WriteLease;
 
 use crate::cluster::proxy::Proxy;
 
@@ -74,7 +74,7 @@ pub struct ApiServer {
     reachability: Reachability,
     responsiveness: Responsiveness,
     clock: ServerClock,
-    write_leases: WriteLeases,
+    write_lease: WriteLease,
     fastest_answer: FastestAnswer,
     answer_room: AnswerRoom,
     request_timeout: Duration,
@@ -113,7 +113,7 @@ impl ApiServer {
             reachability: Reachability::default(),
             responsiveness: Responsiveness::default(),
             clock: ServerClock::default(),
-            write_leases: WriteLeases::default(),
+            write_lease: WriteLease::default(),
             fastest_answer: FastestAnswer::default(),
             answer_room: AnswerRoom::default(),
             request_timeout,
@@ -395,7 +395,7 @@ impl ApiServer {
         if !self.may_send().await {
             return Err(FailedAttempt::not_sent(&self.route));
         }
-        self.write_leases
+        self.write_lease
             .admit(request)
             .await
             .map_err(FailedAttempt::lease_lost)?;

@@ -1,9 +1,7 @@
-//! The leases of a run, one for each set that it works on: it writes nothing else while one of them was not renewed
-//! for too long.
+//! The lease of a run: it writes nothing but its lease while that was not renewed for too long.
 //!
 //! A machine may have been suspended, or the server out of reach, for longer than others wait for this run.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -16,33 +14,18 @@ use super::{ApiRequest, ApiServer};
 /// The age of a lease at which nothing is written.
 const EXPIRES_AFTER: Duration = Duration::from_mins(5);
 
-/// The leases of a run by the ids of its entries; without one it may write at any time.
+/// The lease of a run; without one it may write at any time.
 #[derive(Debug, Clone)]
-pub(super) struct WriteLeases(Arc<Sender<BTreeMap<String, State>>>);
+pub(super) struct WriteLease(Arc<Sender<State>>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 enum State {
+    #[default]
+    None,
     /// It was renewed at this time.
     Renewed(Moment),
     /// It could not be renewed, for this reason.
     Lost(String),
-}
-
-impl State {
-    fn age(&self) -> Duration {
-        match self {
-            Self::Renewed(at) => at.age(),
-            Self::Lost(_) => EXPIRES_AFTER,
-        }
-    }
-
-    /// Returns why it is lost, if it is.
-    fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Renewed(_) => None,
-            Self::Lost(reason) => Some(reason),
-        }
-    }
 }
 
 /// A time by two clocks: one stops while the machine is suspended, and the other can be set.
@@ -61,105 +44,94 @@ impl Moment {
         }
     }
 
-    fn age(self) -> Duration {
+    /// Returns the time since then, by the clock that shows more.
+    pub fn age(self) -> Duration {
         self.monotonic
             .elapsed()
             .max(self.wall.elapsed().unwrap_or_default())
     }
 }
 
-impl Default for WriteLeases {
+impl Default for WriteLease {
     fn default() -> Self {
-        Self(Arc::new(Sender::new(BTreeMap::new())))
+        Self(Arc::new(Sender::new(State::None)))
     }
 }
 
-impl WriteLeases {
-    /// Takes or renews a lease, as of the given moment.
-    pub(super) fn renew(&self, id: &str, at: Moment) {
-        self.set(id, State::Renewed(at));
+impl WriteLease {
+    /// Takes or renews the lease, as of the given moment.
+    pub(super) fn renew(&self, at: Moment) {
+        self.0.send_replace(State::Renewed(at));
     }
 
-    /// Notes that a lease could not be renewed. Writes fail for this reason once it has expired.
-    pub(super) fn not_renewed(&self, id: &str, reason: &str) {
-        if self.age(id).is_some_and(|age| age >= EXPIRES_AFTER) {
-            self.set(id, State::Lost(reason.to_owned()));
+    /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
+    pub(super) fn not_renewed(&self, reason: &str) {
+        if self.age().is_some_and(|age| age >= EXPIRES_AFTER) {
+            self.0.send_replace(State::Lost(reason.to_owned()));
         }
     }
 
-    fn set(&self, id: &str, state: State) {
-        self.0.send_modify(|leases| {
-            leases.insert(id.to_owned(), state);
-        });
+    /// Gives the lease back.
+    pub(super) fn end(&self) {
+        self.0.send_replace(State::None);
     }
 
-    /// Gives a lease back.
-    pub(super) fn end(&self, id: &str) {
-        self.0.send_modify(|leases| {
-            leases.remove(id);
-        });
-    }
-
-    /// Returns the age of a lease; nothing without it.
-    pub(super) fn age(&self, id: &str) -> Option<Duration> {
-        self.0.borrow().get(id).map(State::age)
+    /// Returns the age of the lease; nothing without one.
+    fn age(&self) -> Option<Duration> {
+        match &*self.0.borrow() {
+            State::None => None,
+            State::Renewed(at) => Some(at.age()),
+            State::Lost(_) => Some(EXPIRES_AFTER),
+        }
     }
 
     /// Returns once this request may be sent.
     ///
     /// # Errors
     ///
-    /// The reason why a lease could not be renewed.
+    /// The reason why the lease could not be renewed.
     pub(super) async fn admit(&self, request: &ApiRequest) -> Result<(), String> {
         if request.method == Method::GET {
             return Ok(());
         }
         let mut states = self.0.subscribe();
         loop {
-            {
-                let leases = states.borrow_and_update();
-                if let Some(reason) = leases.values().find_map(State::reason) {
-                    return Err(reason.to_owned());
-                }
-                if leases.values().all(|lease| lease.age() < EXPIRES_AFTER) {
-                    return Ok(());
-                }
+            match &*states.borrow_and_update() {
+                State::None => return Ok(()),
+                State::Renewed(at) if at.age() < EXPIRES_AFTER => return Ok(()),
+                State::Renewed(_) => {}
+                State::Lost(reason) => return Err(reason.clone()),
             }
-            // The sender is part of these leases, so it is never closed.
+            // The sender is part of this lease, so it is never closed.
             let _ = states.changed().await;
         }
     }
 }
 
 impl ApiServer {
-    /// Takes or renews the lease of the run's entry with this id, as of the given moment: nothing is written while it is
-    /// too old.
-    pub fn renew_lease(&self, id: &str, at: Moment) {
-        self.write_leases.renew(id, at);
+    /// Takes or renews the lease of this run, as of the given moment: nothing is written while it is too old.
+    pub fn renew_lease(&self, at: Moment) {
+        self.write_lease.renew(at);
     }
 
-    /// Notes that a lease could not be renewed: writes fail for this reason once it has expired.
-    pub fn lease_not_renewed(&self, id: &str, reason: &str) {
-        self.write_leases.not_renewed(id, reason);
+    /// Notes that the lease could not be renewed: writes fail for this reason once it has expired.
+    pub fn lease_not_renewed(&self, reason: &str) {
+        self.write_lease.not_renewed(reason);
     }
 
-    /// Returns the time since a lease was renewed; `None` without it.
-    pub fn age_of_lease(&self, id: &str) -> Option<Duration> {
-        self.write_leases.age(id)
-    }
-
-    /// Returns the same server for the writes that take and renew leases.
+    /// Returns the same server for the writes that take and renew the lease.
     #[must_use]
-    pub fn beside_leases(&self) -> Self {
+    pub fn beside_lease(&self) -> Self {
         Self {
-            write_leases: WriteLeases::default(),
+            write_lease: WriteLease::default(),
+            sent_writes: self.sent_writes.beside_lease(),
             ..self.clone()
         }
     }
 
-    /// Gives a lease back.
-    pub fn end_lease(&self, id: &str) {
-        self.write_leases.end(id);
+    /// Gives the lease back.
+    pub fn end_lease(&self) {
+        self.write_lease.end();
     }
 }
 
@@ -177,44 +149,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_written_once_it_has_expired() {
-        let leases = WriteLeases::default();
-        assert_eq!(leases.admit(&patch("/member")).await, Ok(()));
-        leases.renew("run", Moment::now());
-        assert_eq!(leases.admit(&patch("/member")).await, Ok(()));
+        let lease = WriteLease::default();
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
+        lease.renew(Moment::now());
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
-        let held = leases.admit(&write);
+        let held = lease.admit(&write);
         assert!(timeout(Duration::from_hours(1), held).await.is_err());
-        assert_eq!(leases.admit(&ApiRequest::get("/member", "a")).await, Ok(()));
-        leases.not_renewed("run", "no answer");
-        assert_eq!(leases.admit(&patch("/member")).await, Err("no answer".to_owned()));
-        leases.renew("run", Moment::now());
-        assert_eq!(leases.admit(&patch("/member")).await, Ok(()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn one_lease_does_not_make_up_for_another() {
-        let leases = WriteLeases::default();
-        leases.renew("old", Moment::now());
-        leases.renew("new", Moment::now());
-        advance(EXPIRES_AFTER).await;
-        leases.renew("new", Moment::now());
-        leases.not_renewed("old", "no answer");
-        assert_eq!(leases.admit(&patch("/member")).await, Err("no answer".to_owned()));
-        leases.end("old");
-        assert_eq!(leases.admit(&patch("/member")).await, Ok(()));
+        assert_eq!(lease.admit(&ApiRequest::get("/member", "a")).await, Ok(()));
+        lease.not_renewed("no answer");
+        assert_eq!(lease.admit(&patch("/member")).await, Err("no answer".to_owned()));
+        lease.renew(Moment::now());
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failed_renewal_stops_nothing_before_the_lease_expires() {
-        let leases = WriteLeases::default();
-        leases.renew("run", Moment::now());
-        leases.not_renewed("run", "no answer");
-        assert_eq!(leases.admit(&patch("/member")).await, Ok(()));
+        let lease = WriteLease::default();
+        lease.renew(Moment::now());
+        lease.not_renewed("no answer");
+        assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");
-        let (held, ()) = tokio::join!(leases.admit(&write), async {
-            leases.renew("run", Moment::now());
+        let (held, ()) = tokio::join!(lease.admit(&write), async {
+            lease.renew(Moment::now());
         });
         assert_eq!(held, Ok(()));
     }

@@ -48,7 +48,12 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, sources),
     );
-    let outcome = Box::pin(adopt(&mut run, shared, &options)).await;
+    let outcome = loop {
+        match Box::pin(adopt(&mut run, shared, &options)).await {
+            Err(error) if run.plans_again(&error, sources) => {}
+            outcome => break outcome,
+        }
+    };
     run.finish(outcome)
 }
 

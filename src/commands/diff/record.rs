@@ -49,7 +49,9 @@ pub(super) fn note_runs_under_way(prepared: &Prepared, run: &mut CommandRun) {
         .flat_map(|parent| &parent.running)
         .map(|running| {
             let began = running.began(prepared.cluster.server.now());
-            format!("{running} began {began} and has not ended: what it writes is not in this preview")
+            format!(
+                "{running} began {began} and has not ended: what it will still write is not in this preview"
+            )
         });
     run.report_notes(notes.collect());
 }

@@ -13,6 +13,7 @@ use crate::compare::ownership::member_field_manager;
 use crate::error::{Error, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
+use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WebhookPatience, WriteSettings};
 use crate::plan::{Consent, Proposal, Refusal};
 use crate::read::{Cluster, Wanted};
@@ -108,6 +109,9 @@ impl Verifying<'_> {
         .await?;
         self.cluster = Some(cluster);
         unless_stopped(&interrupt, self.look()).await?;
+        for text in &self.looked.runs_under_way {
+            report::note(text, self.style);
+        }
         if self.options.fix == Fix::No {
             return Ok(());
         }
@@ -163,7 +167,12 @@ impl Verifying<'_> {
         let mut offered = std::mem::take(&mut self.looked.findings);
         let mut repaired = Attempts::default();
         for round in 1..=ROUNDS {
+            let ends_runs = self.looked.repairs.iter().any(|repair| !repair.ended.is_empty());
             self.write(&mut repaired, interrupt).await?;
+            if ends_runs && matches!(self.asking.consent, Consent::To(_)) {
+                // What the records need now could not be shown before.
+                self.asking.consent = Consent::Missing;
+            }
             unless_stopped(interrupt, self.look_again()).await?;
             if !repaired.failures.is_empty() || round == ROUNDS {
                 break;
@@ -182,6 +191,10 @@ impl Verifying<'_> {
             offered.extend(new);
         }
         self.failures = repaired.failures_with(&self.looked.repairs);
+        if repaired.ended > 0 {
+            let runs = counted(repaired.ended, "run");
+            report::note(&format!("{runs} listed as abandoned"), self.style);
+        }
         let left = &mut self.looked.findings;
         let is_left = |finding: &Finding| left.iter().any(|other| other.is_same(finding));
         // A finding that disappeared by itself was not repaired.
@@ -310,6 +323,8 @@ struct Attempts {
     /// Those that another run changed after they were read, in this round.
     overtaken: Vec<ParentIdentity>,
     failures: Vec<String>,
+    /// Number of runs that were ended.
+    ended: usize,
 }
 
 impl Attempts {
@@ -318,6 +333,7 @@ impl Attempts {
         match write(cluster, repair, shared).await {
             Ok(Repaired::Written) => {
                 self.written.insert(repair.set.id.to_string());
+                self.ended += repair.ended.len();
             }
             // The next round reads it again.
             Ok(Repaired::Overtaken) => self.overtaken.push(repair.set.parent.clone()),

@@ -130,7 +130,7 @@ impl Disbanding<'_> {
         for _ in 0..ATTEMPTS {
             let Some(current) = self.parent.read().await? else {
                 let parent = &self.parent.set.parent;
-                self.parent.end_without_parent(known);
+                known.forget_entry();
                 sink(Event::failure(format!(
                     "{parent}: the record could not be removed: the parent was deleted during the run"
                 )));
@@ -138,7 +138,7 @@ impl Disbanding<'_> {
             };
             if current.reading == Reading::NoRecord {
                 // The write succeeded, and its answer was lost.
-                self.parent.end_without_parent(known);
+                known.forget_entry();
                 return Ok(Ending::Done);
             }
             known.find(current.clone());
@@ -154,13 +154,15 @@ impl Disbanding<'_> {
                 return Ok(Ending::Interrupted);
             }
             if self.parent.take_off(&current, sink).await? {
-                self.parent.end_without_parent(known);
+                known.forget_entry();
                 return Ok(Ending::Done);
             }
         }
-        sink(Event::failure(
-            "another run is working on this set, so its record is kept; run the same command again when that run has ended".to_owned(),
-        ));
+        let reason = match known.parent.adding_beside(known.id()).next() {
+            Some(running) => running.wait_advice(self.parent.server.now()),
+            None => "another run or client has changed the set; run the same command again".to_owned(),
+        };
+        sink(Event::failure(format!("the set's record is kept: {reason}")));
         Ok(Ending::Incomplete)
     }
 }

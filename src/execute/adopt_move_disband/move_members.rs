@@ -350,7 +350,7 @@ impl Moving<'_> {
                 current
             }
             other => {
-                self.from.end_without_parent(known);
+                known.forget_entry();
                 return self.without_parent(other, &left, sink).await;
             }
         };

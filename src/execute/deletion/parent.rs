@@ -23,7 +23,6 @@ use crate::execute::{ParentWriteError, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
-use crate::model::history_annotation::Run;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
@@ -94,14 +93,8 @@ pub(crate) enum ReleaseError {
         "the set's parent is gone, but another run may have added members: {0}; run the same command again"
     )]
     Unwatched(Unlisted),
-    #[error(
-        "the set's parent is kept: {run} began {began} and has not ended; run the same command again once it has; if it was killed, it counts as abandoned from {until}"
-    )]
-    UnderWay {
-        run: Box<Run>,
-        began: String,
-        until: String,
-    },
+    #[error("the set's parent is kept: {0}")]
+    UnderWay(String),
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
     Undiscovered(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
@@ -155,11 +148,9 @@ impl Releasing<'_> {
                 return self.keep(&parent, found, sink).await;
             }
             if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
-                return Err(ReleaseError::UnderWay {
-                    run: Box::new(running.clone()),
-                    began: running.began(server.now()),
-                    until: running.counts_until(),
-                });
+                let reason = format!("{running} has not ended");
+                sink(outcome_event(&parent.live, Action::Skipped, reason));
+                return Err(ReleaseError::UnderWay(running.wait_advice(server.now())));
             }
             let homes = self.remaining.homes.clone();
             let released = match disposition {
@@ -187,7 +178,7 @@ impl Releasing<'_> {
                 }
             };
             if let Some(released) = released {
-                self.writing.end_without_parent(self.known);
+                self.known.forget_entry();
                 return Ok(released);
             }
         }
@@ -198,7 +189,7 @@ impl Releasing<'_> {
     /// finds it.
     async fn without_parent(self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
         let ParentWriting { set, resource, .. } = self.writing;
-        self.writing.end_without_parent(self.known);
+        self.known.forget_entry();
         let uid = self.known.parent.uid.clone();
         let outcome_event = |action, reason: &str, sink: &mut Sink<'_>| {
             let subject = Subject::new(&set.parent, resource, Some(&uid));
@@ -229,7 +220,7 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Parent, ReleaseError> {
         let is_ordinary = object.reading == Reading::NoRecord;
-        self.writing.end_without_parent(self.known);
+        self.known.forget_entry();
         let found = self.left_without_record(sink).await?;
         if found.remains != Remains::default() || !self.unlisted.is_empty() {
             self.record_left(Some(object), &found, sink).await?;

@@ -288,6 +288,9 @@ impl SetDeletion<'_> {
             total: self.plan.deletions(),
         });
         sink(Event::Planned(self.planned()));
+        if self.parent.is_some() {
+            sink(self.parent_writing().announcement());
+        }
         for skip in &self.plan.skips {
             sink(outcome_event(
                 &skip.live,

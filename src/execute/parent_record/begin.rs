@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::ATTEMPTS;
 use super::requests::{ParentWriteError, ParentWriting, Target, Written};
-use crate::cluster::apiserver::{ApiServer, Moment};
+use crate::cluster::apiserver::Moment;
 use crate::event::{Action, Event};
 use crate::execute::Sink;
 use crate::execute::history::running;
@@ -13,8 +13,9 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
+use crate::model::live::Presence;
 use crate::model::parent_object::ParentObject;
-use crate::model::write_settings::Exclusive;
+use crate::model::write_settings::{Exclusive, WebhookPatience, WriteSettings};
 use crate::plan::{self, ParentStatus, Refusal};
 
 /// The parent as this run has last read or written it.
@@ -26,6 +27,8 @@ pub(crate) struct Known {
     /// Whether another run that may add members was at work since this one has read the parent: there may be members
     /// that this run has not seen.
     pub(crate) is_shared: bool,
+    /// When the entry was last written.
+    pub(crate) renewed: Moment,
 }
 
 /// What the parent says when a write of it is decided.
@@ -36,6 +39,8 @@ pub(super) struct ParentRead {
     pub(super) history: History,
     /// Whether another run that may add members was at work.
     pub(super) is_shared: bool,
+    /// Whether another client has written it since this run has read the set.
+    pub(super) is_overtaken: bool,
 }
 
 impl Known {
@@ -45,12 +50,18 @@ impl Known {
             is_shared: parent.is_being_added_to(),
             parent,
             run: None,
+            renewed: Moment::now(),
         }
     }
 
     /// Returns the id of the run's entry; empty if it has not begun.
     pub(crate) fn id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
+    }
+
+    /// Forgets the entry of a run whose parent was deleted or is no longer a parent.
+    pub(crate) fn forget_entry(&mut self) {
+        self.run = None;
     }
 
     /// Takes the parent as it was found after a write that was not bound to the version that is known.
@@ -76,21 +87,30 @@ impl ParentWriting<'_> {
         operation: RunOperation,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
-        if self.interrupt.is_requested() {
+        // Its deletion needs no more to be recorded.
+        if self.interrupt.is_requested() || parent.presence == Presence::Terminating {
             return Ok(Known::read(parent));
         }
         let run = Run {
             takes_out: true,
             ..running(self.server, operation).await
         };
-        let id = run.id.clone();
+        // What would start the webhook may be waiting for this run.
+        let writing = WriteSettings {
+            webhook_patience: WebhookPatience::NONE,
+            ..self.writing.clone()
+        };
+        let begins = ParentWriting {
+            writing: &writing,
+            ..*self
+        };
         let without_entry = Known::read(parent.clone());
-        match self.begin(Some(parent), recorded, run, sink).await {
+        match begins.begin(Some(parent), recorded, run, sink).await {
             Err(error @ ParentWriteError::Refused(_)) => Err(error),
+            Err(error) if writing.exclusive != Exclusive::No => Err(error),
             // What the run finds in its place is judged in the end.
             Err(ParentWriteError::Gone) => Ok(without_entry),
             Err(error) => {
-                self.withdraw(&id, sink).await;
                 sink(Event::Warning(format!("{error}; other runs cannot see this one")));
                 Ok(without_entry)
             }
@@ -99,7 +119,7 @@ impl ParentWriting<'_> {
     }
 
     /// Writes the record, which becomes what it says and `needed`, and the entry of the run; creates a parent that
-    /// does not exist. Says which other runs are under way.
+    /// does not exist.
     pub(crate) async fn begin(
         &self,
         parent: Option<ParentObject>,
@@ -107,10 +127,13 @@ impl ParentWriting<'_> {
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
-        let exclusive = self.writing.exclusive;
-        let known = self.write_entry(parent, needed, run, exclusive, sink).await?;
-        note_runs_beside(self.server, &known, sink);
-        Ok(known)
+        let (id, exclusive) = (run.id.clone(), self.writing.exclusive);
+        let begun = self.write_entry(parent, needed, run, exclusive, sink).await;
+        if !matches!(begun, Ok(_) | Err(ParentWriteError::Refused(_))) {
+            // Its answer may have been lost, and no member was written.
+            self.withdraw(&id, sink).await;
+        }
+        begun
     }
 
     /// Writes the entry of a run over the parent as it was read, and a record that covers what it needs.
@@ -134,11 +157,15 @@ impl ParentWriting<'_> {
             if run.takes_out && !read.exists {
                 return Err(ParentWriteError::Gone);
             }
-            if exclusive != Exclusive::No
-                && let Some(other) = history.running_beside(&run.id).next()
-            {
-                let refusal = run_under_way(&self.set.parent, other, self.server.now());
-                return Err(ParentWriteError::Refused(vec![refusal]));
+            if exclusive != Exclusive::No && !history.is_running(&run.id) {
+                if let Some(other) = history.running_beside(&run.id).next() {
+                    let refusal = run_under_way(&self.set.parent, other, self.server.now());
+                    return Err(ParentWriteError::Refused(vec![refusal]));
+                }
+                if read.is_overtaken {
+                    let parent = self.set.parent.clone();
+                    return Err(ParentWriteError::Refused(vec![Refusal::SetChanged { parent }]));
+                }
             }
             history.add(run.clone());
             Ok(Target {
@@ -149,11 +176,14 @@ impl ParentWriting<'_> {
         let (parent, is_shared) = self
             .write_as_decided(parent, is_shared, &run.id, decide, sink)
             .await?;
-        self.server.renew_lease(&run.id, before);
+        if !run.takes_out {
+            self.server.renew_lease(before);
+        }
         Ok(Known {
             parent,
             run: Some(run),
             is_shared,
+            renewed: before,
         })
     }
 
@@ -170,8 +200,14 @@ impl ParentWriting<'_> {
         decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
         sink: &mut Sink<'_>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
-        for _ in 0..ATTEMPTS {
-            let status = plan::judge(self.set, parent.as_ref())
+        for attempt in 0..ATTEMPTS {
+            let judged = match &parent {
+                Some(parent) if History::of(&parent.annotations).is_taking_out(own) => {
+                    plan::judge_for_deletion(self.set, parent)
+                }
+                parent => plan::judge(self.set, parent.as_ref()),
+            };
+            let status = judged
                 .and_then(|judged| judged.accepted(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
             let target = decide(ParentRead {
@@ -179,6 +215,7 @@ impl ParentWriting<'_> {
                 record: recorded(&status),
                 history: parent.as_ref().map(runs_as_read).unwrap_or_default(),
                 is_shared,
+                is_overtaken: attempt > 0,
             })?;
             let target = self.annotations(&target, parent.as_ref())?;
             let written = match &parent {
@@ -230,23 +267,6 @@ pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal
         run: other.to_string(),
         began: other.began(now),
         until: other.counts_until(),
-    }
-}
-
-/// Names the other runs that are under way.
-pub(crate) fn note_runs_beside(server: &ApiServer, known: &Known, sink: &mut Sink<'_>) {
-    for running in &known.parent.running {
-        if running.id != known.id() {
-            let began = running.began(server.now());
-            let consequence = if running.takes_out {
-                ""
-            } else {
-                "; the set's record is not narrowed until both runs have ended"
-            };
-            sink(Event::Note(format!(
-                "{running} began {began} and has not ended{consequence}"
-            )));
-        }
     }
 }
 

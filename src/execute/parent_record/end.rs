@@ -52,11 +52,10 @@ impl ParentWriting<'_> {
         let (parent, is_shared) = self
             .write_as_decided(parent, known.is_shared, &own, decide, sink)
             .await?;
-        self.server.end_lease(&own);
+        self.server.end_lease();
         *known = Known {
-            parent,
-            run: None,
             is_shared,
+            ..Known::read(parent)
         };
         Ok(match left.exact {
             Some(exact) if is_shared && !known.parent.has_record(&self.set.tooling, exact) => {
@@ -93,14 +92,7 @@ impl ParentWriting<'_> {
     /// Returns whether a write of this run may still be carried out: its answer did not come in time. Its entry stays
     /// until it counts as abandoned.
     pub(crate) fn may_still_write(&self, known: &Known) -> bool {
-        let path = self.resource.path_of(&self.set.parent);
-        known.run.is_some() && self.server.has_write_under_way_beside(&path)
-    }
-
-    /// Forgets the entry of a run whose parent was deleted or is no longer a parent.
-    pub(crate) fn end_without_parent(&self, known: &mut Known) {
-        self.server.end_lease(known.id());
-        known.run = None;
+        known.run.is_some() && self.server.has_write_under_way()
     }
 
     /// Removes the entry of a run that has written no member, if it was written. A failure leaves it: it is

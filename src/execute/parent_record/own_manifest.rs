@@ -90,7 +90,7 @@ impl ParentWriting<'_> {
     }
 
     /// Returns whether the parent still has this UID.
-    async fn is_there(&self, uid: &str) -> Result<bool, ApiError> {
+    pub(crate) async fn is_there(&self, uid: &str) -> Result<bool, ApiError> {
         Ok(self.read().await?.is_some_and(|parent| parent.uid == uid))
     }
 

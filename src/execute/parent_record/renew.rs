@@ -48,11 +48,9 @@ impl ParentWriting<'_> {
             writing: &writing,
             ..*self
         };
-        let id = known.id().to_owned();
         loop {
             sleep(PAUSE).await;
-            let age = self.server.age_of_lease(&id);
-            if age.is_none_or(|age| age < RENEWED_AFTER) {
+            if known.run.is_none() || known.renewed.age() < RENEWED_AFTER {
                 continue;
             }
             let failure = tokio::select! {
@@ -65,7 +63,7 @@ impl ParentWriting<'_> {
                 // What waits for the renewal is not awaited.
                 () = self.interrupt.requested() => "the run was interrupted".to_owned(),
             };
-            self.server.lease_not_renewed(&id, &failure);
+            self.server.lease_not_renewed(&failure);
         }
     }
 
@@ -86,6 +84,7 @@ impl ParentWriting<'_> {
         known.find(renewed.parent);
         known.is_shared |= renewed.is_shared;
         known.run = renewed.run;
+        known.renewed = renewed.renewed;
         Ok(())
     }
 }

@@ -243,7 +243,7 @@ impl ParentWriting<'_> {
             notes.for_each(|note| (sink.borrow_mut())(Event::Note(note)));
         };
         webhooks
-            .send_noting(&self.server.beside_leases(), request, noted)
+            .send_noting(&self.server.beside_lease(), request, noted)
             .await
     }
 

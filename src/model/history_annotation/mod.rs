@@ -33,7 +33,7 @@ const MOST_RUNS: usize = 10;
 /// The room for the result of a run under way, in bytes: a run that begins can end.
 const ROOM_FOR_RESULT: usize = 256;
 
-/// The room for the annotation's value, in bytes. Past runs do not make it longer; runs under way may.
+/// The room for past runs in the annotation's value, in bytes.
 pub const ROOM_FOR_RUNS: usize = 1024;
 
 /// The greatest number of characters of a user's name that are kept.
@@ -176,6 +176,15 @@ impl Run {
         }
     }
 
+    /// Returns what another run has to wait for: `an apply by ci began 12 s ago and has not ended; …`.
+    pub fn wait_advice(&self, now: Timestamp) -> String {
+        format!(
+            "{self} began {} and has not ended; run the same command again once it has; if it was killed, it counts as abandoned from {}",
+            self.began(now),
+            self.counts_until()
+        )
+    }
+
     /// Returns the time from which a run under way is taken for abandoned, unless it renews its entry: `10:14:02Z`.
     pub fn counts_until(&self) -> String {
         let renewed = self.last_renewal();
@@ -259,6 +268,13 @@ impl History {
         self.0.iter().any(|run| run.is_running() && run.id == id)
     }
 
+    /// Returns whether the run with this id is under way, and only takes objects out of the set.
+    pub fn is_taking_out(&self, id: &str) -> bool {
+        self.0
+            .iter()
+            .any(|run| run.is_running() && run.id == id && run.takes_out)
+    }
+
     /// Returns the history without the run under way with this id.
     #[must_use]
     pub fn without(mut self, id: &str) -> Self {
@@ -310,11 +326,13 @@ impl History {
         let free = ANNOTATIONS_LIMIT.saturating_sub(taken + HISTORY_ANNOTATION.len());
         let (mut runs, past): (Vec<&Run>, Vec<&Run>) = self.0.iter().partition(|run| run.is_running());
         let running = runs.len();
+        // A run that has ended beside those under way leaves its trace: they would narrow the record otherwise.
+        let room = serde_json::to_string(&runs).map_err(|_| NoRoom)?.len() + ROOM_FOR_RUNS;
         runs.extend(past.into_iter().take(MOST_RUNS));
         while !runs.is_empty() {
             let text = serde_json::to_string(&runs).map_err(|_| NoRoom)?;
             let limit = if runs.len() > running {
-                ROOM_FOR_RUNS.min(free)
+                room.min(free)
             } else {
                 free
             };

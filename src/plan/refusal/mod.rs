@@ -204,6 +204,12 @@ pub enum Refusal {
         /// The time from which it counts as abandoned, unless it renews its entry.
         until: String,
     },
+    /// Another client has written the parent since this run read the set, and this run was to run alone.
+    #[error("{parent}: another run or client has changed the set since this run read it")]
+    SetChanged {
+        /// The parent.
+        parent: ObjectKey,
+    },
     /// The record does not fit into the parent's annotations.
     #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {
@@ -310,6 +316,7 @@ impl Refusal {
             | Self::EmptyInventory { .. }
             | Self::NothingToAdopt { .. }
             | Self::RunUnderWay { .. }
+            | Self::SetChanged { .. }
             | Self::AnnotationsTooLarge { .. } => None,
         }
     }
@@ -341,6 +348,11 @@ impl Refusal {
                     ..
                 }
         )
+    }
+
+    /// Returns whether it is about another run beside one that was to run alone.
+    pub fn is_of_another_run(&self) -> bool {
+        matches!(self, Self::RunUnderWay { .. } | Self::SetChanged { .. })
     }
 
     /// Returns whether `--yes` lifts it, for a take-over beside `--take-over-set`.

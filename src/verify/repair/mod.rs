@@ -111,8 +111,9 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     };
     changes.extend(ended.iter().map(|run| {
         format!(
-            "end {run} that began at {}: answer yes only if you know that it was killed",
-            run.time
+            "end {run} that began at {} and was last renewed at {}: answer yes only if you know that it was killed",
+            run.time,
+            run.last_renewal()
         )
     }));
     if changes.is_empty() {

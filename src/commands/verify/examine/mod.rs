@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use parents::Parents;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::history_annotation::Run;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -36,6 +38,8 @@ pub(super) struct Looked {
     pub(super) findings: Vec<Finding>,
     /// The writes of `--fix`.
     pub(super) repairs: Vec<Repair>,
+    /// The runs under way that no repair ends, in words.
+    pub(super) runs_under_way: Vec<String>,
     /// Names of what could not be listed in the whole cluster.
     pub(super) unread: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
@@ -68,6 +72,19 @@ pub(super) async fn look(
         }
         VerifyScope::Cluster => looking.all(None).await,
     }
+}
+
+/// Names the runs under way that no repair ends.
+fn runs_under_way(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
+    let is_ended = |run: &Run| repairs.iter().any(|repair| repair.ended.contains(&run.id));
+    sets.iter()
+        .flat_map(|set| {
+            let running = set.parent.object.running.iter();
+            running.map(|run| (&set.parent.identity, run))
+        })
+        .filter(|(_, run)| !is_ended(run))
+        .map(|(parent, run)| format!("{parent}: {run} began {} and has not ended", run.began(now)))
+        .collect()
 }
 
 /// An inspection in progress.
@@ -204,6 +221,7 @@ impl Inspection<'_> {
                 .map(|set| SetListing::new(&set.as_listed(surroundings), discovery))
                 .collect(),
             findings,
+            runs_under_way: runs_under_way(sets, &verdict.repairs, self.cluster.server.now()),
             repairs: verdict.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
