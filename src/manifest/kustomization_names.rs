@@ -1,4 +1,4 @@
-//! Finds out whether a kustomization names a URL that may hold a secret.
+//! Finds out whether kustomize's message about a kustomization may show a secret.
 //!
 //! kustomize tries a name as a file, as a directory and as the address of a repository, and quotes parts of it in
 //! its messages. No rule recognizes a password in such a part, so the names themselves decide.
@@ -13,16 +13,28 @@ use serde_json::Value;
 use super::kustomize::FILE_NAMES;
 use crate::regular_file::{self, SMALL};
 
-/// The characters that end credentials, and begin a query or a fragment.
-const BEFORE_OR_BEHIND_SECRETS: [char; 3] = ['@', '?', '#'];
+/// The reason not to show a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Withheld {
+    /// A URL has a user, a query or a fragment that may be secret.
+    Url,
+    /// A Secret's values are in a kustomization itself.
+    SecretValues,
+    /// A kustomization cannot be read, so it may have either.
+    Unreadable,
+}
 
-/// Returns whether a URL in the argument of `-k`, in its kustomization, or in one that this leads to may hold a secret.
-pub(super) fn may_hold_secrets(argument: &str) -> bool {
+/// The parameters that kustomize itself reads from the query of a URL.
+const PARAMETERS: [&str; 5] = ["ref", "version", "timeout", "submodules", "depth"];
+
+/// Returns why a message about the argument of `-k`, its kustomization, or one that this leads to may show a secret;
+/// `None` if it does not.
+pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
+    if !Path::new(argument).is_dir() && may_be_secret(argument) {
+        return Some(Withheld::Url);
+    }
     let mut seen = BTreeSet::new();
     let mut directories = vec![PathBuf::from(argument)];
-    if argument.contains(BEFORE_OR_BEHIND_SECRETS) {
-        return true;
-    }
     while let Some(directory) = directories.pop() {
         let Ok(directory) = fs::canonicalize(directory) else {
             continue;
@@ -31,28 +43,71 @@ pub(super) fn may_hold_secrets(argument: &str) -> bool {
             if !file.exists() || !seen.insert(file.clone()) {
                 continue;
             }
-            let Some(names) = names(&file) else {
-                return true;
+            let Some(values) = values(&file) else {
+                return Some(Withheld::Unreadable);
             };
-            if names.iter().any(|name| name.contains(BEFORE_OR_BEHIND_SECRETS)) {
-                return true;
+            if values.iter().any(holds_secret_values) {
+                return Some(Withheld::SecretValues);
+            }
+            let mut names = Vec::new();
+            for value in values {
+                add_names(value, &mut names);
+            }
+            if names.iter().any(|name| may_be_secret(name)) {
+                return Some(Withheld::Url);
             }
             directories.extend(names.iter().map(|name| directory.join(name)));
         }
     }
-    false
+    None
 }
 
-/// Returns the texts of one line in a kustomization; `None` if it cannot be read.
-fn names(file: &Path) -> Option<Vec<String>> {
-    let text = regular_file::read_text(file, SMALL).ok()?;
-    let mut names = Vec::new();
-    for document in documents(&text) {
-        add_names(document.ok()?.to_value(), &mut names);
+/// Returns whether a part of this text may be the password or the token of a URL. An address such as
+/// `team@example.com`, an image's digest and the `?ref=` of a remote base are not.
+fn may_be_secret(text: &str) -> bool {
+    let text = text.trim();
+    let has_user = text.split_once('@').is_some_and(|(user, rest)| {
+        user.contains(':') || (rest.contains('/') && user != "git" && !rest.starts_with("sha256:"))
+    });
+    let has_parameters = text.split_once('?').is_some_and(|(_, query)| {
+        query.split('&').any(|pair| {
+            let key = pair.split_once('=').map_or(pair, |(key, _)| key);
+            !PARAMETERS.contains(&key)
+        })
+    });
+    has_user || has_parameters || text.contains('#')
+}
+
+/// Returns whether a kustomization makes Secrets from literals, or patches one in its own text.
+fn holds_secret_values(kustomization: &Value) -> bool {
+    let generators = kustomization["secretGenerator"].as_array();
+    let has_literals = generators
+        .into_iter()
+        .flatten()
+        .any(|generator| generator["literals"].is_array());
+    has_literals || patches_secret(kustomization)
+}
+
+fn patches_secret(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let mut lines = text.lines().map(|line| line.trim().replace(['"', '\''], ""));
+            lines.any(|line| line == "kind: Secret")
+        }
+        Value::Array(values) => values.iter().any(patches_secret),
+        Value::Object(fields) => fields.values().any(patches_secret),
+        _ => false,
     }
-    Some(names)
 }
 
+/// Returns the documents of a kustomization; `None` if it cannot be read.
+fn values(file: &Path) -> Option<Vec<Value>> {
+    let text = regular_file::read_text(file, SMALL).ok()?;
+    let values = documents(&text).map(|document| Some(document.ok()?.to_value()));
+    values.collect()
+}
+
+/// Adds the texts of one line.
 fn add_names(value: Value, names: &mut Vec<String>) {
     match value {
         Value::String(text) if !text.trim_end().contains('\n') => names.push(text),
@@ -67,23 +122,77 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_a_mark_of_secrets_counts_wherever_it_is() {
+    fn what_may_be_secret_counts_wherever_it_is() {
         let base = |resource: &str| format!("resources: [{resource}]\n");
+        let listed = |resource: &str| format!("resources:\n- {resource}\n");
         let table = [
-            ("base", base("a.yaml"), false),
-            ("base", base("https://h/x.yaml"), false),
-            ("base", base("https://h/x.yaml?sig=S3CRET"), true),
-            ("base", base("user:S3CRET@h/x"), true),
-            ("base", base("[\"https://user:S3C\\x40h/x\"]"), true),
-            ("base", base("https://h/x#token"), true),
-            ("base", "resources:\n- |\n  user:S3CRET@h/x\n".to_owned(), true),
+            ("base", base("a.yaml"), None),
+            ("base", base("https://h/x.yaml"), None),
+            ("base", listed("https://h//x?ref=v3.3.1&timeout=9"), None),
+            ("base", listed("git@h:team/x?ref=v1"), None),
             (
                 "base",
-                "# a@b?\npatches:\n- patch: |-\n    # a@b?\n    kind: A\n".to_owned(),
-                false,
+                "commonAnnotations: {owner: team@example.com}
+"
+                .to_owned(),
+                None,
             ),
-            ("base", "resources: [".to_owned(), true),
-            ("user:S3CRET@h", base("a.yaml"), true),
+            (
+                "base",
+                "images: [{name: 'h/x@sha256:01'}]
+"
+                .to_owned(),
+                None,
+            ),
+            ("base", listed("https://h/x.yaml?sig=S3CRET"), Some(Withheld::Url)),
+            (
+                "base",
+                listed("https://h/x.yaml?ref=v1&token=S3CRET"),
+                Some(Withheld::Url),
+            ),
+            ("base", base("user:S3CRET@h/x"), Some(Withheld::Url)),
+            ("base", base("S3CRET@h/x"), Some(Withheld::Url)),
+            ("base", base("[\"https://user:S3C\x40h/x\"]"), Some(Withheld::Url)),
+            ("base", base("https://h/x#token"), Some(Withheld::Url)),
+            (
+                "base",
+                "resources:
+- |
+  user:S3CRET@h/x
+"
+                .to_owned(),
+                Some(Withheld::Url),
+            ),
+            (
+                "base",
+                "# a@b?
+patches:
+- patch: |-
+    # a@b?
+    kind: A
+"
+                .to_owned(),
+                None,
+            ),
+            (
+                "base",
+                "patches:
+- patch: |-
+    kind: Secret
+    stringData: {a: S3CRET}
+"
+                .to_owned(),
+                Some(Withheld::SecretValues),
+            ),
+            (
+                "base",
+                "secretGenerator: [{name: a, literals: ['a:S3CRET']}]
+"
+                .to_owned(),
+                Some(Withheld::SecretValues),
+            ),
+            ("base", "resources: [".to_owned(), Some(Withheld::Unreadable)),
+            ("at@home", base("a.yaml"), None),
         ];
         for (directory, text, expected) in table {
             let root = tempfile::tempdir().expect("a directory");
@@ -95,9 +204,9 @@ mod tests {
             fs::write(directory.join("kustomization.yml"), &text).expect("a file");
             fs::write(overlay.join("Kustomization"), "bases: [../base, .]\n").expect("a file");
             let argument = directory.to_string_lossy();
-            assert_eq!(may_hold_secrets(&argument), expected, "{text}");
+            assert_eq!(reason_to_withhold(&argument), expected, "{text}");
             if argument.ends_with("base") {
-                assert_eq!(may_hold_secrets(&overlay.to_string_lossy()), expected, "{text}");
+                assert_eq!(reason_to_withhold(&overlay.to_string_lossy()), expected, "{text}");
             }
         }
     }

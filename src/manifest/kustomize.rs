@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::error::Problem;
-use super::kustomization_names;
+use super::kustomization_names::{self, Withheld};
 use super::source::{STREAM_LIMIT, said_without_url_secrets};
 use crate::find_program::{self, ProgramError};
 use crate::model::text::os_cause;
@@ -98,10 +98,9 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
             Ok((status, rendered, _)) if status.success() => return Ok(rendered),
             Ok((_, rendered, _)) if rendered.len() as u64 > STREAM_LIMIT => return Err(Problem::TooLarge),
             Ok((_, _, said)) => {
-                let said = if kustomization_names::may_hold_secrets(directory) {
-                    WITHHELD.to_owned()
-                } else {
-                    said_without_url_secrets(said.trim(), directory)
+                let said = match kustomization_names::reason_to_withhold(directory) {
+                    Some(reason) => format!("its message is not shown, since {}", cause(reason)),
+                    None => said_without_url_secrets(said.trim(), directory),
                 };
                 let command = format!("{program} {subcommand}");
                 return Err(KustomizeError::Failed { command, said }.into());
@@ -115,8 +114,14 @@ pub(super) fn build(directory: &str) -> Result<Vec<u8>, Problem> {
     Err(KustomizeError::NoProgram.into())
 }
 
-/// Said in place of the message of a program.
-const WITHHELD: &str = "its message is not shown, since a kustomization has a name with @, ? or #, such as a URL with a password";
+/// Returns why a message is not shown.
+fn cause(withheld: Withheld) -> &'static str {
+    match withheld {
+        Withheld::Url => "a kustomization has a URL that may hold a password or a token",
+        Withheld::SecretValues => "a kustomization holds values of Secrets",
+        Withheld::Unreadable => "a kustomization cannot be read, and may hold secrets",
+    }
+}
 
 /// Runs a command to its end, or until it has written more than the limit. Returns its status,
 /// its output and its standard error.
