@@ -59,11 +59,10 @@ fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
     let mut copies = BTreeSet::new();
     for field in ["annotations", "labels"] {
         let texts = secret["metadata"][field].as_object();
-        for (key, _) in texts
-            .into_iter()
-            .flatten()
-            .filter(|(_, text)| holds_one(text, values))
-        {
+        for (key, _) in texts.into_iter().flatten().filter(|(_, text)| match field {
+            "labels" => is_one_or_holds_long_one(text, values),
+            _ => holds_one(text, values),
+        }) {
             let key = key.replace('~', "~0").replace('/', "~1");
             copies.insert(format!("/metadata/{field}/{key}"));
         }
@@ -94,6 +93,9 @@ fn values<'o>(objects: impl Iterator<Item = &'o Value>) -> BTreeSet<String> {
 /// The shortest value that is searched for; shorter ones are parts of ordinary words.
 const SHORT: usize = 4;
 
+/// The shortest value that is searched for in labels, unless it is the whole label.
+const LONG: usize = 8;
+
 /// Hides annotations and labels that contain a value, as a whole: tools keep manifests in annotations, and
 /// people keep notes.
 fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: &BTreeSet<String>) {
@@ -110,6 +112,15 @@ fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: 
 fn holds_one(text: &Value, values: &BTreeSet<String>) -> bool {
     let text = text.as_str().unwrap_or_default();
     values.iter().any(|value| text.contains(value.as_str()))
+}
+
+/// A short value is a part of many labels by chance: `admin` of `admin-portal`.
+fn is_one_or_holds_long_one(text: &Value, values: &BTreeSet<String>) -> bool {
+    let text = text.as_str().unwrap_or_default();
+    values.contains(text)
+        || values
+            .iter()
+            .any(|value| value.len() >= LONG && text.contains(value.as_str()))
 }
 
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
