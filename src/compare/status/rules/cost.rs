@@ -163,15 +163,51 @@ fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
     match &expression.expr {
         Expr::Comprehension(of) => {
             let inside = deepest(&[&of.loop_cond, &of.loop_step, &of.result]);
-            (inside + 1).max(nesting(&of.iter_range, weight))
+            let copies = u32::from(collects_from_outside(&of.loop_step, &of.iter_var));
+            (inside + 1 + copies).max(nesting(&of.iter_range, weight))
         }
         other => weight(other) + deepest(&children(other)),
     }
 }
 
-/// Returns 1 for a search through values that do not stand in the expression.
+/// Returns whether a `map` collects, for each item, a value that is not a part of it: a copy of a list, say.
+fn collects_from_outside(step: &IdedExpr, item: &str) -> bool {
+    let is_result = |inner: &IdedExpr| matches!(&inner.expr, Expr::Ident(name) if name.starts_with('@'));
+    match &step.expr {
+        Expr::Call(call) if call.func_name == "_+_" && call.args.iter().any(is_result) => {
+            let collected = call.args.iter().filter(|inner| !is_result(inner));
+            let elements = collected.flat_map(|list| children(&list.expr));
+            elements
+                .into_iter()
+                .any(|element| root(element).is_some_and(|root| root != item))
+        }
+        // A filter before the value.
+        other => children(other)
+            .into_iter()
+            .any(|inner| collects_from_outside(inner, item)),
+    }
+}
+
+/// Returns the variable that a value is a part of; `None` for another expression.
+fn root(expression: &IdedExpr) -> Option<&str> {
+    match &expression.expr {
+        Expr::Ident(name) => Some(name),
+        Expr::Select(select) => root(&select.operand),
+        Expr::Call(call) if call.func_name.starts_with("_[") => root(call.args.first()?),
+        _ => None,
+    }
+}
+
+/// Returns the weight of a search through values that do not stand in the expression: 2 for a function of two lists, which
+/// compares each item with each.
 fn searches(expression: &Expr) -> u32 {
     match expression {
+        Expr::Call(call)
+            if ["equivalent", "intersects"].contains(&call.func_name.as_str())
+                || (call.func_name == "contains" && call.args.len() == 2) =>
+        {
+            2
+        }
         Expr::Call(call) if SEARCHING.contains(&call.func_name.as_str()) => {
             u32::from(!call.args.iter().any(|inner| is_literal(&inner.expr)))
         }

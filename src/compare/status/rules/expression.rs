@@ -345,7 +345,7 @@ mod tests {
     fn what_an_expression_brings_itself_costs() {
         let list = format!("[{}]", vec!["1"; 500].join(","));
         let of_list = format!("{list}.all(a, {list}.all(b, a == b || [1].all(c, c == a)))");
-        let long = json!({"status": {"text": "x".repeat(100_000)}});
+        let long = json!({"status": {"text": "x".repeat(100_000), "many": vec![1; 10_000]}});
         for (text, object) in [
             (of_list.as_str(), &json!({})),
             (
@@ -353,6 +353,7 @@ mod tests {
                 &long,
             ),
             ("status.text.replace('x', status.text) == ''", &long),
+            ("status.many.map(a, status.many).size() == 0", &long),
         ] {
             let answer = evaluate(text, object);
             assert!(
@@ -363,6 +364,7 @@ mod tests {
         let short = json!({"status": {"text": "a,b", "conditions": [{"type": "Ready", "status": "True"}]}});
         for text in [
             "status.text.replace(',', '-').replace('a', 'c') == 'c-b'",
+            "status.conditions.map(c, c.type).size() == 1",
             "status.text.split(',').all(a, status.conditions.exists(c, c.type + a != '' && c.type in ['Ready', 'Done']))",
         ] {
             assert_eq!(evaluate(text, &short), Answer::Yes, "{text}");
