@@ -224,6 +224,7 @@ impl Execution<'_> {
         if let Err(error) = self.write_own_manifest(&mut known, &mut run_state, sink).await {
             // Nothing would record the members.
             sink(Event::failure(error.to_string()));
+            self.parent_writing().withdraw(known.id(), sink).await;
             self.server.end_lease();
             return Ok(Ending::Incomplete);
         }

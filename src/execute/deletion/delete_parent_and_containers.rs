@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{Action, Ending, Event};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Sink;
-use crate::execute::deletion::parent::{Parent, Releasing};
+use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
@@ -66,6 +66,7 @@ impl SetDeletion<'_> {
         // An object that cannot be deleted keeps the parent.
         let ending = self.leave_filled(&mut members, sink).await;
         let left = &members.left;
+        let uid = known.parent.uid.clone();
         let releasing = Releasing {
             writing: self.parent_writing(),
             scope_of: self.listed(known),
@@ -77,6 +78,12 @@ impl SetDeletion<'_> {
             managers: parent_managers(&self.writing.field_manager),
         };
         match Box::pin(releasing.release(sink)).await {
+            Err(ReleaseError::Request(error)) => {
+                let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
+                let error = error.kind.of_object();
+                sink(Event::Object(ObjectOutcome::failed(subject, error)));
+                Ending::Incomplete
+            }
             Err(error) => {
                 sink(Event::failure(error.to_string()));
                 Ending::Incomplete

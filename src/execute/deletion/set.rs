@@ -110,6 +110,7 @@ impl SetDeletion<'_> {
     ///
     /// The parent has become one that this run may not write.
     pub async fn begin(&self, sink: &mut Sink<'_>) -> Result<DeletionRun, ParentWriteError> {
+        self.announce(sink);
         let known = match self.parent {
             None => None,
             Some(parent) if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 => {
@@ -195,7 +196,7 @@ impl SetDeletion<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        self.announce(sink);
+        self.report_skips(sink);
         let mut failed = 0;
         let mut left = ObjectsKeptInsteadOfDeleted::default();
         let mut deleted = BTreeSet::new();
@@ -281,7 +282,7 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// Reports what is about to be deleted, and what is kept.
+    /// Announces what is about to be deleted, and what is kept.
     fn announce(&self, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Deleting,
@@ -291,6 +292,9 @@ impl SetDeletion<'_> {
         if self.parent.is_some() {
             sink(self.parent_writing().announcement());
         }
+    }
+
+    fn report_skips(&self, sink: &mut Sink<'_>) {
         for skip in &self.plan.skips {
             sink(outcome_event(
                 &skip.live,

@@ -79,12 +79,14 @@ impl ParentWriting<'_> {
                 sink(Event::Warning(OVERTAKEN.to_owned()));
                 ending
             }
-            Err(error) => {
+            Err(error) if ending == Ending::Done => {
                 sink(Event::failure(error.to_string()));
-                match ending {
-                    Ending::Interrupted => ending,
-                    Ending::Done | Ending::Incomplete => Ending::Incomplete,
-                }
+                Ending::Incomplete
+            }
+            // What has ended the run is an error already.
+            Err(error) => {
+                sink(Event::Warning(error.to_string()));
+                ending
             }
         }
     }

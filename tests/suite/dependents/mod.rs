@@ -340,8 +340,8 @@ fn a_deletion_that_is_killed_anywhere_keeps_the_parent_that_belongs_to_a_member(
         let end = set.deletion(program).args(["--yes"]).run_until_held(&proxy);
         if end == ProgramEnd::Finished {
             assert_eq!(set.live_parent(), None);
-            // The reference is removed, the members and the parent are deleted.
-            assert_eq!(writes, 4);
+            // The run begins, the reference is removed, the members and the parent are deleted.
+            assert_eq!(writes, 5);
             return;
         }
         if cluster().live(&members[0]).is_none() {
