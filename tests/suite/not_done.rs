@@ -218,7 +218,7 @@ fn what_is_neither_adopted_moved_nor_released_is_listed() {
     assert_one_error(&run);
 
     // The last label is taken off, and the parent cannot be read then.
-    let proxy = breaking(|sent, writes| writes == 3 && is_parent(sent, "web"));
+    let proxy = breaking(|sent, writes| writes == 3 && sent.method == Method::GET && is_parent(sent, "web"));
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let run = set.invoke_by(program, "disband", &["--yes"]).expect(1);
     assert_eq!(run.results("released"), identities(&objects));
