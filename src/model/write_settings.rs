@@ -84,6 +84,15 @@ impl WriteSettings {
             exclusive: Exclusive::No,
         }
     }
+
+    /// The same for writes that do not wait for webhooks.
+    #[must_use]
+    pub fn without_webhook_patience(&self) -> Self {
+        Self {
+            webhook_patience: WebhookPatience::NONE,
+            ..self.clone()
+        }
+    }
 }
 
 /// The treatment of fields that another manager owns.

@@ -45,9 +45,8 @@ impl Disbanding<'_> {
     /// Only before the first write; later failures are reported as events.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.parent], self.plan, sink);
-        let is_dry = self.parent.writing.dry_run != DryRun::None;
         let current = self.current.clone();
-        let mut known = if is_dry || self.plan.changes.is_empty() {
+        let mut known = if self.plan.changes.is_empty() {
             Known::read(current)
         } else {
             let begun = self

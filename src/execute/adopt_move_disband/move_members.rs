@@ -104,7 +104,7 @@ impl Moving<'_> {
 
     async fn begin_on_old_parent(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
         let former = self.former.clone();
-        if self.from.writing.dry_run != DryRun::None || self.into.plan.changes.is_empty() {
+        if self.into.plan.changes.is_empty() {
             return Ok(Known::read(former));
         }
         let begun = self
@@ -226,11 +226,7 @@ impl Moving<'_> {
         let nothing_left = ObjectsKeptInsteadOfDeleted::default();
         let releasing = Releasing {
             writing: self.from,
-            scope_of: if known.is_shared {
-                self.former.reading.clone()
-            } else {
-                known.parent.reading.clone()
-            },
+            scope_of: known.listed(&self.former.reading),
             known,
             recorded: self.recorded,
             left: &nothing_left,

@@ -69,7 +69,10 @@ impl SetDeletion<'_> {
         let uid = known.parent.uid.clone();
         let releasing = Releasing {
             writing: self.parent_writing(),
-            scope_of: self.listed(known),
+            scope_of: known.listed(
+                self.parent
+                    .map_or(&known.parent.reading, |read| &read.object.reading),
+            ),
             known,
             recorded: &self.plan.record_during,
             left,

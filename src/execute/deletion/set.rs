@@ -25,7 +25,6 @@ use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{DependencyGate, Interrupt, ParentWriting, Sink};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::Reading;
 use crate::model::contents::Contents;
 use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
@@ -113,9 +112,7 @@ impl SetDeletion<'_> {
         self.announce(sink);
         let known = match self.parent {
             None => None,
-            Some(parent) if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 => {
-                Some(Known::read(parent.object.clone()))
-            }
+            Some(parent) if self.plan.deletions() == 0 => Some(Known::read(parent.object.clone())),
             Some(parent) => {
                 let (writing, recorded) = (self.parent_writing(), &self.plan.record_during);
                 let begun =
@@ -163,15 +160,6 @@ impl SetDeletion<'_> {
         self.parent_writing()
             .end_reported(known, left, ending, sink)
             .await
-    }
-
-    /// Returns the record whose scope the plan has listed, out of what the parent says.
-    pub(super) fn listed(&self, known: &Known) -> Reading {
-        match self.parent {
-            // Another run may have recorded more.
-            Some(read) if known.is_shared => read.object.reading.clone(),
-            _ => known.parent.reading.clone(),
-        }
     }
 
     /// Deletes the members, one wave after the other, except the parent's containers.

@@ -10,12 +10,12 @@ use crate::event::{Action, Event};
 use crate::execute::Sink;
 use crate::execute::history::running;
 use crate::model::applyset::Record;
-use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
 use crate::model::parent_object::ParentObject;
-use crate::model::write_settings::{Exclusive, WebhookPatience, WriteSettings};
+use crate::model::write_settings::{DryRun, Exclusive};
 use crate::plan::{self, ParentStatus, Refusal};
 
 /// The parent as this run has last read or written it.
@@ -59,6 +59,17 @@ impl Known {
         self.run.as_ref().map_or("", |run| &run.id)
     }
 
+    /// Returns the record whose scope the plan has listed: `read` is what the parent said then.
+    pub(crate) fn listed(&self, read: &Reading) -> Reading {
+        // Another run may have recorded more.
+        if self.is_shared {
+            read
+        } else {
+            &self.parent.reading
+        }
+        .clone()
+    }
+
     /// Forgets the entry of a run whose parent was deleted or is no longer a parent.
     pub(crate) fn forget_entry(&mut self) {
         self.run = None;
@@ -74,7 +85,7 @@ impl Known {
 impl ParentWriting<'_> {
     /// Begins a run that takes objects out of the set, whose record is `recorded`.
     ///
-    /// It continues without an entry if that cannot be written: no object that it writes has to be recorded, and one of
+    /// A dry run has no entry, and the run continues without one that cannot be written: no object that it writes has to be recorded, and one of
     /// its objects may be the webhook that is in the way.
     ///
     /// # Errors
@@ -87,8 +98,9 @@ impl ParentWriting<'_> {
         operation: RunOperation,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
-        // Its deletion needs no more to be recorded.
-        if self.interrupt.is_requested() || parent.presence == Presence::Terminating {
+        let is_dry = self.writing.dry_run != DryRun::None;
+        // The deletion of a parent needs no more to be recorded.
+        if is_dry || self.interrupt.is_requested() || parent.presence == Presence::Terminating {
             return Ok(Known::read(parent));
         }
         let run = Run {
@@ -96,10 +108,7 @@ impl ParentWriting<'_> {
             ..running(self.server, operation).await
         };
         // What would start the webhook may be waiting for this run.
-        let writing = WriteSettings {
-            webhook_patience: WebhookPatience::NONE,
-            ..self.writing.clone()
-        };
+        let writing = self.writing.without_webhook_patience();
         let begins = ParentWriting {
             writing: &writing,
             ..*self

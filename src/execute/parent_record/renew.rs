@@ -12,7 +12,7 @@ use super::requests::{ParentWriteError, ParentWriting};
 use crate::execute::history::timestamp;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
-use crate::model::write_settings::{Exclusive, WebhookPatience, WriteSettings};
+use crate::model::write_settings::Exclusive;
 
 /// The pause between looks at the age of the entry. A machine that was suspended does not know for how long.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -40,10 +40,7 @@ impl ParentWriting<'_> {
 
     async fn renew_in_time(&self, known: &mut Known, needed: &Record) -> Infallible {
         // A webhook that has to start may come with a member that waits for the renewal.
-        let writing = WriteSettings {
-            webhook_patience: WebhookPatience::NONE,
-            ..self.writing.clone()
-        };
+        let writing = self.writing.without_webhook_patience();
         let renewing = ParentWriting {
             writing: &writing,
             ..*self

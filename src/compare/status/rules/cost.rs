@@ -172,7 +172,6 @@ fn nesting(expression: &IdedExpr, weight: &impl Fn(&Expr) -> u32) -> u32 {
 
 /// Returns whether a `map` collects, for each item, a value that is not a part of it: a copy of a list, say.
 fn collects_from_outside(step: &IdedExpr, item: &str) -> bool {
-    let is_result = |inner: &IdedExpr| matches!(&inner.expr, Expr::Ident(name) if name.starts_with('@'));
     match &step.expr {
         Expr::Call(call) if call.func_name == "_+_" && call.args.iter().any(is_result) => {
             let collected = call.args.iter().filter(|inner| !is_result(inner));
@@ -186,6 +185,11 @@ fn collects_from_outside(step: &IdedExpr, item: &str) -> bool {
             .into_iter()
             .any(|inner| collects_from_outside(inner, item)),
     }
+}
+
+/// Returns whether this is what a macro has collected so far.
+fn is_result(expression: &IdedExpr) -> bool {
+    matches!(&expression.expr, Expr::Ident(name) if name.starts_with('@'))
 }
 
 /// Returns the variable that a value is a part of; `None` for another expression.
@@ -258,7 +262,6 @@ fn unbounded_patterns(expression: &Expr) -> usize {
 /// Counts what may double a value inside macros: additions, except those of the macros themselves, and
 /// lists of several values that are computed.
 fn additions(expression: &IdedExpr) -> usize {
-    let is_result = |inner: &IdedExpr| matches!(&inner.expr, Expr::Ident(name) if name.starts_with('@'));
     let is_literal = |inner: &IdedExpr| matches!(inner.expr, Expr::Literal(_));
     let doubles = |expression: &Expr| {
         let parts = children(expression);
