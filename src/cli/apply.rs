@@ -33,7 +33,7 @@ pub struct Apply {
     /// The manifests.
     #[command(flatten)]
     pub manifests: ManifestFlags,
-    /// Apply what `diff --out` saved, or undo a run
+    /// Apply what `diff --out` saved
     #[arg(
         long,
         value_name = "FILE",
@@ -66,12 +66,9 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Record the state before the run, to undo it
+    /// Export the set before the run, to undo it
     #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
     pub undo_out: Option<PathBuf>,
-    /// Secret values in undo file: keep (default) or omit
-    #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "keep", requires = "undo_out")]
-    pub undo_secrets: UndoSecretsMode,
     /// List unchanged objects at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub show_unchanged: bool,
@@ -177,15 +174,6 @@ pub enum HooksMode {
     Skip,
     /// Apply hooks as ordinary objects.
     Apply,
-}
-
-/// `--undo-secrets`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UndoSecretsMode {
-    /// Write them to the undo file.
-    Keep,
-    /// Leave them out; an undo cannot restore them.
-    Omit,
 }
 
 /// `--prune-when`

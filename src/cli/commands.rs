@@ -12,7 +12,7 @@ use super::arguments::{
 };
 use super::diff::Diff;
 use super::examples;
-use super::help::{ARGUMENTS, CONNECTION, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
+use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -32,6 +32,9 @@ pub enum Command {
     /// Show the last runs of a set, and those under way
     #[command(after_help = examples::HISTORY)]
     History(History),
+    /// Print the manifests of a set, as they were last applied
+    #[command(after_help = examples::EXPORT)]
+    Export(Export),
     /// Delete the members of a set in reverse order, then its parent
     #[command(after_help = examples::DELETE)]
     Delete(Delete),
@@ -96,6 +99,20 @@ pub struct History {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
+}
+
+/// `export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// Write a file for each manifest into a directory
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT, value_hint = ValueHint::DirPath)]
+    pub out: Option<PathBuf>,
+    /// Field manager of members (default applyset)
+    #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
+    pub field_manager: Option<String>,
 }
 
 /// `delete`

@@ -88,6 +88,15 @@ Examples:
   # Print the digests of the manifests of the last runs
   kubectl applyset history web -n shop -o json | jq -r '.runs[].manifests'";
 
+pub(super) const EXPORT: &str = "\
+Examples:
+  # Print the manifests of the set, as they were last applied
+  kubectl applyset export web -n shop
+
+  # Write a file for each, as the beginning of a repository
+  kubectl applyset export web -n shop --out exported
+  kubectl applyset diff web -n shop -f exported";
+
 pub(super) const VIEW: &str = "\
 Examples:
   # Check that all members exist and are ready

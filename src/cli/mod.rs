@@ -15,14 +15,12 @@ mod kubectl_flag_syntax;
 mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
-pub use apply::{
-    Apply, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, UndoSecretsMode, ValidateMode,
-};
+pub use apply::{Apply, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, ValidateMode};
 pub use arguments::{
     DryRunFlag, DryRunMode, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags,
     WAIT_WITHOUT_VALUE, WaitFlags,
 };
-pub use commands::{Command, Delete, History, List, Rbac, Verify, View};
+pub use commands::{Command, Delete, Export, History, List, Rbac, Verify, View};
 pub use diff::{Diff, DifferenceKindArgument};
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;

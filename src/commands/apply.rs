@@ -5,17 +5,18 @@ use std::path::Path;
 
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
-use crate::event::{Ending, Event, Operation, Resume};
-use crate::execute::undo_file::UndoFile;
+use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, Gate};
 use crate::model::write_settings::DryRun;
-use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
-use crate::report::{SetDocument, Style, UnchangedLines};
+use crate::plan::{LiveMembership, permissions};
+use crate::report::{SetDocument, Style, UnchangedLines, manifest_file};
 use crate::session;
 use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::export::Source;
+use crate::session::manifest_files;
 use crate::session::other_runs::OtherRuns;
-use crate::session::prepare::{self, Prepared, saved_plan, undo, undo_out};
+use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::wait_targets::Done;
 use crate::session::waits_of_apply::{DependencyWait, RunWait};
@@ -27,8 +28,8 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         return Box::pin(run_plan(file, arguments, shared)).await;
     }
     let options = ApplyOptions::new(arguments, shared)?;
-    if let Some(undo) = &options.undo_out {
-        undo_out::check(undo)?;
+    if let Some(file) = &options.undo_out {
+        manifest_files::check_file(UNDO_OUT, file)?;
     }
     let asks = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = CommandRun::begin(
@@ -44,7 +45,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
-pub(super) fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
+fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
     let style = settings::style_with(shared, &arguments.markdown);
     Style {
         unchanged: if arguments.show_unchanged {
@@ -68,13 +69,13 @@ async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOption
         match carry_out(run, &mut prepared, options).await {
             // Another run has begun first: this one waits for it, and plans again.
             // The manifests are not read again.
-            Err(error) if options.undo_out.is_none() && run.plans_again(&error, &[]) => {
+            Err(error) if run.plans_again(&error, &[]) => {
                 prepared = tokio::select! {
                     biased;
                     () = interrupt.requested() => return Ok(Ending::Interrupted),
                     again = prepare::to_write_again(run, options, prepared) => again?,
                 };
-                check_permissions(&prepared, options).await?;
+                check_permissions(&prepared).await?;
             }
             outcome => return outcome,
         }
@@ -83,13 +84,10 @@ async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOption
 
 /// Runs `apply --plan`.
 async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
-    if let Some(text) = undo::text_of(file)? {
-        return Box::pin(super::undo::run(file, &text, arguments, shared)).await;
-    }
     let plan = saved_plan::read(file)?;
     let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
-    if let Some(undo) = &options.undo_out {
-        undo_out::check(undo)?;
+    if let Some(file) = &options.undo_out {
+        manifest_files::check_file(UNDO_OUT, file)?;
     }
     let questions = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = CommandRun::begin(
@@ -118,7 +116,7 @@ async fn apply_plan(
         loop {
             // The cluster may have changed while the prompt was open: all is read and compared again.
             let prepared = saved_plan::approve(run, shared, options, plan).await?;
-            check_permissions(&prepared, options).await?;
+            check_permissions(&prepared).await?;
             let recreated = plan.objects.iter().filter(|object| object.recreated);
             let recreated = recreated.map(|object| object.key.clone()).collect();
             let outline = || prepared.outline().recreating(recreated);
@@ -139,40 +137,76 @@ async fn apply_plan(
     carry_out(run, &mut prepared, options).await
 }
 
-/// Carries out a plan, and records the state before it if that is asked for.
-pub(super) async fn carry_out(
+/// Carries out a plan, and exports the set before it if that is asked for.
+async fn carry_out(
     run: &mut CommandRun,
     prepared: &mut Prepared,
     options: &ApplyOptions,
 ) -> Result<Ending, Error> {
-    let Some(undo) = &options.undo_out else {
-        return execute(run, prepared, options, None).await;
-    };
-    let interrupt = run.interrupt.clone();
-    let recorded = tokio::select! {
-        biased;
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        recorded = undo_out::record(run, prepared, undo, &interrupt) => recorded?,
-    };
-    if run.resume == Resume::SameCommand {
-        run.resume = Resume::OtherUndoFile;
-    }
-    let ending = execute(run, prepared, options, Some(&recorded)).await?;
-    Ok(match recorded.failure() {
-        None => ending,
-        Some(failure) => {
-            run.reporter.event(Event::failure(failure));
-            Ending::Incomplete
+    if let Some(file) = &options.undo_out {
+        let interrupt = run.interrupt.clone();
+        let exported = tokio::select! {
+            biased;
+            () = interrupt.requested() => return Ok(Ending::Interrupted),
+            exported = export_before(prepared) => exported?,
+        };
+        manifest_files::write_file(UNDO_OUT, file, &exported)?;
+        if run.resume == Resume::SameCommand {
+            run.resume = Resume::OtherUndoFile;
         }
-    })
+    }
+    execute(run, prepared, options).await
 }
 
-async fn execute(
-    run: &mut CommandRun,
-    prepared: &Prepared,
-    options: &ApplyOptions,
-    undo: Option<&UndoFile>,
-) -> Result<Ending, Error> {
+/// The flag of the file for the manifests of the set before the run.
+const UNDO_OUT: &str = "--undo-out";
+
+/// Returns the manifests of the set as it is, and those of objects that the run is going to take in: an apply of the
+/// file prunes what it lacks.
+async fn export_before(prepared: &Prepared) -> Result<String, Error> {
+    let Prepared {
+        cluster,
+        named,
+        desired,
+        state,
+        writing,
+        plan,
+        ..
+    } = prepared;
+    // Which of them exist is not known: only labeled objects were listed.
+    let new = plan.all_applies().filter(|apply| {
+        let membership = &apply.live_membership;
+        matches!(
+            membership,
+            LiveMembership::NotAMember | LiveMembership::OfAnotherSet
+        )
+    });
+    let new = new
+        .map(|apply| desired.members[apply.index].key.clone())
+        .collect();
+    let source = Source {
+        cluster,
+        set: &named.set,
+        parent_resource: &named.resource,
+        places: &state.places,
+        field_manager: &writing.field_manager,
+        concurrency: writing.concurrency,
+    };
+    let manifests = source.export(&new).await?;
+    let detached = plan.dependents.detachments.iter();
+    let lost: Vec<String> = detached
+        .map(|detachment| {
+            format!(
+                "Not in this file: the owner references of {}.",
+                detachment.dependent.key
+            )
+        })
+        .collect();
+    let flags = manifest_files::flags(&named.set.tooling, &writing.field_manager);
+    Ok(manifest_file(&named.set.parent, &flags, &lost, &manifests))
+}
+
+async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
     let is_real = options.writing.dry_run == DryRun::None;
     if !is_real {
@@ -194,7 +228,6 @@ async fn execute(
     let execution = Execution {
         gate: wait.as_ref().map(|wait| wait as &dyn Gate),
         dependencies: Some(&dependencies),
-        undo,
         ..prepared.execution(&interrupt)
     };
     let work = async {
@@ -215,13 +248,13 @@ async fn prepare(
     options: &ApplyOptions,
 ) -> Result<Prepared, Error> {
     let prepared = prepare::to_write(run, shared, options).await?;
-    check_permissions(&prepared, options).await?;
+    check_permissions(&prepared).await?;
     Ok(prepared)
 }
 
 /// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and
 /// checks nothing.
-pub(super) async fn check_permissions(prepared: &Prepared, options: &ApplyOptions) -> Result<(), Error> {
+async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let Prepared {
         cluster,
         named,
@@ -237,10 +270,6 @@ pub(super) async fn check_permissions(prepared: &Prepared, options: &ApplyOption
     }
     let parent = state.parent_object();
     let manager = &writing.field_manager;
-    let mut needed =
-        permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
-    if options.undo_out.is_some() {
-        needed.read_applied(desired, plan);
-    }
+    let needed = permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
     session::permissions::check_of(&cluster.server, *user, &needed, writing.concurrency).await
 }

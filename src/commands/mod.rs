@@ -8,12 +8,12 @@ pub mod completion;
 mod delete;
 mod diff;
 mod disband;
+mod export;
 mod history;
 mod list;
 mod manual;
 mod move_members;
 mod rbac;
-mod undo;
 mod verify;
 mod view;
 
@@ -65,6 +65,7 @@ fn run_command(line: &Cli) -> Exit {
         Command::Rbac(arguments) => within_runtime(rbac::run(arguments, &line.shared)),
         Command::Verify(arguments) => within_runtime(verify::run(arguments, &line.shared)),
         Command::History(arguments) => within_runtime(history::run(arguments, &line.shared)),
+        Command::Export(arguments) => within_runtime(export::run(arguments, &line.shared)),
         Command::View(arguments) => within_runtime(view::run(arguments, &line.shared)),
     };
     outcome.unwrap_or_else(|error| {

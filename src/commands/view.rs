@@ -55,10 +55,10 @@ async fn view(
 ) -> Result<ViewDocument, Error> {
     let ExistingSet {
         mut cluster,
-        set,
+        named,
         parent,
     } = existing_set(reference, shared, known).await?;
-    let mut set = FoundSet::new(set.parent, &parent);
+    let mut set = FoundSet::new(named.set.parent, &parent);
     cluster.look_up(slice::from_ref(&set)).await;
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);

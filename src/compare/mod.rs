@@ -4,6 +4,7 @@
 pub mod changes;
 pub mod diff;
 pub mod drift;
+pub mod exported;
 mod field_paths;
 pub mod ignore;
 pub mod null_values;

@@ -28,7 +28,6 @@ impl Error {
             Self::Overtaken(_) | Self::Altered(_) => {
                 "make a new plan with `kubectl applyset diff SET -f … --out FILE`".to_owned()
             }
-            Self::OtherCluster { .. } => "select its cluster with --context or --server".to_owned(),
             Self::NotSaved => "resolve the errors above".to_owned(),
             Self::Connection(error) => error.hint(),
             Self::Discovery(error) => request_hint(error.request()),
@@ -60,6 +59,7 @@ impl Error {
             Self::MembersWithoutParent { .. } => {
                 "run it as a user who can delete these objects, or remove the labels".to_owned()
             }
+            Self::ExportIncomplete(parent) => format!("see `kubectl applyset verify {}`", parent.argument()),
             Self::MembersUnknown { parent, .. } => format!(
                 "run it as a user who can list everything, or list members with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
                 ApplySetId::of(parent)

@@ -125,6 +125,9 @@ pub enum Error {
         /// Names of what could not be listed in all namespaces.
         hidden: Vec<String>,
     },
+    /// Not all members of a set can be listed.
+    #[error("{0}: not exported: its record is faulty, or names a kind that the server does not list")]
+    ExportIncomplete(ObjectKey),
     /// The parent does not exist, and objects have the label of its set but do not count as members.
     #[error("{}", text_without_hints(&messages::members_without_parent(parent, left_out)))]
     MembersWithoutParent {
@@ -139,14 +142,6 @@ pub enum Error {
     /// A saved plan is stale: the cluster has changed.
     #[error("{}", text_without_hints(&messages::stale(.0)))]
     Overtaken(Vec<ChangeSincePlan>),
-    /// The run to undo was on another cluster.
-    #[error("the undo file is for another cluster: {then}, not {now}")]
-    OtherCluster {
-        /// The address of the cluster of the run.
-        then: String,
-        /// The address of this cluster.
-        now: String,
-    },
     /// Secrets of the manifests have changed since a saved plan was made.
     #[error("{}", text_without_hints(&messages::each(.0)))]
     Altered(Vec<Alteration>),
@@ -198,7 +193,6 @@ impl Error {
             Self::Refused(_)
             | Self::NotConfirmed
             | Self::Overtaken(_)
-            | Self::OtherCluster { .. }
             | Self::Altered(_)
             | Self::NotSaved
             | Self::ParentWrite(ParentWriteError::Refused(_)) => Exit::Refused,
@@ -215,6 +209,7 @@ impl Error {
             | Self::List(_)
             | Self::MissingPermissions(_)
             | Self::MembersUnknown { .. }
+            | Self::ExportIncomplete(_)
             | Self::Unpredicted(_) => Exit::Cluster,
         }
     }

@@ -8,10 +8,9 @@ use super::parent_record::end::Left;
 use super::{Execution, ParentWriteError, Sink};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
-use crate::model::history_annotation::{Run, RunResult};
+use crate::model::history_annotation::Run;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::Exclusive;
-use crate::plan::undo::UndoScope;
 
 impl Execution<'_> {
     /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
@@ -98,13 +97,6 @@ impl Execution<'_> {
             None if entry.has_changes() => entry.ended(self.server, self.running().await, ending),
             None => None,
         };
-        let run = run.map(|run| match run.result {
-            RunResult::Done if self.undoes == Some(UndoScope::Partial) => Run {
-                result: RunResult::Incomplete,
-                ..run
-            },
-            _ => run,
-        });
         let left = Left {
             needed: &self.plan.record_during,
             exact: exact.as_ref(),

@@ -92,7 +92,6 @@ impl Execution<'_> {
     pub(super) async fn running(&self) -> Run {
         let run = running(self.server, RunOperation::Apply).await;
         Run {
-            undo: self.undoes.is_some(),
             manifests: desired::digest(self.desired),
             ..run
         }
@@ -106,7 +105,6 @@ pub(super) async fn running(server: &ApiServer, operation: RunOperation) -> Run 
         time: timestamp(server),
         result: RunResult::Running,
         counts: Counts::default(),
-        undo: false,
         takes_out: false,
         operation,
         manifests: String::new(),

@@ -22,7 +22,6 @@ mod report_unchanged_and_skipped;
 mod reread;
 mod starting_webhooks;
 mod steps;
-pub mod undo_file;
 mod unusable_versions;
 mod waits_between_writes;
 
@@ -42,13 +41,11 @@ pub use dry_run::{ParentPrediction, Prediction};
 use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
-pub(crate) use members::message_of_rejected_manifest::is_schema_violation;
 use members::webhooks::Webhooks;
 use parent_record::begin::Known;
 pub use parent_record::begin::run_under_way;
 pub use parent_record::repair::Repaired;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
-use undo_file::UndoFile;
 pub use waits_between_writes::{EndOfWait, Gate};
 
 use crate::cluster::apiserver::ApiServer;
@@ -61,7 +58,6 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::undo::UndoScope;
 use crate::plan::{Apply, Plan, Policy, Refusal};
 use crate::read::{ListTargets, NamespaceState, WithLiveFields};
 
@@ -101,10 +97,6 @@ pub struct Execution<'a> {
     pub gate: Option<&'a dyn Gate>,
     /// What waits for objects that others depend on; `None` in a run that writes nothing.
     pub dependencies: Option<&'a dyn DependencyGate>,
-    /// Where the writes are noted for an undo; `None` if they are not.
-    pub undo: Option<&'a UndoFile>,
-    /// How much of another run this one undoes; `None` if it undoes none.
-    pub undoes: Option<UndoScope>,
     /// What writes wait for.
     pub wait_notes: &'a WaitNotes,
 }
@@ -300,12 +292,7 @@ impl Execution<'_> {
             }
             return ending;
         }
-        let ending = Box::pin(self.prune_in_order(run_state, sink)).await;
-        match ending {
-            // What was judged again, and is kept, is not undone.
-            Ending::Done if self.undoes.is_some() && run_state.kept > 0 => Ending::Incomplete,
-            ending => ending,
-        }
+        Box::pin(self.prune_in_order(run_state, sink)).await
     }
 
     /// Waits for everything that was written, if the run waits and has not done so before.

@@ -2,7 +2,7 @@
 //!
 //! For the API server, the objects of one wave are independent of each other.
 
-use crate::model::identity::GroupKind;
+use crate::model::identity::{GroupKind, ObjectKey};
 
 /// A step of the order; `as usize` is its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +52,16 @@ impl Wave {
             _ => Self::Rest,
         }
     }
+}
+
+/// Returns what sorts objects as they are applied; those of one wave by namespace, kind and name.
+pub fn apply_order(key: &ObjectKey) -> impl Ord + use<'_> {
+    (
+        Wave::of(&key.group_kind),
+        &key.namespace,
+        &key.group_kind,
+        &key.name,
+    )
 }
 
 #[cfg(test)]

@@ -2,18 +2,32 @@
 
 use serde_json::Value;
 
-use super::{adopts_pods, undo};
+use super::adopts_pods;
 use crate::event::Claims;
 use crate::manifest::desired::DesiredObject;
+use crate::model::identity::GroupKind;
 
 /// Returns what becomes of the claims of the live object, and of the data in them.
 pub fn claims_after_recreation(object: &DesiredObject, live: &Value) -> Claims {
     if adopts_pods(object, live) {
         Claims::Stay
-    } else if undo::data(&object.key.group_kind, live).is_some() {
+    } else if data_of_volumes(&object.key.group_kind, live).is_some() {
         Claims::Lost
     } else {
         Claims::NotTouched
+    }
+}
+
+/// Returns the data that is deleted with an object, and in no manifest.
+pub fn data_of_volumes(kind: &GroupKind, live: &Value) -> Option<&'static str> {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim") => Some("the data of its volume"),
+        ("", "PersistentVolume") => Some("the data of the volume"),
+        ("apps", "StatefulSet") => {
+            let policy = &live["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"];
+            (policy == "Delete").then_some("the data of its volumes")
+        }
+        _ => None,
     }
 }
 

@@ -48,7 +48,6 @@ pub(crate) fn policy() -> Policy {
         recreate: Recreate::Marked,
         data_loss: DataLoss::Refused,
         max_prune: None,
-        prune_only: None,
         appliers: BTreeSet::from(["applyset".to_owned()]),
     }
 }

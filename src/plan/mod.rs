@@ -39,7 +39,6 @@ mod refuse_to_prune_all;
 mod replicas_handover;
 pub mod saved;
 mod skip_reason;
-pub mod undo;
 mod unowned_objects;
 
 use std::collections::HashSet;
@@ -51,7 +50,8 @@ pub use adopt_move_disband::{
 };
 pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
-pub use claims_after_recreation::claims_after_recreation;
+pub use apply_order_of_kinds::apply_order;
+pub use claims_after_recreation::{claims_after_recreation, data_of_volumes};
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use container_kinds::{holds_parent_of, is_container, is_container_kind};
 pub use deletion_remains::Remains;

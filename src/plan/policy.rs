@@ -35,10 +35,6 @@ pub struct Policy {
     pub data_loss: DataLoss,
     /// The most objects that one run may prune.
     pub max_prune: Option<usize>,
-    /// UIDs of the only objects that may be pruned; the other members are kept. `None` in a run that
-    /// prunes what left its manifests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prune_only: Option<BTreeSet<String>>,
     /// Field managers whose part-of labels make an object a member, which may be pruned.
     pub appliers: BTreeSet<String>,
 }

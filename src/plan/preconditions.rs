@@ -14,7 +14,7 @@ use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::digest::{hexadecimal, sha256};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
 
 /// Fields of the metadata that any write changes.
@@ -56,8 +56,6 @@ struct Bound {
     ignored: BTreeMap<String, Vec<Pointer>>,
     /// The objects that the plan recreates.
     recreated: BTreeSet<ObjectKey>,
-    /// The objects that are being deleted, and are created once they are gone.
-    awaited: BTreeSet<ObjectKey>,
 }
 
 impl Bound {
@@ -194,7 +192,6 @@ impl Preconditions {
             parent,
             ignored: BTreeMap::new(),
             recreated: BTreeSet::new(),
-            awaited: BTreeSet::new(),
         }))
     }
 
@@ -216,33 +213,6 @@ impl Preconditions {
     #[must_use]
     pub fn recreating(self, recreated: BTreeSet<ObjectKey>) -> Self {
         Self(self.0.map(|bound| Bound { recreated, ..bound }))
-    }
-
-    /// Returns the same, with these objects to be created once they are gone.
-    #[must_use]
-    pub fn awaiting(self, awaited: BTreeSet<ObjectKey>) -> Self {
-        Self(self.0.map(|bound| Bound { awaited, ..bound }))
-    }
-
-    /// Returns whether an object that is being deleted, itself or with its namespace, is created once it is
-    /// gone.
-    pub fn await_deletion_of(&self, key: &ObjectKey) -> bool {
-        self.is_awaited(key) || self.await_deletion_of_namespace_of(key)
-    }
-
-    fn is_awaited(&self, key: &ObjectKey) -> bool {
-        self.0.as_ref().is_some_and(|bound| bound.awaited.contains(key))
-    }
-
-    /// Returns whether the namespace of an object is created again, once it is gone, before the object.
-    pub fn await_deletion_of_namespace_of(&self, key: &ObjectKey) -> bool {
-        key.namespace.as_ref().is_some_and(|namespace| {
-            self.is_awaited(&ObjectKey {
-                group_kind: GroupKind::namespace(),
-                namespace: None,
-                name: namespace.clone(),
-            })
-        })
     }
 
     /// Returns whether an object may be recreated. A plan that is bound names the objects.

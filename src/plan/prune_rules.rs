@@ -29,13 +29,6 @@ pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
         return Judgement::Ignore;
     }
     let reason = reason_to_stay(live, set, &policy.appliers);
-    if !concerns(policy, live) {
-        return Judgement::Skip(match reason {
-            // These do not count as kept.
-            Some(reason @ (SkipReason::Terminating { .. } | SkipReason::OwnedCopy(_))) => reason,
-            _ => SkipReason::NotInRun,
-        });
-    }
     if policy.pruning == Pruning::Disabled && live.presence == Presence::Present {
         return Judgement::Skip(SkipReason::PruningDisabled);
     }
@@ -47,13 +40,6 @@ pub(super) fn judge(live: &Live, set: &Set, policy: &Policy) -> Judgement {
         None => Judgement::Prune,
         Some(reason) => Judgement::Skip(reason),
     }
-}
-
-fn concerns(policy: &Policy, live: &Live) -> bool {
-    policy
-        .prune_only
-        .as_ref()
-        .is_none_or(|only| only.contains(&live.uid))
 }
 
 /// Returns the reason of its own to keep an object with the set's part-of label, whatever the run does:

@@ -12,8 +12,6 @@ use crate::model::text::shell_word;
 pub enum SkipReason {
     /// The user said `--prune=false`.
     PruningDisabled,
-    /// The run does not concern it: it undoes another one, which did not write this object.
-    NotInRun,
     /// It is already being deleted.
     Terminating {
         /// Conditions that its deletion waits for; empty if unknown.
@@ -86,9 +84,9 @@ impl SkipReason {
         }
     }
 
-    /// Returns whether a run reports the object: the run concerns it, and pruning is not disabled.
+    /// Returns whether a run reports the object: pruning is not disabled.
     pub fn is_reported(&self) -> bool {
-        !matches!(self, Self::PruningDisabled | Self::NotInRun)
+        !matches!(self, Self::PruningDisabled)
     }
 }
 
@@ -96,7 +94,6 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PruningDisabled => f.write_str("pruning is off (--prune=false)"),
-            Self::NotInRun => f.write_str("the run to undo did not write it"),
             Self::Terminating { waits_for } if waits_for.is_empty() => f.write_str("already being deleted"),
             Self::Terminating { waits_for } => {
                 write!(f, "already being deleted, waiting: {}", waits_for.join("; "))

@@ -35,6 +35,7 @@ mod permissions;
 mod unique_by_uid;
 mod user;
 mod watch;
+mod whole_members;
 
 pub use beside_discovery::{ReadBesideDiscovery, Wanted};
 pub use cluster::{Cluster, KindWaits, Unlisted};
@@ -54,9 +55,9 @@ pub use members_to_show::{
 };
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
-pub use not_found::{Missing, is_absent, list_as_served};
+pub use not_found::{is_absent, list_as_served};
 pub use null_values::leave_out_forbidden_nulls;
-pub use objects::{metadata, object, object_or_missing, objects};
+pub use objects::{metadata, object, objects};
 pub use owners_of_containers::owners_of_containers;
 pub use parent::{
     DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
@@ -69,6 +70,7 @@ pub use permissions::{Administrator, administrator, missing_permissions, missing
 pub use unique_by_uid::unique_by_uid;
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
+pub use whole_members::{whole_members, whole_objects};
 
 pub use crate::model::container_owners::{Containers, Owners};
 pub use crate::model::contents::{Contents, Held};

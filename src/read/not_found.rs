@@ -33,7 +33,7 @@ enum Served {
 
 /// What is proved to be missing if an object cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub(super) enum Missing {
     /// The object: the server knows its kind.
     Object,
     /// The kind, and with it the object.

@@ -45,16 +45,6 @@ pub async fn object(
     read(server, key, resource, WHOLE_OBJECTS).await
 }
 
-/// Reads an object as a whole, or returns what is missing. An answer about another object is an error.
-pub async fn object_or_missing(
-    server: &ApiServer,
-    resource: &Resource,
-    key: &ObjectKey,
-) -> Result<Result<Value, Missing>, ApiError> {
-    let found = found(server, key, resource, WHOLE_OBJECTS).await?;
-    Ok(found.map_err(|(missing, _)| missing))
-}
-
 /// Reads the metadata of an object; `None` if it does not exist. An answer about another
 /// object is an error.
 pub async fn metadata(

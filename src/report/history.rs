@@ -27,8 +27,6 @@ pub struct RunDocument {
     result: String,
     /// The command.
     operation: String,
-    /// True if it undid another run.
-    undo: bool,
     created: usize,
     configured: usize,
     recreated: usize,
@@ -51,7 +49,6 @@ impl RunDocument {
         let named = run.counts.named();
         let changes: Vec<String> = named.map(|(count, word)| format!("{count} {word}")).collect();
         let mark = match &run.operation {
-            _ if run.undo => "undo: ".to_owned(),
             RunOperation::Apply => String::new(),
             operation => format!("{}: ", operation.as_str()),
         };
@@ -63,7 +60,6 @@ impl RunDocument {
                 run.result.as_str().to_owned()
             },
             operation: run.operation.as_str().to_owned(),
-            undo: run.undo,
             created: run.counts.created,
             configured: run.counts.configured,
             recreated: run.counts.recreated,

@@ -15,6 +15,7 @@ mod external_diff;
 mod hints;
 mod history;
 mod list;
+mod manifests;
 mod markdown;
 mod objects_without_result;
 mod output;
@@ -46,6 +47,7 @@ pub use external_diff::show as show_externally;
 pub use external_diff::{ExternalDiff, ExternalVerdict};
 pub use history::HistoryDocument;
 pub use list::{ListDocument, SetListing};
+pub use manifests::{ManifestText, manifest_file};
 pub use markdown::BYTES_OF_COMMENT;
 pub use objects_without_result::Unfinished;
 pub use output::{has_lost_output, write as text};
@@ -191,6 +193,17 @@ pub fn objects(objects: &[Value], style: Style) {
             .iter()
             .filter_map(object_name)
             .for_each(|name| print(&name)),
+    }
+}
+
+/// Prints exported manifests; `file` is their text.
+pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
+    match style.format {
+        Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::write(file),
+        Format::Json | Format::Names => {
+            let objects: Vec<Value> = manifests.iter().map(|text| text.manifest().clone()).collect();
+            self::objects(&objects, style);
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 pub mod adopt_move_disband;
 pub mod command_run;
 pub mod connect;
+pub mod export;
+pub mod manifest_files;
 pub mod other_runs;
 pub mod permissions;
 pub mod prepare;

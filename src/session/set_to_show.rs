@@ -5,8 +5,7 @@ use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::parent_object::ParentObject;
-use crate::model::set::Set;
-use crate::read::{Cluster, ParentError, Wanted, named_set};
+use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
 use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
 use crate::settings::{self, SetReference};
@@ -16,7 +15,7 @@ pub struct ExistingSet {
     /// The cluster, with its discovery.
     pub cluster: Cluster,
     /// The set.
-    pub set: Set,
+    pub named: NamedSet,
     /// The parent, which has a record.
     pub parent: ParentObject,
 }
@@ -66,7 +65,7 @@ pub async fn existing_set(
     };
     Ok(ExistingSet {
         cluster,
-        set: named.set,
+        named,
         parent,
     })
 }

@@ -1,11 +1,13 @@
 //! Reads the flags of `apply`, most of which `diff` has, too.
 
+use std::path::PathBuf;
+
 use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    Ignore, RecreateChoice, SetReference, UndoOut, WaitOptions, appliers, consent, dry_run, field_manager,
-    hooks, is_interactive, prune_when, take_over, tooling,
+    Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, dry_run, field_manager, hooks,
+    is_interactive, prune_when, take_over, tooling,
 };
 use crate::cli::{
     Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
@@ -53,8 +55,8 @@ pub struct ApplyOptions {
     pub waiting: WaitOptions,
     /// The rules by which objects are judged that are waited for.
     pub status_rules: StatusRules,
-    /// Where the state before the run is recorded; `None` if it is not.
-    pub undo_out: Option<UndoOut>,
+    /// The file for the manifests of the set before the run; `None` if they are not exported.
+    pub undo_out: Option<PathBuf>,
 }
 
 /// The changes that a run asks about.
@@ -140,7 +142,7 @@ impl ApplyOptions {
             },
             waiting,
             status_rules: waiting_rules(apply)?,
-            undo_out: UndoOut::new(apply)?,
+            undo_out: undo_out(apply)?,
             ..self
         })
     }
@@ -238,8 +240,19 @@ impl ApplyOptions {
     }
 }
 
+/// Reads `--undo-out`.
+fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
+    if apply.undo_out.is_some() && dry_run(&apply.dry_run) != DryRun::None {
+        return Err(Error::Usage {
+            message: "--undo-out: a dry run writes nothing that could be undone".to_owned(),
+            hint: "omit --undo-out or --dry-run, or use `kubectl applyset export SET`".to_owned(),
+        });
+    }
+    Ok(apply.undo_out.clone())
+}
+
 /// Reads `--wait-rules` and `--wait-for-jobs`.
-pub(super) fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
+fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
     Ok(StatusRules {
         jobs: if apply.wait_for_jobs {
             Jobs::Completed
@@ -289,7 +302,6 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             DataLoss::Refused
         },
         max_prune: flags.max_prune,
-        prune_only: None,
         appliers: appliers(field_manager),
     }
 }

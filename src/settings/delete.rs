@@ -66,7 +66,6 @@ impl DeleteOptions {
                     DataLoss::Refused
                 },
                 max_prune: None,
-                prune_only: None,
                 appliers: appliers(&field_manager),
             },
             take_over: take_over(delete.take_over_set),

@@ -17,7 +17,6 @@ mod recreate;
 mod sources;
 mod status;
 mod style;
-mod undo;
 mod verify;
 mod waiting;
 
@@ -35,7 +34,6 @@ pub use rbac::{RbacOptions, Recorded};
 pub use recreate::RecreateChoice;
 pub use status::status_rules;
 pub use style::{style, style_with};
-pub use undo::UndoOut;
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 pub use waiting::{DEFAULT_WAIT, WaitOptions};
 

@@ -75,6 +75,7 @@ pages! {
     saved_plan: "docs/guides/saved-plan.md",
     several_clusters: "docs/guides/several-clusters.md",
     undo: "docs/guides/undo.md",
+    export: "docs/guides/export.md",
     verify: "docs/guides/verify.md",
     wait: "docs/guides/wait.md",
     reference_commands: "docs/reference/commands.md",

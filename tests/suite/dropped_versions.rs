@@ -1,16 +1,14 @@
 //! A version leaves a definition, and the managed fields of its objects still name it: the server refuses
 //! every apply of them, and drops all managed fields at any other write.
 
-use std::fs;
-
 use controlplane::Grant;
 use http::Method;
 use serde_json::{Value, json};
 
 use super::rights::{rule, user};
 use crate::support::{
-    Files, Program, Proxy, Set, cluster, config_map, custom_resource, definition, eventually, fresh,
-    namespace, objects_file, path_of,
+    Files, Program, Proxy, Set, cluster, custom_resource, definition, eventually, fresh, namespace,
+    objects_file, path_of,
 };
 
 /// The version that leaves the definition.
@@ -188,49 +186,6 @@ fn an_object_outside_of_the_set_is_taken_in_and_one_of_another_set_is_left_alone
         .apply_with(std::slice::from_ref(&object), &[])
         .expect(3);
     assert_eq!(cluster().live(&object), before);
-    cluster().delete(&definition);
-}
-
-#[test]
-fn a_run_is_undone_after_another_writer_used_that_version() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let group = group();
-    cluster().define(&with_old_version(&group));
-    let old = [config_map(&home, "two", "1"), widget(&group, &home, "v1", 1)];
-    let new = [config_map(&home, "two", "2"), widget(&group, &home, "v1", 2)];
-    set.apply(&old);
-    for (version, note) in [(OLD, "a"), ("v1", "b")] {
-        let noted = json!({"metadata": {"annotations": {note: "1"}}});
-        cluster().patch(&widget(&group, &home, version, 1), &noted);
-    }
-    let writers = entries(&old[1]).len();
-    let files = Files::new().with("objects.yaml", &objects_file(&new));
-    let undo = files.path("undo.json");
-    set.command(Program::new(), &files)
-        .args(["--undo-out".as_ref(), undo.as_os_str()])
-        .run()
-        .expect(0);
-    let definition = drop_old_version(&group);
-
-    Program::new()
-        .args(["apply", "--plan"])
-        .args([&undo])
-        .run()
-        .expect(0);
-
-    set.assert_holds(&old);
-    assert_eq!(cluster().live(&old[1]).expect("it")["spec"]["size"], json!(1));
-    assert_owned(&old[1]);
-    let entries = entries(&old[1]);
-    assert_eq!(entries.len(), writers - 1, "two became one: {entries:?}");
-    let noted = |entry: &&Value| entry["fieldsV1"]["f:metadata"]["f:annotations"].is_object();
-    let notes = &entries.iter().find(noted).expect("the notes")["fieldsV1"]["f:metadata"]["f:annotations"];
-    assert!(
-        notes.get("f:a").is_some() && notes.get("f:b").is_some(),
-        "{notes}"
-    );
-    assert!(!fs::read_to_string(&undo).expect("an undo file").is_empty());
     cluster().delete(&definition);
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use crate::support::{
-    Fault, Files, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, fresh, identities, namespace,
+    Fault, Proxy, Sent, Set, Verdict, Watch, cluster, config_map, fresh, identities, namespace,
     namespace_object, with,
 };
 
@@ -96,7 +96,7 @@ fn what_goes_while_the_answer_is_lost_is_reported_to_be_pruned_and_holds_nothing
 }
 
 #[test]
-fn what_goes_while_the_answer_is_lost_is_pruned_in_a_run_that_can_be_undone() {
+fn what_goes_while_the_answer_is_lost_is_pruned() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let kept = config_map(&home, "kept", "1");
@@ -105,12 +105,10 @@ fn what_goes_while_the_answer_is_lost_is_pruned_in_a_run_that_can_be_undone() {
         &json!({"metadata": {"finalizers": ["example.com/held"]}}),
     );
     set.apply(&[kept.clone(), held.clone()]);
-    let files = Files::new();
-    let undo = format!("--undo-out={}", files.path("undo").display());
     let proxy = Proxy::watched(Arc::new(Losing(Fault::ClosedAfter, Mutex::default())));
 
     let run = set
-        .apply_through(&proxy, std::slice::from_ref(&kept), &[&undo])
+        .apply_through(&proxy, std::slice::from_ref(&kept), &[])
         .expect(0);
 
     assert_eq!(run.results("pruned"), identities([&held]), "{}", run.stderr);

@@ -24,24 +24,6 @@ fn assert_one_error(run: Run, code: i32, texts: &[&str]) -> Run {
 }
 
 #[test]
-fn an_undo_file_is_not_compared() {
-    let home = namespace("home");
-    let set = Set::secret(&home, "web");
-    let files = Files::new();
-    let file = files.path("before.jsonl").display().to_string();
-    set.apply_with(&[config_map(&home, "one", "1")], &["--undo-out", &file])
-        .expect(0);
-    let run = Program::new().args(["diff", "--plan", &file]).run();
-    let run = assert_one_error(run, 2, &["undo file"]);
-    let preview = format!("kubectl applyset apply --plan {file} --dry-run=server");
-    assert!(run.stderr.contains(&preview), "{}", run.stderr);
-    Program::new()
-        .args(["apply", "--plan", &file, "--dry-run=server"])
-        .run()
-        .expect(0);
-}
-
-#[test]
 fn the_version_cannot_be_printed_as_a_document() {
     for format in ["json", "yaml"] {
         let run = Program::new().args(["version", "-o", format]).run();

@@ -88,13 +88,6 @@ impl Program {
         Self::after(&format!("ulimit -v {memory} && ulimit -t {processor_time}"))
     }
 
-    /// The program with an administrator's kubeconfig, whose files may have so many bytes, rounded up
-    /// to the next 512; a write beyond that fails.
-    pub(crate) fn with_file_size(bytes: u64) -> Self {
-        let blocks = bytes.div_ceil(512);
-        Self::after(&format!("trap '' XFSZ && ulimit -f {blocks}"))
-    }
-
     /// The program with an administrator's kubeconfig, with SIGHUP ignored as `nohup` does.
     pub(crate) fn without_hangup() -> Self {
         Self::after("trap '' HUP")

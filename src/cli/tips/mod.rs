@@ -45,7 +45,7 @@ const COMMANDS: [(&[&str], &str); 13] = [
     ),
     (
         &["rollback", "undo"],
-        "undo with `kubectl applyset apply --plan FILE` if the run had --undo-out FILE, else apply the old manifests",
+        "apply what the run before left in --undo-out FILE with `kubectl applyset apply SET -f FILE`, or the old manifests",
     ),
     (
         &["import"],

@@ -101,11 +101,6 @@ impl ApiError {
         self.status().is_some_and(|status| status.code == code.as_u16())
     }
 
-    /// Returns whether the server may have carried out the request, at this attempt or at an earlier one.
-    pub fn may_have_succeeded(&self) -> bool {
-        self.kind.may_have_succeeded() || self.earlier_attempts.may_have_succeeded()
-    }
-
     /// Returns whether the requested object does not exist. A 404 that names no object is about
     /// the path: the server does not serve this version or kind, and the object may exist in
     /// another version.

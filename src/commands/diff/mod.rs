@@ -3,7 +3,6 @@
 mod record;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -50,7 +49,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
 }
 
 async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let plan = arguments.plan.as_deref().map(read_plan).transpose()?;
+    let plan = arguments.plan.as_deref().map(saved_plan::read).transpose()?;
     let options = match &plan {
         Some(plan) => DiffOptions::of_plan(plan, arguments, shared)?,
         None => DiffOptions::new(arguments, shared)?,
@@ -104,18 +103,6 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
         _ => DiffSummary::Printed,
     };
     finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
-}
-
-/// Reads a saved plan; the plan of an undo is shown by a dry run.
-fn read_plan(file: &Path) -> Result<SavedPlan, Error> {
-    if prepare::undo::is_undo_file(file) {
-        let name = file.display();
-        return Err(Error::Usage {
-            message: format!("--plan {name}: this is an undo file, and diff reads saved plans only"),
-            hint: format!("preview the undo with `kubectl applyset apply --plan {name} --dry-run=server`"),
-        });
-    }
-    saved_plan::read(file)
 }
 
 /// Prints the differences. After an error or an interrupt, there may be nothing to show yet.

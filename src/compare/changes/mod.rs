@@ -85,6 +85,8 @@ mod schema_defaults;
 mod schema_field_set;
 mod zeros;
 
+pub(super) use zeros::zero_of;
+
 #[cfg(test)]
 mod tests;
 

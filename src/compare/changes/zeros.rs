@@ -4,22 +4,29 @@
 //! `omitempty` and no pointer. The tables are typed from the `types.go` of every served version
 //! (`k8s.io/api` 1.36).
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::defaults::Field;
 
 /// Returns whether a field without this value is the same: a scalar that is zero and has the
 /// type of its field (of another type the server says that it is wrong), or an empty map.
 pub(super) fn is_left_out(value: &Value, field: Field<'_>) -> bool {
-    let names = match value {
-        Value::Bool(false) => FLAGS,
-        Value::String(text) if text.is_empty() => TEXTS,
-        Value::Number(number) if number.as_i64() == Some(0) => NUMBERS,
-        Value::Object(fields) if fields.is_empty() => MAPS,
-        _ => return false,
-    };
-    let path = format!("{}.{}", field.container, field.name);
-    names.contains(&field.name) || names.contains(&path.as_str())
+    zero_of(field.container, field.name).is_some_and(|zero| zero == *value)
+}
+
+/// Returns the value that the server leaves out of a field of a built-in kind, if it leaves one out.
+pub(in crate::compare) fn zero_of(container: &str, name: &str) -> Option<Value> {
+    let path = format!("{container}.{name}");
+    let tables = [
+        (FLAGS, json!(false)),
+        (NUMBERS, json!(0)),
+        (TEXTS, json!("")),
+        (MAPS, json!({})),
+        (LISTS, json!([])),
+    ];
+    let mut tables = tables.into_iter();
+    let found = tables.find(|(names, _)| names.contains(&name) || names.contains(&path.as_str()));
+    found.map(|(_, zero)| zero)
 }
 
 /// Booleans. A name that has another type elsewhere is `CONTAINER.NAME`, here and below.
@@ -96,10 +103,48 @@ const MAPS: &[&str] = &[
     "requests",
 ];
 
+/// The lists that manifests have empty; the server leaves out every empty list.
+const LISTS: &[&str] = &[
+    "accessModes",
+    "add",
+    "allowedTopologies",
+    "args",
+    "command",
+    "drop",
+    "egress",
+    "env",
+    "envFrom",
+    "finalizers",
+    "hostAliases",
+    "imagePullSecrets",
+    "ingress",
+    "initContainers",
+    "matchConditions",
+    "matchExpressions",
+    "mountOptions",
+    "nameservers",
+    "options",
+    "ownerReferences",
+    "ports",
+    "resourceNames",
+    "rules",
+    "searches",
+    "secrets",
+    "subjects",
+    "supplementalGroups",
+    "sysctls",
+    "tls",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumeClaimTemplates",
+    "volumeDevices",
+    "volumeMounts",
+    "volumes",
+    "webhooks",
+];
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::model::built_in_kinds::TypeMeta;
 

@@ -5,7 +5,6 @@
 
 mod applyset_metadata;
 mod creator;
-mod fields_left_to_others;
 mod managed_fields;
 mod managers;
 mod merge_patch;
@@ -18,7 +17,6 @@ mod unusable_versions;
 
 pub use applyset_metadata::with_applyset_metadata;
 pub use creator::{Creator, creator};
-pub use fields_left_to_others::{changed_by_others, scaled_fields};
 pub use managed_fields::{annotation_writers, content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
 pub use managers::{
@@ -31,7 +29,7 @@ pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
     replacement, secret_migration_patch,
 };
-pub use owned_fields::{applied_version, content_by_manager, manifest_of, other_deciders};
+pub use owned_fields::{applied_version, manifest_of, manifest_of_all};
 pub use owners_of_invalid_fields::only_others_own;
 pub use replicas::{HANDOVER_FIELD_MANAGER, Replicas, ReplicasPath, replicas, take_back};
 pub use stale_fields::{own_manifest, without_stale_fields};

@@ -1,100 +1,31 @@
 //! The part of an object that a field manager owns, as its manifest: what an apply under this manager
-//! has to send for the object to be as it was.
-
-use std::collections::BTreeSet;
+//! has to send for the object to be as it is.
 
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::fields_left_to_others::without_fields;
 use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
+use crate::compare::changes::zero_of;
 use crate::compare::field_paths::{ItemKey, has_parts};
-use crate::compare::ignore;
-use crate::model::pointer::Pointer;
+use crate::model::built_in_kinds::{Relation, TypeMeta};
 
-/// Field managers of Kubernetes' own controllers. What they write follows from the rest of the object.
-const CONTROLLERS: [&str; 5] = [
-    "cloud-controller-manager",
-    "kube-apiserver",
-    "kube-controller-manager",
-    "kube-scheduler",
-    "kubelet",
-];
-
-/// Returns the manifest that `manager` would apply for its fields to be as they are in `was`. `live` is
-/// the object as it is now: fields of others that `manager` has taken since belong to the manifest, too,
-/// since no other manager would restore their values. So do those of client-side apply, which each apply
-/// takes over, and removes if the manifest lacks them.
-pub fn manifest_of(was: &Value, live: Option<&Value>, manager: &str) -> Value {
+/// Returns the manifest that `manager` would apply for its fields to be as they are. Those of client-side apply
+/// belong to it: each apply takes them over, and removes them if the manifest lacks them.
+pub fn manifest_of(object: &Value, manager: &str) -> Value {
     let is_own = |entry: &Value| is_apply_of(entry, manager) || is_client_side(entry);
-    let own = fields_of(&was["metadata"], is_own).map(without_last_applied);
-    let taken = live.map(|live| {
-        let of_others = |entry: &Value| is_whole_object(entry) && !is_apply_of(entry, manager);
-        let ours = fields_of(&live["metadata"], |entry| is_apply_of(entry, manager));
-        let theirs = fields_of(&was["metadata"], of_others);
-        common(ours.as_ref(), theirs.as_ref())
-    });
-    let fields = match taken.flatten() {
-        Some(taken) => Some(own.map_or(taken.clone(), |own| union(&own, &taken))),
-        None => own,
-    };
-    let all = fields_of(&was["metadata"], |_| true).unwrap_or_default();
-    let mut manifest = fields
-        .and_then(|fields| part(was, &fields, Some(&all)))
-        .unwrap_or_else(|| json!({}));
-    for field in ["apiVersion", "kind"] {
-        manifest[field] = was[field].clone();
-    }
-    for field in ["name", "namespace"] {
-        if !was["metadata"][field].is_null() {
-            manifest["metadata"][field] = was["metadata"][field].clone();
-        }
-    }
-    manifest
+    manifest_with(
+        object,
+        fields_of(&object["metadata"], is_own).map(without_last_applied),
+    )
 }
 
-/// Returns what field managers have made of an object: the fields and values of each entry. The status,
-/// finalizers that were added, and what Kubernetes' own controllers write are left out: they change
-/// without a decision. So are the fields that the set has `left` to others. `None` if nothing is known.
-pub fn content_by_manager(object: &Value, left: &[Pointer]) -> Option<Value> {
-    let mut contents = Vec::new();
-    let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
-    let counted = ignore::without(object, left);
-    for entry in entries(&object["metadata"]) {
-        let Some(fields) = decided_fields(entry, object, left) else {
-            continue;
-        };
-        let values = part(&counted, &fields, Some(&all));
-        let names = ["manager", "operation", "subresource", "apiVersion"];
-        let names = names.map(|name| entry[name].as_str().unwrap_or_default().to_owned());
-        let content = json!([names, fields, values]);
-        contents.push((names, content));
+/// Returns the manifest with the fields of all managers, except for subresources; the whole object if no field has
+/// a manager.
+pub fn manifest_of_all(object: &Value) -> Value {
+    match fields_of(&object["metadata"], is_whole_object) {
+        Some(fields) => manifest_with(object, Some(fields)),
+        None => object.clone(),
     }
-    contents.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let contents: Vec<Value> = contents.into_iter().map(|(_, content)| content).collect();
-    (!contents.is_empty()).then_some(Value::Array(contents))
-}
-
-/// Returns the fields of an entry that count as decided by its manager; `None` if none do.
-pub(super) fn decided_fields(entry: &Value, object: &Value, left: &[Pointer]) -> Option<Value> {
-    if !is_decision(entry) {
-        return None;
-    }
-    let mut fields = without_fields(&entry["fieldsV1"], object, left);
-    if entry["operation"] == "Update" {
-        remove_finalizers(&mut fields);
-    }
-    let is_empty = fields.as_object().is_some_and(Map::is_empty);
-    (!is_empty).then_some(fields)
-}
-
-/// Returns the field managers other than `manager` that have decided anything of the object.
-pub fn other_deciders(metadata: &Value, manager: &str) -> BTreeSet<String> {
-    let others = entries(metadata).iter();
-    let others = others.filter(|entry| is_decision(entry) && entry["manager"] != manager);
-    others
-        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
-        .collect()
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object; its field set is of that version.
@@ -103,26 +34,54 @@ pub fn applied_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str
     entries.find(|entry| is_apply_of(entry, manager))?["apiVersion"].as_str()
 }
 
-/// Returns whether an entry is of a person or a tool, not of the status or of a controller of
-/// Kubernetes.
-fn is_decision(entry: &Value) -> bool {
-    let is_controller = entry["manager"]
-        .as_str()
-        .is_some_and(|manager| CONTROLLERS.contains(&manager));
-    entry["subresource"] != "status" && !is_controller
+/// The place of a value in an object of a built-in kind, of which the tables know more than the field set says.
+#[derive(Clone, Copy)]
+struct Place<'n> {
+    /// The kind.
+    type_meta: TypeMeta<'n>,
+    /// The name of the field; that of its list for an item.
+    name: &'n str,
 }
 
-fn remove_finalizers(fields: &mut Value) {
-    let Some(fields) = fields.as_object_mut() else {
-        return;
-    };
-    let Some(metadata) = fields.get_mut("f:metadata").and_then(Value::as_object_mut) else {
-        return;
-    };
-    metadata.remove("f:finalizers");
-    if metadata.is_empty() {
-        fields.remove("f:metadata");
+impl<'n> Place<'n> {
+    /// Returns the place of an object; `None` for other kinds, whose objects are stored as they were sent.
+    fn of(object: &'n Value) -> Option<Self> {
+        let type_meta = TypeMeta {
+            api_version: object["apiVersion"].as_str()?,
+            kind: object["kind"].as_str()?,
+        };
+        type_meta.is_built_in().then_some(Self { type_meta, name: "" })
     }
+
+    fn below(self, name: &'n str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Returns what an owned value was sent as of which no part is owned: an empty one, if its parts have owners of
+    /// their own.
+    fn as_sent(self, value: &Value) -> Value {
+        match value {
+            Value::Object(_) if self.type_meta.map(self.name) == Relation::Granular => json!({}),
+            Value::Array(_) if self.type_meta.list(self.name) == Relation::Granular => json!([]),
+            value => value.clone(),
+        }
+    }
+}
+
+fn manifest_with(object: &Value, fields: Option<Value>) -> Value {
+    let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
+    let mut manifest = fields
+        .and_then(|fields| part(object, &fields, Some(&all), Place::of(object)))
+        .unwrap_or_else(|| json!({}));
+    for field in ["apiVersion", "kind"] {
+        manifest[field] = object[field].clone();
+    }
+    for field in ["name", "namespace"] {
+        if !object["metadata"][field].is_null() {
+            manifest["metadata"][field] = object["metadata"][field].clone();
+        }
+    }
+    manifest
 }
 
 /// The annotation of client-side apply is not part of a manifest.
@@ -144,44 +103,34 @@ fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Option<Value> 
     fields.reduce(|one, other| union(&one, &other))
 }
 
-/// Returns the paths that both field sets have; `None` if there are none.
-fn common(one: Option<&Value>, other: Option<&Value>) -> Option<Value> {
-    let (one, other) = (one?.as_object()?, other?.as_object()?);
-    // An empty node has the path itself, as the key `.` of another one.
-    if one.is_empty() || other.is_empty() {
-        let has_itself = |fields: &Map<String, Value>| fields.is_empty() || fields.contains_key(".");
-        return (has_itself(one) && has_itself(other)).then(|| json!({}));
-    }
-    let both: Map<String, Value> = one
-        .iter()
-        .filter_map(|(key, child)| {
-            let below = common(Some(child), other.get(key))?;
-            Some((key.clone(), below))
-        })
-        .collect();
-    (!both.is_empty()).then_some(Value::Object(both))
-}
-
 /// Returns the part of a value that a field set has; `None` if the value has none of it. `all` is the
 /// node of all managers: an empty node is a whole value, unless another manager has something in it.
-fn part(value: &Value, fields: &Value, all: Option<&Value>) -> Option<Value> {
+fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<'_>>) -> Option<Value> {
     let fields = fields.as_object()?;
     let is_shared = all.is_some_and(has_parts);
     let is_itself = fields.contains_key(".") || fields.is_empty() && is_shared;
     match value {
-        value if fields.is_empty() && !is_shared => Some(value.clone()),
+        value if fields.is_empty() && !is_shared => {
+            Some(place.map_or_else(|| value.clone(), |place| place.as_sent(value)))
+        }
         Value::Object(values) => {
             let parts = fields.iter().filter_map(|(key, below)| {
                 let name = key.strip_prefix("f:")?;
                 let all = all.and_then(|all| all.get(key));
-                Some((name.to_owned(), part(values.get(name)?, below, all)?))
+                let part = match values.get(name) {
+                    Some(value) => part(value, below, all, place.map(|place| place.below(name))),
+                    None if has_parts(below) => None,
+                    None => place.and_then(|place| zero_of(place.name, name)),
+                };
+                Some((name.to_owned(), part?))
             });
             let parts: Map<String, Value> = parts.collect();
             (!parts.is_empty() || is_itself).then_some(Value::Object(parts))
         }
         Value::Array(items) => {
             let parts = items.iter().enumerate();
-            let parts = parts.filter_map(|(position, item)| part_of_item(position, item, fields, all));
+            let parts =
+                parts.filter_map(|(position, item)| part_of_item((position, item), fields, all, place));
             let parts: Vec<Value> = parts.collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
         }
@@ -191,17 +140,17 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>) -> Option<Value> {
 
 /// Returns the part of a list item that one of the keys of a field set selects.
 fn part_of_item(
-    position: usize,
-    item: &Value,
+    (position, item): (usize, &Value),
     fields: &Map<String, Value>,
     all: Option<&Value>,
+    place: Option<Place<'_>>,
 ) -> Option<Value> {
     fields.iter().find_map(|(key, below)| {
         let key_of_item = ItemKey::parse(key).filter(|key| key.selects(position, item))?;
         let all = all.and_then(|all| all.get(key));
         match key_of_item {
-            ItemKey::Fields(keys) => part_with_keys(item, below, &keys, all),
-            ItemKey::Value(_) | ItemKey::Position(_) => part(item, below, all),
+            ItemKey::Fields(keys) => part_with_keys(item, below, &keys, (all, place)),
+            ItemKey::Value(_) | ItemKey::Position(_) => part(item, below, all, place),
         }
     })
 }
@@ -211,9 +160,9 @@ fn part_with_keys(
     item: &Value,
     fields: &Value,
     keys: &Map<String, Value>,
-    all: Option<&Value>,
+    (all, place): (Option<&Value>, Option<Place<'_>>),
 ) -> Option<Value> {
-    let mut found = part(item, fields, all)?;
+    let mut found = part(item, fields, all, place)?;
     if let Some(found) = found.as_object_mut()
         && keys.keys().all(|key| !found.contains_key(key))
     {
@@ -259,14 +208,14 @@ mod tests {
             ],
         );
         assert_eq!(
-            manifest_of(&was, None, "us"),
+            manifest_of(&was, "us"),
             json!({
                 "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "1"}},
                 "spec": {"ports": [{"port": 80}], "list": ["b"], "atomic": {"q": [1, 2]}, "empty": {}},
             })
         );
         assert_eq!(
-            manifest_of(&was, None, "them"),
+            manifest_of(&was, "them"),
             json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b"}})
         );
     }
@@ -277,39 +226,11 @@ mod tests {
         let theirs = entry("them", "Update", &json!({"f:data": {".": {}, "f:a": {}}}));
         let object = json!({"metadata": {"name": "a"}, "data": {"a": "1"}, "atomic": {"b": 1}});
         let was = with_entries(object, &[ours, theirs]);
-        let manifest = manifest_of(&was, None, "us");
+        let manifest = manifest_of(&was, "us");
         assert_eq!(
             (&manifest["data"], &manifest["atomic"]),
             (&json!({}), &json!({"b": 1}))
         );
-    }
-
-    #[test]
-    fn fields_that_were_taken_since_come_back_with_their_values() {
-        let was = with_entries(
-            json!({"metadata": {"name": "a"}, "data": {"a": "1", "b": "2", "c": "3"}}),
-            &[
-                entry("us", "Apply", &json!({"f:data": {"f:a": {}}})),
-                entry(
-                    "them",
-                    "Update",
-                    &json!({"f:data": {".": {}, "f:b": {}, "f:c": {}}}),
-                ),
-            ],
-        );
-        let live = with_entries(
-            json!({"metadata": {"name": "a"}, "data": {"a": "x", "b": "x", "c": "3", "d": "x"}}),
-            &[
-                entry(
-                    "us",
-                    "Apply",
-                    &json!({"f:data": {"f:a": {}, "f:b": {}, "f:d": {}}}),
-                ),
-                entry("them", "Update", &json!({"f:data": {".": {}, "f:c": {}}})),
-            ],
-        );
-        let manifest = manifest_of(&was, Some(&live), "us");
-        assert_eq!(manifest["data"], json!({"a": "1", "b": "2"}));
     }
 
     #[test]
@@ -326,11 +247,9 @@ mod tests {
             let fields =
                 json!({"f:metadata": {"f:annotations": annotations}, "f:data": {".": {}, "f:b": {}}});
             let was = with_entries(object, &[entry("kubectl-client-side-apply", "Update", &fields)]);
-            for live in [None, Some(&json!({"metadata": {}}))] {
-                let manifest = manifest_of(&was, live, "us");
-                assert_eq!(manifest["data"], json!({"b": "2"}));
-                assert_eq!(manifest["metadata"]["annotations"], expected);
-            }
+            let manifest = manifest_of(&was, "us");
+            assert_eq!(manifest["data"], json!({"b": "2"}));
+            assert_eq!(manifest["metadata"]["annotations"], expected);
         }
     }
 
@@ -340,61 +259,37 @@ mod tests {
         let keys = json!({"name": "a"});
         let keys = keys.as_object().expect("a mapping");
         assert_eq!(
-            part_with_keys(&item, &json!({"f:value": {}}), keys, None),
+            part_with_keys(&item, &json!({"f:value": {}}), keys, (None, None)),
             Some(item.clone())
         );
         assert_eq!(
-            part_with_keys(&item, &json!({".": {}, "f:name": {}}), keys, None),
+            part_with_keys(&item, &json!({".": {}, "f:name": {}}), keys, (None, None)),
             Some(json!({"name": "a"}))
         );
     }
 
     #[test]
-    fn the_content_by_manager_ignores_what_follows_from_it() {
-        let ours = entry("us", "Apply", &json!({"f:data": {"f:a": {}}}));
-        let object = |data: Value, more: &[Value]| {
-            let entries = [std::slice::from_ref(&ours), more].concat();
-            with_entries(
-                json!({"metadata": {"name": "a", "finalizers": ["x"]}, "data": data}),
-                &entries,
-            )
-        };
-        let base = object(json!({"a": "1"}), &[]);
-        let status = json!({"manager": "m", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}});
-        let finalizer = entry(
-            "operator",
-            "Update",
-            &json!({"f:metadata": {"f:finalizers": {".": {}, "v:\"x\"": {}}}}),
-        );
-        let labeled = entry("kubectl-label", "Update", &json!({"f:data": {"f:b": {}}}));
-        let revision = entry(
-            "kube-controller-manager",
-            "Update",
-            &json!({"f:data": {"f:b": {}}}),
-        );
-        let table = [
-            (object(json!({"a": "1", "unowned": "2"}), &[]), true),
-            (object(json!({"a": "1"}), &[status]), true),
-            (object(json!({"a": "1"}), &[finalizer]), true),
-            (object(json!({"a": "1", "b": "2"}), &[revision]), true),
+    fn a_zero_that_the_server_leaves_out_comes_back() {
+        let fields = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
+            "k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:tty": {}, "f:env": {
+                "k:{\"name\":\"B\"}": {".": {}, "f:name": {}, "f:value": {}},
+            }},
+        }}}}});
+        let containers = json!([{"name": "a", "env": [{"name": "B"}]}]);
+        for (api_version, expected) in [
             (
-                object(json!({"a": "1", "b": "2"}), std::slice::from_ref(&labeled)),
-                false,
+                "apps/v1",
+                json!([{"name": "a", "tty": false, "env": [{"name": "B", "value": ""}]}]),
             ),
-            (object(json!({"a": "2"}), &[]), false),
-        ];
-        for (other, is_same) in table {
-            assert_eq!(
-                content_by_manager(&other, &[]) == content_by_manager(&base, &[]),
-                is_same,
-                "{other}"
-            );
+            ("example.com/v1", containers.clone()),
+        ] {
+            let object = json!({
+                "apiVersion": api_version, "kind": "Deployment", "metadata": {"name": "a"},
+                "spec": {"template": {"spec": {"containers": containers}}},
+            });
+            let was = with_entries(object, &[entry("us", "Apply", &fields)]);
+            let manifest = manifest_of(&was, "us");
+            assert_eq!(manifest["spec"]["template"]["spec"]["containers"], expected);
         }
-        assert_eq!(content_by_manager(&json!({"metadata": {}}), &[]), None);
-        let metadata = object(json!({}), &[labeled])["metadata"].clone();
-        assert_eq!(
-            other_deciders(&metadata, "us"),
-            ["kubectl-label".to_owned()].into()
-        );
     }
 }

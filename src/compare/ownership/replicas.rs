@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 
 use super::managed_fields::{entries, is_apply_of};
 use super::migration::{Former, LastApplied, migrated};
-use crate::model::pointer::Pointer;
 
 /// The field manager that owns the number of replicas between its manifest and its autoscaler.
 pub const HANDOVER_FIELD_MANAGER: &str = "applyset-handover";
@@ -60,11 +59,6 @@ impl ReplicasPath {
         } else {
             Self(names)
         }
-    }
-
-    /// Returns the path as a JSON pointer.
-    pub fn pointer(&self) -> Pointer {
-        Pointer::of(self.0.iter().cloned())
     }
 
     /// Returns the name of the field itself.

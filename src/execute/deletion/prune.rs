@@ -250,9 +250,6 @@ impl Execution<'_> {
             let deleting = self.deleting(&judge, &webhooks);
             let mut on_event = |news: WriteEvent<ObjectOutcome>| {
                 sink(at_time(news, &times).counted(|outcome| {
-                    if let Some(undo) = self.undo {
-                        undo.note_outcome(outcome);
-                    }
                     *failed += usize::from(outcome.action == Action::Failed);
                     *kept += usize::from(outcome.action == Action::Skipped);
                 }));

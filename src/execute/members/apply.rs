@@ -57,8 +57,7 @@ impl Execution<'_> {
         reply
     }
 
-    /// Handles a member that is being deleted: an earlier run may have deleted it for its recreation, or
-    /// the run that this one undoes.
+    /// Handles a member that is being deleted: an earlier run may have deleted it for its recreation.
     async fn apply_terminating(
         &self,
         object: &DesiredObject,
@@ -69,9 +68,6 @@ impl Execution<'_> {
             return failed(subject, self.terminating(object));
         }
         match self.writing.dry_run {
-            DryRun::None if self.undo.is_some_and(|undo| !undo.begin(&object.key)) => {
-                failed(subject, NOT_RECORDED.to_owned())
-            }
             DryRun::None => self.create_again(object, subject, None, kinds).await,
             DryRun::Client => reply_of(ObjectOutcome::new(subject, Action::Recreated)),
             DryRun::Server => {
@@ -88,24 +84,16 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         kinds: &Kinds,
     ) -> MemberReply {
-        if self.undo.is_some_and(|undo| !undo.begin(&object.key)) {
-            return failed(subject, NOT_RECORDED.to_owned());
-        }
         let handover = match self.hand_over(object).await {
             Ok(handover) => handover,
-            Err(error) => {
-                self.note_failed(object);
-                return self.not_applied(object, subject, Unapplied::Failed(error)).await;
-            }
+            Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
         };
         if let Some(reason) = self.reason_not_applied_if_interrupted(object) {
-            self.note_failed(object);
             return failed(subject, reason);
         }
         if *live_membership == LiveMembership::OfAnotherSet
             && let Some(error) = self.predict_label_error(object, live_membership).await
         {
-            self.note_failed(object);
             return failed(subject, error);
         }
         let written = handover.written.as_ref();
@@ -120,10 +108,7 @@ impl Execution<'_> {
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
-            Err(unapplied) => {
-                self.note_failed(object);
-                self.not_applied(object, subject, unapplied).await
-            }
+            Err(unapplied) => self.not_applied(object, subject, unapplied).await,
         }
     }
 
@@ -228,7 +213,7 @@ impl Execution<'_> {
         if precondition == Expected::Absent {
             // No other manager owns fields of an object that this creates.
             let request = self.member_request(&as_new(object), live_membership, None);
-            return self.send_noted(object, request).await;
+            return self.server.send(request).await;
         }
         let is_known_to_need_it = match live_membership {
             LiveMembership::Member {
@@ -302,7 +287,7 @@ impl Execution<'_> {
                     self.member_request(&with_live.object, live_membership, Some(lock))
                 }
             };
-            let error = match self.send_noted(object, request).await {
+            let error = match self.server.send(request).await {
                 // The caller judges it again.
                 Err(error) if is_listed => return Err(error),
                 Err(error)
@@ -410,9 +395,6 @@ pub(crate) fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object 
 
 /// Error for an object that has changed since a saved plan.
 pub(crate) const OVERTAKEN: &str = "not applied: it changed since the plan";
-
-/// Error for an object whose write would not be in the undo file.
-const NOT_RECORDED: &str = "not applied: the undo file cannot be continued";
 
 /// Attempts to apply an object that another client writes at the same time.
 pub(crate) const ATTEMPTS: u32 = 5;

@@ -106,7 +106,7 @@ impl Execution<'_> {
     /// Applies a member under this precondition.
     ///
     /// An object that does exist after all is applied if it is in this set: this run has created it
-    /// and the answer was lost, or another run of the set was faster. A saved plan and an undo were not
+    /// and the answer was lost, or another run of the set was faster. A saved plan was not
     /// made for what another run has created.
     pub(crate) async fn apply_with_precondition(
         &self,

@@ -22,4 +22,3 @@ pub(crate) mod taken_by_concurrent_run;
 pub(crate) mod taken_in;
 mod until_gone;
 pub(crate) mod webhooks;
-mod writes_for_undo;

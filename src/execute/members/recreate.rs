@@ -82,7 +82,7 @@ impl Execution<'_> {
 
     /// Returns whether the run waits until an object or its namespace is deleted, and then creates the object.
     pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
-        self.policy.awaits_deletion(object, &self.plan.preconditions) && !self.is_namespace_going(object)
+        self.chooses_to_recreate(object) && !self.is_namespace_going(object)
     }
 
     /// Returns the error of an object that is being deleted, and not waited for.
@@ -104,10 +104,6 @@ impl Execution<'_> {
         let namespace = object.key.namespace.as_ref();
         let namespace = namespace.and_then(|namespace| self.namespaces.get(namespace));
         namespace.is_some_and(|state| state.presence == Presence::Terminating)
-            && !self
-                .plan
-                .preconditions
-                .await_deletion_of_namespace_of(&object.key)
     }
 
     /// Returns whether the flag or an annotation chooses the object, and a saved plan does.

@@ -50,9 +50,6 @@ pub struct Run {
     /// The number of objects by outcome.
     #[serde(flatten)]
     pub counts: Counts,
-    /// True if it undid another run.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub undo: bool,
     /// True if it only takes objects out of the set, so that nothing has to stay recorded for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_out: bool,
@@ -124,8 +121,6 @@ pub enum RunResult {
     Running,
     /// Everything was done.
     Done,
-    /// It undid another run, except for objects that it skipped.
-    Incomplete,
     /// Something failed.
     Failed,
     /// It was interrupted.
@@ -143,7 +138,6 @@ impl RunResult {
         match self {
             Self::Running => "running",
             Self::Done => "done",
-            Self::Incomplete => "incomplete",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
             Self::Abandoned => "abandoned",

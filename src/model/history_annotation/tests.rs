@@ -10,7 +10,6 @@ fn run(number: usize) -> Run {
             created: number,
             ..Counts::default()
         },
-        undo: false,
         takes_out: false,
         operation: RunOperation::Apply,
         manifests: "0123456789ab".to_owned(),
@@ -54,22 +53,6 @@ fn runs_are_read_back_the_latest_first() {
     );
     let second = with(run(2), &annotated(&first)).expect("room");
     assert_eq!(read(&annotated(&second)), [run(2), run(1)]);
-}
-
-#[test]
-fn an_undo_is_marked_and_runs_without_the_mark_are_read() {
-    let undo = Run {
-        undo: true,
-        result: RunResult::Incomplete,
-        ..run(1)
-    };
-    let value = with(undo.clone(), &Pairs::new()).expect("room");
-    assert!(
-        value.contains(r#""result":"incomplete","created":1,"undo":true"#),
-        "{value}"
-    );
-    let value = with(run(2), &annotated(&value)).expect("room");
-    assert_eq!(read(&annotated(&value)), [run(2), undo]);
 }
 
 #[test]

@@ -109,15 +109,6 @@ fn applied<'p>(desired: &'p Desired, plan: &'p Plan) -> impl Iterator<Item = (&'
 }
 
 impl NeededPermissions {
-    /// Adds the permissions to read what a plan applies, as recording the state before it does.
-    pub fn read_applied(&mut self, desired: &Desired, plan: &Plan) {
-        for (_, object) in applied(desired, plan) {
-            if !is_not_yet_served(object) {
-                self.read(&object.key, &object.resource);
-            }
-        }
-    }
-
     /// Notes a namespace that the run creates: permissions in it cannot be checked before.
     fn expect_namespace(&mut self, apply: &Apply, object: &DesiredObject) {
         let is_namespace = object.key.group_kind == GroupKind::new("", "Namespace");

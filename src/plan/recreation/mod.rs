@@ -64,13 +64,6 @@ impl Recreate {
 }
 
 impl Policy {
-    /// Returns whether a run that is bound by these preconditions creates an object that is being deleted, once
-    /// it is gone: its recreation may have begun in an earlier run, or this run undoes the one that has deleted
-    /// it.
-    pub fn awaits_deletion(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
-        preconditions.await_deletion_of(&object.key) || self.recreate.allows(object, preconditions)
-    }
-
     /// Returns whether a run that is bound by these preconditions may delete this member and create it
     /// again, as far as that is known before the server is asked.
     pub fn may_recreate(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {

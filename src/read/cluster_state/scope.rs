@@ -114,14 +114,12 @@ pub(super) async fn scope(
 /// Returns whether the members of a set are searched in the whole cluster.
 ///
 /// An apply of manifests without a parent does not search: nearly every one is the first run of its set. A
-/// parent that exists may have had a record before, and so may one that an undo misses. After all other
+/// parent that exists may have had a record before. After all other
 /// commands, and after an apply of nothing, no later run searches elsewhere.
 fn searches_everywhere(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Parent) -> bool {
     match (parent_status, goal, parent) {
         (ParentStatus::Recorded(_), _, _) => false,
-        (ParentStatus::New, Goal::Apply(desired, policy), Parent::Gone) => {
-            desired.members.is_empty() || policy.prune_only.is_some()
-        }
+        (ParentStatus::New, Goal::Apply(desired, _), Parent::Gone) => desired.members.is_empty(),
         (ParentStatus::New, _, _) => true,
     }
 }
@@ -146,26 +144,18 @@ fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) 
 mod tests {
     use super::*;
     use crate::event::Operation;
-    use crate::plan::Policy;
     use crate::plan::fixtures::{desired, policy, set};
 
     #[test]
     fn members_without_a_record_are_searched_everywhere_but_by_the_first_apply() {
         let policy = policy();
-        let undo = Policy {
-            prune_only: Some(BTreeSet::new()),
-            ..policy.clone()
-        };
         let mut nothing = Desired::default();
-        let [mut wanted, mut restored] = [Desired::default(), Desired::default()];
-        for objects in [&mut wanted, &mut restored] {
-            objects.members.push(desired("ConfigMap", Some("web"), "one"));
-        }
+        let mut wanted = Desired::default();
+        wanted.members.push(desired("ConfigMap", Some("web"), "one"));
         let recorded = ParentStatus::resumed(&set(), BTreeSet::new());
         let goals = [
             (Goal::Apply(&mut wanted, &policy), false),
             (Goal::Apply(&mut nothing, &policy), true),
-            (Goal::Apply(&mut restored, &undo), true),
             (Goal::Delete(&policy, BTreeSet::new()), true),
             (Goal::Join(Operation::Adopt), true),
             (Goal::Join(Operation::Move), true),

@@ -3,8 +3,6 @@
 
 pub mod saved_plan;
 pub mod state_for_saved_plan;
-pub mod undo;
-pub mod undo_out;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,7 +25,6 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::undo::UndoScope;
 use crate::plan::{self, Plan, Policy, Proposal, ProposedApply, Recreate, TakeOver, UnchangedMembers};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
@@ -56,8 +53,6 @@ pub struct Prepared {
     pub manifests: Vec<SavedManifest>,
     /// What the writes wait for.
     wait_notes: WaitNotes,
-    /// How much of another run the plan undoes; `None` if it undoes none.
-    pub undoes: Option<UndoScope>,
     /// What the server has said about the permissions of the user.
     pub user: Administrator,
 }
@@ -70,7 +65,7 @@ pub enum Input {
     Kept(Salt),
     /// From a saved plan.
     Saved {
-        /// The manifests: those of a saved plan without hooks, those of an undo all.
+        /// The manifests.
         manifests: Manifests,
         /// The namespace of manifests without one.
         namespace: String,
@@ -392,7 +387,6 @@ impl Prepared {
             plan,
             manifests,
             wait_notes: WaitNotes::default(),
-            undoes: None,
             user: Administrator::NotAsked,
         }
     }
@@ -434,8 +428,6 @@ impl Prepared {
             interrupt,
             gate: None,
             dependencies: None,
-            undo: None,
-            undoes: self.undoes,
             wait_notes: &self.wait_notes,
         }
     }

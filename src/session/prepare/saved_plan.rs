@@ -220,7 +220,7 @@ pub fn read(file: &Path) -> Result<SavedPlan, Error> {
     check_name("--plan", file)?;
     saved::read(file).map_err(|error| Error::Usage {
         message: format!("--plan {}: {error}", file.display()),
-        hint: "name a plan of `kubectl applyset diff SET -f … --out FILE`, or an undo file of `kubectl applyset apply SET -f … --undo-out FILE`".to_owned(),
+        hint: "name a plan of `kubectl applyset diff SET -f … --out FILE`".to_owned(),
     })
 }
 

@@ -60,7 +60,7 @@ pub(super) struct Scenario {
 }
 
 /// All commands that write.
-pub(super) const SCENARIOS: [Scenario; 16] = [
+pub(super) const SCENARIOS: [Scenario; 15] = [
     Scenario {
         name: "first apply",
         stage: first_apply,
@@ -96,10 +96,6 @@ pub(super) const SCENARIOS: [Scenario; 16] = [
     Scenario {
         name: "with an undo file apply",
         stage: recorded_apply,
-    },
-    Scenario {
-        name: "undo",
-        stage: undo,
     },
     Scenario {
         name: "in order of dependencies apply",
@@ -290,18 +286,14 @@ impl Sequel {
         }
     }
 
-    /// The undo of a run, which leaves these objects in the set.
-    fn undo(file: &Path, objects: &[Value]) -> Self {
+    /// The undo of a run by an apply of its file, which leaves these objects in the set.
+    fn undo(set: &Set, file: &Path, objects: &[Value]) -> Self {
+        let mut undo = Self::apply(set, objects);
+        undo.files = None;
         let file_name = file.to_str().expect("a path");
-        Self {
-            arguments: ["apply", "--plan", file_name].map(str::to_owned).to_vec(),
-            files: None,
-            undo_files: None,
-            need: Need::File(file.to_owned()),
-            leaves: vec![Left::Members(objects.to_vec())],
-            owners: Vec::new(),
-            code_when_done: 0,
-        }
+        undo.arguments.extend(["-f", file_name].map(str::to_owned));
+        undo.need = Need::File(file.to_owned());
+        undo
     }
 
     /// `adopt` of these objects, which are there.
@@ -470,25 +462,8 @@ fn recorded_apply() -> Stage {
     let directory = Arc::new(Files::new());
     let mut recorded = Sequel::apply(set, &changed);
     recorded.undo_files = Some(UndoFiles::in_directory(&directory));
-    let undone = Sequel::undo(&directory.path("undo-0"), &objects);
+    let undone = Sequel::undo(set, &directory.path("undo-0"), &objects);
     stage.sequels = vec![recorded, undone];
-    stage
-}
-
-/// The undo of a run that has created, changed and pruned.
-fn undo() -> Stage {
-    let (mut stage, objects) = with_bystanders();
-    let changed = changed_objects(&stage);
-    let set = &stage.sets[0];
-    set.apply(&objects);
-    let directory = Arc::new(Files::new());
-    let mut recorded = Sequel::apply(set, &changed);
-    recorded.undo_files = Some(UndoFiles::in_directory(&directory));
-    recorded.command(Program::new()).run().expect(0);
-    let next = [config_map(&stage.namespaces[0], "three", "1")];
-    let undone = Sequel::undo(&directory.path("undo-0"), &objects);
-    stage.sequels = vec![undone, Sequel::apply(set, &next)];
-    stage.kept_files = Some(directory);
     stage
 }
 

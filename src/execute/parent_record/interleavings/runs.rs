@@ -83,7 +83,6 @@ impl Run<'_> {
             time: self.parent.server.now().strftime("%FT%H:%M:00Z").to_string(),
             result,
             counts: Counts::default(),
-            undo: false,
             takes_out: matches!(operation, RunOperation::Delete | RunOperation::Disband),
             operation,
             manifests: self.number.to_string(),

@@ -2,8 +2,9 @@
 //!
 //! `UNDO_SEED` and `UNDO_CASES` choose other cases, and how many.
 
+use super::undo::apply;
 use super::*;
-use crate::support::Random;
+use crate::support::{Random, deployment};
 
 const NAMES: usize = 3;
 
@@ -66,49 +67,34 @@ fn manifests(random: &mut Random, namespaces: &[String]) -> Vec<Value> {
     objects
 }
 
-/// The same without addresses that the server gives to a Service that it creates.
-fn comparable(contents: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
-    let mut contents = contents;
-    for content in contents.values_mut() {
-        for field in ["clusterIP", "clusterIPs"] {
-            if let Some(spec) = content["spec"].as_object_mut() {
-                spec.remove(field);
-            }
-        }
-    }
-    contents
-}
-
 #[test]
 fn an_undo_restores_the_state_before_whatever_the_manifests_are() {
     let seed = number("UNDO_SEED", 1);
     for case in 0..number("UNDO_CASES", 8) {
         let random = &mut Random::new(seed, case);
         let namespaces = [namespace("undo-a"), namespace("undo-b")];
-        let runs = Runs::of(Set::secret(&namespaces[0], "web"));
+        let set = Set::secret(&namespaces[0], "web");
+        let files = Files::new();
         let [a, b] = [manifests(random, &namespaces), manifests(random, &namespaces)];
         let all: Vec<Value> = [&a[..], &b[..]].concat();
-        runs.set.apply_with(&a, &["--allow-prune-all"]).expect(0);
-        let was = comparable(contents(&runs.set, &all));
-        runs.apply("undo", &b, &[]).expect(0);
-        runs.set.assert_holds(&b);
-        runs.undo("undo", &[]).expect(0);
+        set.apply_with(&a, &["--allow-prune-all"]).expect(0);
+        let was = contents(&set, &all);
+        apply(&set, &files, "before.yaml", &b, &[]).expect(0);
+        set.assert_holds(&b);
+        let undo = files.path("before.yaml");
+        apply_file(&set, &undo, &["--allow-prune-all"]).expect(0);
         let name = format!("UNDO_SEED={seed}, case {case}");
-        runs.set.assert_holds(&a);
-        let is = comparable(contents(&runs.set, &all));
-        assert_eq!(is, was, "{name}");
-        let run = runs.undo("undo", &[]).expect(0);
-        assert!(
-            actions(&run).values().all(|action| action == "unchanged"),
-            "{name}: {}",
-            run.stdout
-        );
-        let run = runs.set.apply_with(&a, &["--allow-prune-all"]).expect(0);
-        assert_eq!(
-            run.document()["summary"]["unchanged"],
-            a.len(),
-            "{name}: {}",
-            run.stdout
-        );
+        set.assert_holds(&a);
+        assert_eq!(contents(&set, &all), was, "{name}");
+        for run in [
+            apply_file(&set, &undo, &["--allow-prune-all"]),
+            set.apply_with(&a, &["--allow-prune-all"]),
+        ] {
+            let run = run.expect(0);
+            let unchanged = run.document()["summary"]["unchanged"]
+                .as_u64()
+                .unwrap_or_default();
+            assert_eq!(unchanged, a.len() as u64, "{name}: {}", run.stdout);
+        }
     }
 }

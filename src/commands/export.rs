@@ -1,0 +1,111 @@
+//! `export`: the manifests of a set, as they were last applied.
+
+use std::collections::BTreeSet;
+use std::slice;
+
+use crate::cli::{Export, GlobalFlags};
+use crate::compare::ownership::member_field_manager;
+use crate::error::{Error, Exit};
+use crate::model::set::Set;
+use crate::model::text::{counted, shell_word};
+use crate::read::found_set::{self, FoundSet, Visibility};
+use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
+use crate::session::export::Source;
+use crate::session::manifest_files;
+use crate::session::set_to_show::{ExistingSet, Known, existing_set};
+use crate::session::signals::{listen, unless_stopped};
+use crate::settings::{self, SetReference};
+
+/// Runs `export`.
+pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit, Error> {
+    let style = settings::style(shared);
+    let reference = SetReference::new(&arguments.set)?;
+    if let Some(directory) = &arguments.out {
+        manifest_files::check_directory(directory)?;
+    }
+    let exported = unless_stopped(&listen(), export(&reference, arguments, shared)).await?;
+    let Exported {
+        set,
+        flags,
+        manifests,
+    } = exported;
+    let Some(directory) = &arguments.out else {
+        let file = manifest_file(&set.parent, &flags, &[], &manifests);
+        report::manifests(&manifests, &file, style);
+        warn_of_secrets(&manifests, style);
+        return Ok(Exit::Done);
+    };
+    manifest_files::write_directory(directory, &manifests)?;
+    let directory = shell_word(&directory.to_string_lossy());
+    let command = format!(
+        "kubectl applyset apply {} -f {directory}{flags}",
+        set.parent.argument()
+    );
+    let count = counted(manifests.len(), "manifest");
+    report::note(&format!("{count} written; apply them with `{command}`"), style);
+    Ok(Exit::Done)
+}
+
+/// The values of Secrets are for whoever reads a terminal, or its scrollback.
+fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
+    let secrets = manifests.iter().filter(|manifest| manifest.is_secret()).count();
+    let is_shown = matches!(style.output, Device::Terminal { .. }) && style.format != Format::Names;
+    if secrets > 0 && is_shown {
+        let count = counted(secrets, "Secret");
+        report::warning(
+            &format!("the values of {count} are on the screen; write them to files with --out DIR"),
+            style,
+        );
+    }
+}
+
+/// What was read of a set.
+struct Exported {
+    set: Set,
+    /// The flags that an apply of the manifests needs, after a space.
+    flags: String,
+    manifests: Vec<ManifestText>,
+}
+
+async fn export(
+    reference: &SetReference,
+    arguments: &Export,
+    shared: &GlobalFlags,
+) -> Result<Exported, Error> {
+    let mut known = Known::named(&reference.name);
+    let ExistingSet {
+        mut cluster,
+        named,
+        parent,
+    } = existing_set(reference, shared, &mut known).await?;
+    let found = FoundSet::new(named.set.parent.clone(), &parent);
+    cluster.look_up(slice::from_ref(&found)).await;
+    // Nothing is listed yet, so what is not visible is a kind that the server does not list.
+    if found.sight(&cluster.discovery) != Visibility::Whole {
+        return Err(Error::ExportIncomplete(named.set.parent));
+    }
+    let tooling = found
+        .bookkeeping()
+        .map_or(&named.set.tooling, |record| &record.tooling);
+    let manager = arguments.field_manager.as_deref();
+    let manager = manager.unwrap_or_else(|| member_field_manager(tooling));
+    let set = Set {
+        parent_uid: Some(parent.uid.clone()),
+        ..named.set.clone()
+    };
+    let manifests = Source {
+        cluster: &cluster,
+        set: &set,
+        parent_resource: &named.resource,
+        places: &found_set::places(slice::from_ref(&found), &cluster.discovery),
+        field_manager: manager,
+        concurrency: usize::from(shared.concurrency),
+    }
+    .export(&BTreeSet::new())
+    .await?;
+    Ok(Exported {
+        set,
+        flags: manifest_files::flags(tooling, manager),
+        manifests,
+    })
+}

@@ -1,0 +1,118 @@
+//! Reads the members of a set as whole objects, each in the API version in which it was applied: its field set is
+//! of that version.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::{Value, json};
+
+use super::cluster::Cluster;
+use super::error::ReadError;
+use super::list::{Selector, WHOLE_OBJECTS};
+use super::members::members;
+use super::objects::object;
+use super::unique_by_uid::unique_by_uid;
+use crate::cluster::discovery::{KindLookup, Lookup};
+use crate::compare::ownership::{APPLIERS, applied_version};
+use crate::model::applyset::PART_OF_LABEL;
+use crate::model::identity::{GroupVersionKind, ObjectKey};
+use crate::model::list_targets::ListTargets;
+use crate::model::live::{Live, Presence};
+use crate::model::resource::{Origin, Resource};
+use crate::model::set::Set;
+
+/// Lists all members in these places. Those that are being deleted, and copies of labels that controllers have made,
+/// are left out.
+///
+/// # Errors
+///
+/// Something could not be read: a shorter list would be taken for the whole set.
+pub async fn whole_members(
+    cluster: &Cluster,
+    set: &Set,
+    places: &ListTargets,
+    manager: &str,
+    concurrency: usize,
+) -> Result<Vec<(ObjectKey, Value)>, ReadError> {
+    let selector = Selector {
+        labels: format!("{PART_OF_LABEL}={}", set.id),
+        accept: WHOLE_OBJECTS,
+    };
+    let appliers: BTreeSet<String> = APPLIERS.into_iter().chain([manager]).map(str::to_owned).collect();
+    let reduce = |item: &Value, resource: &Arc<Resource>| {
+        let live = Live::from_object(item, resource)?;
+        let is_member = live.presence == Presence::Present
+            && !set.is_parent(&live)
+            && !live.is_owned_copy(set.parent_uid.as_deref(), &appliers);
+        is_member.then(|| (live, of_resource(item.clone(), resource)))
+    };
+    let mut found = members(&cluster.server, places, &selector, concurrency, reduce).await?;
+    unique_by_uid(&mut found, |(live, _)| live, |_| false);
+    let found = found.into_iter().map(|(live, listed)| (live.key, listed));
+    in_applied_versions(cluster, found.collect(), manager, concurrency).await
+}
+
+/// Reads these objects, which are not members. What does not exist, or is being deleted, is left out.
+pub async fn whole_objects(
+    cluster: &Cluster,
+    keys: impl Iterator<Item = ObjectKey>,
+    manager: &str,
+    concurrency: usize,
+) -> Result<Vec<(ObjectKey, Value)>, ReadError> {
+    let reads = keys.filter_map(|key| match cluster.discovery.preferred(&key.group_kind) {
+        KindLookup::Found(resource) if resource.origin == Origin::Served => {
+            Some(read(cluster, key, resource))
+        }
+        // A kind that is not served yet has no objects.
+        KindLookup::Found(_) | KindLookup::Absent | KindLookup::GroupFailed(_) => None,
+    });
+    let found: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
+    let found = found.into_iter().flatten();
+    let found = found.filter(|(_, object)| object["metadata"]["deletionTimestamp"].is_null());
+    in_applied_versions(cluster, found.collect(), manager, concurrency).await
+}
+
+/// Reads those objects again that were applied in another version than the one of the list, if the server still has
+/// that version.
+async fn in_applied_versions(
+    cluster: &Cluster,
+    found: Vec<(ObjectKey, Value)>,
+    manager: &str,
+    concurrency: usize,
+) -> Result<Vec<(ObjectKey, Value)>, ReadError> {
+    let reads = found.into_iter().map(async |(key, listed)| {
+        let version = applied_version(&listed["metadata"], manager);
+        let Some(version) = version.filter(|version| listed["apiVersion"] != *version) else {
+            return Ok(Some((key, listed)));
+        };
+        let gvk = GroupVersionKind::from_api_version(version, &key.group_kind.kind);
+        match cluster.discovery.resource(&gvk) {
+            Lookup::Found(resource) => read(cluster, key, resource).await,
+            _ => Ok(Some((key, listed))),
+        }
+    });
+    let found: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+async fn read(
+    cluster: &Cluster,
+    key: ObjectKey,
+    resource: &Resource,
+) -> Result<Option<(ObjectKey, Value)>, ReadError> {
+    match object(&cluster.server, resource, &key).await {
+        Ok(found) => Ok(found.map(|found| (key, of_resource(found, resource)))),
+        Err(error) => Err(ReadError::Object {
+            what: key.to_string(),
+            error,
+        }),
+    }
+}
+
+/// The items of a list do not name their kind.
+fn of_resource(mut object: Value, resource: &Resource) -> Value {
+    object["apiVersion"] = json!(resource.api_version());
+    object["kind"] = json!(resource.kind);
+    object
+}

@@ -1,0 +1,240 @@
+//! The text of exported manifests, which kubectl and this program read as the objects they are.
+
+use serde_json::Value;
+
+use super::output;
+use crate::model::digest::sha256;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::text::{is_steering, one_line};
+
+/// A manifest to write.
+#[derive(Debug, Clone)]
+pub struct ManifestText {
+    key: ObjectKey,
+    manifest: Value,
+    comments: Vec<String>,
+}
+
+/// The longest name of a file, in bytes, without its ending and a digest: file systems allow 255.
+const LONGEST_FILE_NAME: usize = 200;
+
+impl ManifestText {
+    /// The manifest of an object, with comments above it.
+    pub fn new(key: ObjectKey, manifest: Value, comments: Vec<String>) -> Self {
+        Self {
+            key,
+            manifest,
+            comments,
+        }
+    }
+
+    /// The object.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// The object as it is to be applied.
+    pub fn manifest(&self) -> &Value {
+        &self.manifest
+    }
+
+    /// Returns whether it holds values that only some people may read.
+    pub fn is_secret(&self) -> bool {
+        self.key.group_kind == GroupKind::new("", "Secret")
+    }
+
+    /// Returns its document, with its comments.
+    pub fn document(&self) -> String {
+        let comments: String = self.comments.iter().map(|comment| commented(comment)).collect();
+        format!("{comments}{}", manifest_yaml(&self.manifest))
+    }
+
+    /// Returns the name of a file for it, which no other object has: `service_shop_web.yaml`.
+    pub fn file_name(&self) -> String {
+        let kind = self.key.group_kind.to_string().to_lowercase();
+        let namespace = self.key.namespace.iter().cloned();
+        let parts: Vec<String> = [kind]
+            .into_iter()
+            .chain(namespace)
+            .chain([self.key.name.clone()])
+            .collect();
+        let whole = parts.join("_");
+        let is_plain = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+        let portable: String = whole
+            .chars()
+            .map(|character| {
+                let is_portable = is_plain(character) || matches!(character, '.' | '-' | '_');
+                if is_portable { character } else { '-' }
+            })
+            .take(LONGEST_FILE_NAME)
+            .collect();
+        if portable == whole {
+            format!("{portable}.yaml")
+        } else {
+            format!("{portable}-{:.8}.yaml", sha256(whole))
+        }
+    }
+}
+
+/// Returns the text of a file with the manifests of a set: comments on how to apply them, with which flags, and on
+/// what they lack, then a document for each.
+pub fn manifest_file(set: &ObjectKey, flags: &str, lacks: &[String], manifests: &[ManifestText]) -> String {
+    let purpose = format!("The objects of the set {set}, as they were last applied.");
+    let command = format!(
+        "Apply them with: kubectl applyset apply {} -f FILE{flags}",
+        set.argument()
+    );
+    let empty = manifests
+        .is_empty()
+        .then(|| "There were none: add --allow-prune-all.".to_owned());
+    let heading = [purpose, command]
+        .into_iter()
+        .chain(empty)
+        .chain(lacks.iter().cloned());
+    let heading = heading.map(|line| commented(&line));
+    let documents = manifests
+        .iter()
+        .map(|manifest| format!("---\n{}", manifest.document()));
+    heading.chain(documents).collect()
+}
+
+fn commented(text: &str) -> String {
+    format!("# {}\n", one_line(text))
+}
+
+/// Returns the YAML of an object, with texts of several lines as blocks if they read back as they are.
+fn manifest_yaml(manifest: &Value) -> String {
+    let readable = serde_saphyr::to_string(manifest).ok();
+    let readable = readable.filter(|text| !is_steering(text) && reads_as(text, manifest));
+    let quoted = readable.unwrap_or_else(|| output::yaml(manifest));
+    let mut text = if reads_as(&quoted, manifest) {
+        quoted
+    } else {
+        output::json(manifest)
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn reads_as(text: &str, manifest: &Value) -> bool {
+    // As in a file with others, where it is not the first.
+    let text = format!("---\n{text}");
+    let mut documents = kubernetes_yaml::documents(&text);
+    matches!((documents.next(), documents.next()), (Some(Ok(node)), None) if node.to_value() == *manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::fixtures::live;
+
+    #[test]
+    fn every_text_reads_back_as_it_was() {
+        let texts = [
+            "",
+            " ",
+            "a\nb\n",
+            "a\nb",
+            "\n\na",
+            "  a\nb",
+            "a \n b \n",
+            "a\r\nb\r\n",
+            "\ta\nb",
+            "a\n\n\n",
+            "---\na: b",
+            "a\n---\nb\n",
+            "yes",
+            "no",
+            "on",
+            "y",
+            "~",
+            "null",
+            "0644",
+            "0o17",
+            "1_000",
+            "1e3",
+            ".5",
+            "0x1f",
+            "1:30",
+            "2026-01-01",
+            "<<",
+            "=",
+            "!tag",
+            "&a",
+            "*a",
+            "- a",
+            "? a",
+            "a: b",
+            "a #b",
+            "#a",
+            "%a",
+            "@a",
+            "`a`",
+            "{a}",
+            "[a]",
+            "'",
+            "\"",
+            "\\",
+            "\u{7f}",
+            "\u{85}",
+            "\u{2028}",
+            "\u{feff}",
+            "\u{202e}",
+            "ä\n🎉\n",
+            "::set-env name=a::b",
+            "a\n::warning::b\n",
+            "\u{1b}[0m",
+        ];
+        for text in texts {
+            let manifest = json!({"data": {"a": text, "list": [text, {"b": text}]}, (text): 1});
+            let written = manifest_yaml(&manifest);
+            assert!(reads_as(&written, &manifest), "{text:?}: {written}");
+        }
+        let manifest =
+            json!({"a": [], "b": {}, "c": null, "d": [[1], []], "e": 1.5, "f": -3, "g": u64::MAX, "h": true});
+        assert!(reads_as(&manifest_yaml(&manifest), &manifest));
+    }
+
+    #[test]
+    fn several_lines_are_a_block() {
+        let written = manifest_yaml(&json!({"data": {"a": "one\ntwo\n"}}));
+        assert_eq!(written, "data:\n  a: |\n    one\n    two\n");
+    }
+
+    #[test]
+    fn names_of_files_are_portable_and_different() {
+        let name = |kind, namespace, name| {
+            ManifestText::new(live(kind, namespace, name).key, json!({}), Vec::new()).file_name()
+        };
+        assert_eq!(
+            name("Deployment.apps", Some("shop"), "web"),
+            "deployment.apps_shop_web.yaml"
+        );
+        let roles = ["system:a", "system-a", "System-a", "system-a\n"];
+        let names: std::collections::BTreeSet<String> = roles
+            .iter()
+            .map(|role| name("ClusterRole.rbac.authorization.k8s.io", None, role).to_lowercase())
+            .collect();
+        assert_eq!(names.len(), roles.len());
+        assert!(name("ConfigMap", Some("shop"), &"a".repeat(253)).len() < 255);
+    }
+
+    #[test]
+    fn comments_stay_comments() {
+        let text = ManifestText::new(
+            live("ConfigMap", Some("shop"), "a").key,
+            json!({"kind": "ConfigMap"}),
+            vec!["one\ntwo: 3".to_owned()],
+        );
+        let set = live("Secret", Some("shop"), "web").key;
+        let file = manifest_file(&set, "", &["a\nb".to_owned()], &[text]);
+        let documents: Vec<Value> = kubernetes_yaml::documents(&file)
+            .map(|document| document.expect("a document").to_value())
+            .collect();
+        assert_eq!(documents, [json!({"kind": "ConfigMap"})]);
+    }
+}

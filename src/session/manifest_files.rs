@@ -1,0 +1,138 @@
+//! Writes exported manifests to files: whole, or not at all. A part of a set would be applied as the whole, and what
+//! it lacks would be pruned.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::compare::ownership::{MEMBER_FIELD_MANAGER, member_field_manager};
+use crate::error::Error;
+use crate::model::applyset::Tooling;
+use crate::model::text::{os_cause, shell_word};
+use crate::report::ManifestText;
+
+/// Returns the flags that an apply of exported manifests needs, each after a space.
+pub fn flags(tooling: &Tooling, field_manager: &str) -> String {
+    let own = Tooling::of_this_program();
+    if !tooling.is_same_program(&own) && field_manager == member_field_manager(tooling) {
+        format!(" --tooling {}", shell_word(&tooling.to_string()))
+    } else if field_manager == MEMBER_FIELD_MANAGER {
+        String::new()
+    } else {
+        format!(" --field-manager {}", shell_word(field_manager))
+    }
+}
+
+/// Checks before a command connects that it can write a file here.
+///
+/// # Errors
+///
+/// There is something already, or no file can be created in its directory.
+pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
+    if file.as_os_str() == "-" {
+        return Err(Error::Usage {
+            message: format!("{flag} -: not supported: the manifests are written to a file"),
+            hint: format!("name a file, for example {flag} before.yaml"),
+        });
+    }
+    if fs::symlink_metadata(file).is_ok() {
+        return Err(Error::Usage {
+            message: format!("{flag} {}: the file exists", file.display()),
+            hint: "name a file that does not exist; none is overwritten".to_owned(),
+        });
+    }
+    match NamedTempFile::new_in(directory_of(file)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(unwritable(flag, file, &error)),
+    }
+}
+
+/// Writes a file that only its owner may read.
+pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
+    let write = || {
+        // A temporary file has mode 0600, and keeps it.
+        let mut temporary = NamedTempFile::new_in(directory_of(file))?;
+        temporary.write_all(text.as_bytes())?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(file)?;
+        sync_directory(directory_of(file))
+    };
+    write().map_err(|error| unwritable(flag, file, &error))
+}
+
+/// Checks before a command connects that a directory does not exist, or is empty.
+pub fn check_directory(directory: &Path) -> Result<(), Error> {
+    let is_free = match fs::read_dir(directory) {
+        // The directory of the process cannot be replaced.
+        Ok(mut entries) => entries.next().is_none() && directory.file_name().is_some(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    if is_free {
+        return Ok(());
+    }
+    Err(Error::Usage {
+        message: format!("--out {}: not an empty directory", directory.display()),
+        hint: "name a directory that does not exist or is empty; none is overwritten".to_owned(),
+    })
+}
+
+/// Writes each manifest to a file of its own in a new directory. Those of Secrets may be read by their owner only.
+pub fn write_directory(directory: &Path, manifests: &[ManifestText]) -> Result<(), Error> {
+    let write = || {
+        let above = directory_of(directory);
+        fs::create_dir_all(above)?;
+        let temporary = Builder::new().prefix(".kubectl-applyset-").tempdir_in(above)?;
+        for manifest in manifests {
+            let file = temporary.path().join(manifest.file_name());
+            let mut file = if manifest.is_secret() {
+                new_private(&file)?
+            } else {
+                File::create_new(file)?
+            };
+            file.write_all(manifest.document().as_bytes())?;
+            file.sync_all()?;
+        }
+        if directory.exists() {
+            fs::remove_dir(directory)?;
+        }
+        fs::rename(temporary.keep(), directory)?;
+        sync_directory(above)
+    };
+    write().map_err(|error| unwritable("--out", directory, &error))
+}
+
+fn new_private(path: &PathBuf) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn directory_of(path: &Path) -> &Path {
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
+}
+
+/// Makes the name of a new file last. Not every system can open directories.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Error {
+    Error::Usage {
+        message: format!(
+            "{flag} {}: cannot be written: {}",
+            path.display(),
+            os_cause(error)
+        ),
+        hint: "name a place that you can write to".to_owned(),
+    }
+}

@@ -1,0 +1,215 @@
+//! `export` prints what a set has applied, and `apply --undo-out` writes the same before a run: an apply of it leads
+//! back.
+
+mod property;
+mod undo;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::packaging::CHECKOUT;
+use crate::support::{
+    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, fresh, namespace,
+    objects_file, path_of, secret, service, with,
+};
+
+/// What `export` prints of a set.
+fn export(set: &Set, flags: &[&str]) -> Run {
+    Program::new()
+        .args(["export", &set.reference, "-n", &set.namespace])
+        .args(flags)
+        .run()
+}
+
+/// Applies a file or a directory to a set.
+fn apply_file(set: &Set, file: &Path, flags: &[&str]) -> Run {
+    Program::new()
+        .args(["apply", &set.reference, "-n", &set.namespace, "-o", "json", "-f"])
+        .args([file])
+        .args(flags)
+        .run()
+}
+
+/// How many results a run has of each action.
+fn summary(run: &Run) -> Value {
+    let mut summary = run.document()["summary"].clone();
+    let counts = summary.as_object_mut().expect("a summary");
+    counts.retain(|_, count| *count != 0);
+    summary
+}
+
+/// The members of a set and what they hold, without what differs between two equal objects.
+fn contents(set: &Set, objects: &[Value]) -> BTreeMap<String, Value> {
+    let content = |object: &Value| {
+        let mut live = cluster().live(object)?;
+        if live["metadata"]["labels"][PART_OF] != *set.id {
+            return None;
+        }
+        live.as_object_mut()?.remove("status");
+        for field in [
+            "managedFields",
+            "resourceVersion",
+            "generation",
+            "uid",
+            "creationTimestamp",
+        ] {
+            live["metadata"].as_object_mut()?.remove(field);
+        }
+        // The server chooses others for a Service that comes back.
+        for field in ["clusterIP", "clusterIPs"] {
+            live["spec"].as_object_mut().map(|spec| spec.remove(field));
+        }
+        Some((path_of(object), live))
+    };
+    objects.iter().filter_map(content).collect()
+}
+
+/// Asserts that an apply of what a set exports finds all of it unchanged.
+#[track_caller]
+fn assert_exported(set: &Set, members: usize) -> Files {
+    let files = Files::new().with("export.yaml", &export(set, &[]).expect(0).stdout);
+    let run = apply_file(set, &files.path("export.yaml"), &[]).expect(0);
+    assert_eq!(summary(&run), json!({"unchanged": members}), "{}", run.stdout);
+    files
+}
+
+#[test]
+fn real_releases_are_exported_as_they_were_applied() {
+    for release in ["certificates", "database", "edge", "observability"] {
+        let home = namespace("export");
+        let set = Set::secret(&home, release);
+        let text = fs::read_to_string(
+            Path::new(CHECKOUT)
+                .join("testdata/real")
+                .join(format!("{release}.yaml")),
+        );
+        let files = Files::new().with("release.yaml", &text.expect("a release"));
+        let run = apply_file(&set, &files.path("release.yaml"), &[]).expect(0);
+        let members = run.document()["results"].as_array().expect("results").len();
+        assert_exported(&set, members);
+        set.delete(&["--allow-data-loss"]).expect(0);
+    }
+}
+
+#[test]
+fn what_others_own_and_what_the_server_sets_is_not_exported() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let objects = [
+        config_map(&home, "one", "line 1\nline 2\n"),
+        with(
+            secret(&home, "two"),
+            &json!({"stringData": {"password": "opens it"}}),
+        ),
+        service(&home, "three", 80),
+    ];
+    set.apply(&objects);
+    cluster().patch(
+        &objects[0],
+        &json!({"data": {"other": "x"}, "metadata": {"labels": {"a": "b"}}}),
+    );
+    assert_exported(&set, objects.len());
+
+    let list: Value = serde_json::from_str(&export(&set, &["-o", "json"]).expect(0).stdout).expect("a list");
+    let one = list["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .find(|item| item["metadata"]["name"] == "one");
+    assert_eq!(one, Some(&objects[0]));
+    let names = export(&set, &["-o", "name"]).expect(0).stdout;
+    assert_eq!(names, "configmap/one\nsecret/two\nservice/three\n");
+}
+
+#[test]
+fn members_that_were_only_adopted_are_exported_as_they_are() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), service(&home, "two", 80)];
+    for object in &objects {
+        cluster().create(object);
+    }
+    let files = Files::new().with("objects.yaml", &objects_file(&objects));
+    set.invocation(Program::new(), "adopt", &[])
+        .args(["-f".into(), files.path("objects.yaml")])
+        .run()
+        .expect(0);
+    let was = contents(&set, &objects);
+    let files = Files::new().with("export.yaml", &export(&set, &[]).expect(0).stdout);
+    apply_file(&set, &files.path("export.yaml"), &["--force-conflicts"]).expect(0);
+    assert_eq!(contents(&set, &objects), was);
+    assert_exported(&set, objects.len());
+}
+
+#[test]
+fn a_member_is_exported_in_the_version_in_which_it_was_applied() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let group = format!("{}.example.com", fresh("export"));
+    let mut two = definition(&group, "Namespaced");
+    let mut newer = two["spec"]["versions"][0].clone();
+    newer["name"] = json!("v2");
+    newer["storage"] = json!(false);
+    two["spec"]["versions"]
+        .as_array_mut()
+        .expect("versions")
+        .push(newer);
+    cluster().define(&two);
+    let object = custom_resource(&group, Some(&home), "one");
+    set.apply(std::slice::from_ref(&object));
+    let list: Value = serde_json::from_str(&export(&set, &["-o", "json"]).expect(0).stdout).expect("a list");
+    assert_eq!(list["items"][0]["apiVersion"], object["apiVersion"]);
+    assert_exported(&set, 1);
+    cluster().delete(&two);
+}
+
+#[test]
+fn a_directory_gets_a_file_for_each_object_and_is_not_overwritten() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), secret(&home, "two")];
+    set.apply(&objects);
+    let files = Files::new();
+    let directory = files.path("exported");
+    let out = directory.display().to_string();
+    export(&set, &["--out", &out]).expect(0);
+    let mode = |name: &str| {
+        let file = fs::metadata(directory.join(name)).expect("a file");
+        file.permissions().mode() & 0o077
+    };
+    assert_eq!(mode(&format!("secret_{home}_two.yaml")), 0);
+    assert_eq!(
+        fs::read_dir(&directory).expect("a directory").count(),
+        objects.len()
+    );
+    let run = apply_file(&set, &directory, &[]).expect(0);
+    assert_eq!(summary(&run), json!({"unchanged": 2}));
+
+    fs::remove_file(directory.join(format!("secret_{home}_two.yaml"))).expect("a file");
+    let run = export(&set, &["--out", &out]).expect(2);
+    assert!(run.stderr.contains("not an empty directory"), "{}", run.stderr);
+    assert_eq!(fs::read_dir(&directory).expect("a directory").count(), 1);
+}
+
+#[test]
+fn a_set_that_cannot_be_read_as_a_whole_is_not_exported() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    let files = Files::new();
+    let out = files.path("exported");
+    let flags = ["--out", out.to_str().expect("a path")];
+    let kinds = "no kind";
+    let record = json!({"metadata": {"annotations": {"applyset.kubernetes.io/contains-group-kinds": kinds}}});
+    cluster().patch(&set.parent, &record);
+    let run = export(&set, &flags).expect(4);
+    assert!(run.stdout.is_empty() && !out.exists(), "{}", run.stdout);
+    Program::new()
+        .args(["export", "configmap/missing", "-n", &home])
+        .run()
+        .expect(2);
+}

@@ -1,0 +1,139 @@
+//! `apply --undo-out` writes the set as it was: an apply of the file is an undo.
+
+use super::*;
+use crate::support::{cluster_role, deployment};
+
+/// Applies objects, with an undo file of this name.
+pub(super) fn apply(set: &Set, files: &Files, undo: &str, objects: &[Value], flags: &[&str]) -> Run {
+    let manifests = files.path(&format!("of-{}.yaml", undo.replace('/', "-")));
+    fs::write(&manifests, objects_file(objects)).expect("manifests");
+    let undo = files.path(undo).display().to_string();
+    apply_file(
+        set,
+        &manifests,
+        &[&["--allow-prune-all", "--undo-out", &undo], flags].concat(),
+    )
+}
+
+#[test]
+fn a_run_is_undone_by_an_apply_of_its_file() {
+    let [a, b] = [namespace("undo-a"), namespace("undo-b")];
+    let set = Set::secret(&a, "web");
+    let files = Files::new();
+    let labels = json!({"metadata": {"labels": {"tier": "one"}, "annotations": {"note": "x"}}});
+    let before = [
+        with(config_map(&a, "changed", "1"), &labels),
+        config_map(&a, "kept", "1"),
+        with(config_map(&b, "pruned", "1"), &labels),
+        service(&b, "web", 80),
+        secret(&a, "settings"),
+        cluster_role(&fresh("undo-role")),
+        deployment(&a, "app", 1),
+    ];
+    set.apply(&before);
+    let was = contents(&set, &before);
+    let side = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "app", "image": "other"}, {"name": "side", "image": "car"},
+    ]}}}});
+    let after = [
+        with(config_map(&a, "changed", "2"), &json!({"data": {"more": "2"}})),
+        config_map(&a, "kept", "1"),
+        config_map(&a, "created", "1"),
+        with(secret(&a, "settings"), &json!({"data": {"key": "b3RoZXI="}})),
+        with(deployment(&a, "app", 3), &side),
+    ];
+    apply(&set, &files, "before.yaml", &after, &[]).expect(0);
+    set.assert_holds(&after);
+    let mode = fs::metadata(files.path("before.yaml"))
+        .expect("a file")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let run = apply_file(&set, &files.path("before.yaml"), &[]).expect(0);
+    let expected = json!({"created": 3, "configured": 3, "unchanged": 1, "pruned": 1});
+    assert_eq!(summary(&run), expected, "{}", run.stdout);
+    set.assert_holds(&before);
+    assert_eq!(contents(&set, &before), was);
+    let run = set.apply(&before);
+    assert_eq!(summary(&run), json!({"unchanged": before.len()}));
+}
+
+#[test]
+fn an_object_that_was_taken_in_gets_its_fields_back_and_is_not_deleted() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let theirs = with(config_map(&home, "theirs", "1"), &json!({"data": {"other": "x"}}));
+    cluster().create(&theirs);
+    let was = cluster().live(&theirs).expect("the object");
+    let objects = [config_map(&home, "ours", "1"), config_map(&home, "theirs", "2")];
+    apply(&set, &files, "before.yaml", &objects, &["--force-conflicts"]).expect(0);
+    set.assert_holds(&objects);
+
+    apply_file(&set, &files.path("before.yaml"), &["--force-conflicts"]).expect(0);
+
+    let is = cluster().live(&theirs).expect("the object");
+    assert_eq!(
+        (&is["data"], &is["metadata"]["uid"]),
+        (&was["data"], &was["metadata"]["uid"])
+    );
+    assert_eq!(set.members(), [format!("ConfigMap {home}/theirs")]);
+}
+
+#[test]
+fn a_first_run_is_undone_but_for_its_parent() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    apply(&set, &files, "before.yaml", &[config_map(&home, "one", "1")], &[]).expect(0);
+    let file = files.path("before.yaml");
+    apply_file(&set, &file, &[]).expect(3);
+    set.assert_holds(&[config_map(&home, "one", "1")]);
+    let text = fs::read_to_string(&file).expect("a file");
+    assert!(text.contains("--allow-prune-all"), "{text}");
+    apply_file(&set, &file, &["--allow-prune-all"]).expect(0);
+    assert_eq!(set.members(), Vec::<String>::new());
+    set.assert_records(&[]);
+}
+
+#[test]
+fn a_saved_plan_can_be_undone() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let before = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    let after = [config_map(&home, "one", "2"), config_map(&home, "three", "1")];
+    set.apply(&before);
+    let files = Files::new().with("manifests.yaml", &objects_file(&after));
+    let [plan, undo] = ["plan.json", "before.yaml"].map(|name| files.path(name).display().to_string());
+    Program::new()
+        .args(["diff", &set.reference, "-n", &home, "--out", &plan, "-f"])
+        .args([files.path("manifests.yaml")])
+        .run()
+        .expect(1);
+    Program::new()
+        .args(["apply", "--plan", &plan, "--undo-out", &undo])
+        .run()
+        .expect(0);
+    set.assert_holds(&after);
+    apply_file(&set, Path::new(&undo), &[]).expect(0);
+    set.assert_holds(&before);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_stops_the_run_before_it_begins() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new().with("there.yaml", "kept");
+    let objects = [config_map(&home, "one", "1")];
+    let run = apply(&set, &files, "there.yaml", &objects, &[]).expect(2);
+    assert!(run.stderr.contains("exists"), "{}", run.stderr);
+    assert_eq!(
+        fs::read_to_string(files.path("there.yaml")).expect("a file"),
+        "kept"
+    );
+    apply(&set, &files, "missing/before.yaml", &objects, &[]).expect(2);
+    apply(&set, &files, "dry.yaml", &objects, &["--dry-run=server"]).expect(2);
+    assert_eq!(set.members(), Vec::<String>::new());
+    assert!(cluster().live(&objects[0]).is_none());
+}
