@@ -1,6 +1,6 @@
 //! Tracks whether the API server still answers, so that a run over a connection that has gone silent, such
 //! as a VPN that is down, ends after one time limit of a request rather than one for each object
-//! (docs/decisions/every-request-may-be-repeated.md).
+//! (docs/decisions/failures.md).
 //!
 //! `retry::Reachability` is for a server that refuses connections, which shows at once.
 

@@ -16,7 +16,7 @@ use crate::model::resource::Resource;
 const FIRST_PAGE: usize = 500;
 /// Limit of objects in later pages. For each page, an API server goes through all objects that are left
 /// (`GetList` of its watch cache), so many small pages take it longer than few large ones
-/// (docs/decisions/large-sets-are-listed-in-pages.md).
+/// (docs/decisions/reading.md).
 const LATER_PAGES: usize = 2_000;
 /// Bytes that a page should not exceed: a page is held in memory as a whole, and so is one of
 /// each list that is read at the same time.
