@@ -52,6 +52,7 @@ pages! {
     ignore: "docs/guides/ignore.md",
     in_cluster: "docs/guides/in-cluster.md",
     install: "docs/install.md",
+    maintainers: "docs/maintainers.md",
     performance: "docs/performance.md",
     tutorial: "docs/tutorial.md",
     safety: "docs/safety.md",
