@@ -15,7 +15,6 @@ mod image;
 #[cfg(target_os = "linux")]
 mod integrations;
 mod kubernetes_tables;
-mod language;
 mod layers;
 mod model;
 mod packaging;
