@@ -194,7 +194,12 @@ fn split(text: &str, start: Position) -> Vec<YamlDocument<'_>> {
         let number = start.line() + index;
         let before = end - line.len();
         // A separator belongs to the document below it only if nothing precedes it.
-        if before > begin {
+        let place = if before > begin {
+            Place::Between
+        } else {
+            Place::First
+        };
+        if place == Place::Between {
             let document = YamlDocument {
                 text: &text[begin..before],
                 origin,
@@ -204,8 +209,7 @@ fn split(text: &str, start: Position) -> Vec<YamlDocument<'_>> {
             begin = end;
             origin = Position::new(number + 1, 1);
         }
-        let trailer = trailer.trim();
-        if !trailer.is_empty() && !trailer.starts_with('#') {
+        if !is_separator(trailer, place) {
             separator = Some((Position::new(number, 1), line.trim_end()));
         }
     }
@@ -215,6 +219,23 @@ fn split(text: &str, start: Position) -> Vec<YamlDocument<'_>> {
         separator,
     });
     documents
+}
+
+/// The place of a line that begins with `---`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Below a document: kubectl cuts the text here, and removes the line.
+    Between,
+    /// The first line of a document, which is read with it.
+    First,
+}
+
+/// Returns whether a line that has this behind its `---` is a separator: nothing or a comment, as for kubectl. In YAML
+/// 1.2 (rule `c-forbidden`), `---#` without a blank begins a string, and it remains one if kubectl keeps the line.
+fn is_separator(trailer: &str, place: Place) -> bool {
+    let content = trailer.trim();
+    let is_comment = content.starts_with('#') && (place == Place::Between || !trailer.starts_with('#'));
+    content.is_empty() || is_comment
 }
 
 /// One document of YAML that is still to be read.

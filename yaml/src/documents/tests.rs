@@ -13,7 +13,7 @@ fn contents(text: &str) -> Vec<String> {
 
 #[test]
 fn texts_are_divided_as_kubectl_divides_them() {
-    let table: [(&str, &[&str]); 19] = [
+    let table: [(&str, &[&str]); 22] = [
         ("", &[]),
         ("# c\n---\n---\n \n--- # c\nnull\n---", &[]),
         ("a: 1", &["1:1: 1"]),
@@ -24,6 +24,15 @@ fn texts_are_divided_as_kubectl_divides_them() {
         (
             "a: 1\n---b\na: 2\n---\na: 3\n",
             &["1:1: 1", "2:1: \"---b\" is not a document separator", "5:1: 3"],
+        ),
+        ("a: 1\n---#b\na: 2\n", &["1:1: 1", "3:1: 2"]),
+        (
+            "---#b\na: 1\n---\na: 2\n",
+            &["1:1: \"---#b\" is not a document separator", "4:1: 2"],
+        ),
+        (
+            "a: 1\n---\n---#b\n---\na: 2\n",
+            &["1:1: 1", "3:1: \"---#b\" is not a document separator", "5:1: 2"],
         ),
         ("--- a\nb\n", &["1:1: \"--- a\" is not a document separator"]),
         (
@@ -101,6 +110,7 @@ fn separators_and_comments_alone_are_no_documents() {
     for text in [
         "# x\na: b\n---\n",
         "--- a\n---\n",
+        "---#a\n---\n",
         "%YAML 1.2\n---\n",
         "...\n---\n",
     ] {
