@@ -37,7 +37,7 @@ pub use deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_manager
 pub use deletion::wait_until_members_are_gone::Lingering;
 use dependency_order::DependencyStates;
 pub use dependency_order::{Dependency, DependencyGate, Membership};
-pub use dry_run::{ParentPrediction, Prediction};
+pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
@@ -99,6 +99,8 @@ pub struct Execution<'a> {
     pub dependencies: Option<&'a dyn DependencyGate>,
     /// What writes wait for.
     pub wait_notes: &'a WaitNotes,
+    /// The kinds whose definitions dry runs have compared.
+    pub redefined_kinds: &'a RedefinedKinds,
 }
 
 /// The reason why a run with a failure prunes nothing.

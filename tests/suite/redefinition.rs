@@ -217,6 +217,36 @@ fn dry_runs_and_diff_predict_what_only_the_new_schema_takes() {
 }
 
 #[test]
+fn a_dry_run_sends_a_definition_that_grows_once_for_all_its_objects() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    let set = Set::secret(&home, "web");
+    let objects = |spec: Value| {
+        let object = |number: usize| custom_resource(&group, Some(&home), &format!("one-{number}"));
+        (0..40)
+            .map(|number| with(object(number), &json!({"spec": spec})))
+            .collect::<Vec<_>>()
+    };
+    set.apply(&all(former(&group), &objects(json!({"size": 1}))));
+    let changed = all(new(&group), &objects(json!({"size": 1, "extra": {"name": "x"}})));
+
+    let proxy = Proxy::transparent();
+    let run = set
+        .apply_through(&proxy, &changed, &["--dry-run=server"])
+        .expect(0);
+
+    assert_eq!(run.results("configured"), identities(&changed), "{}", run.stdout);
+    let sent = proxy.sent();
+    let count = |method: Method, path: &str| {
+        let is_it = |sent: &&Sent| sent.method == method && sent.path.contains(path);
+        sent.iter().filter(is_it).count()
+    };
+    // For its own prediction, and once for the predictions of all objects.
+    assert_eq!(count(Method::PATCH, "/customresourcedefinitions/"), 2);
+    assert_eq!(count(Method::GET, "/widgets/one-"), 40);
+}
+
+#[test]
 fn an_invalid_object_fails_at_once_if_only_a_label_of_its_definition_changes() {
     let group = format!("{}.example.com", fresh("g"));
     let home = namespace("home");

@@ -6,11 +6,13 @@
 mod answer;
 mod deletions;
 mod recreation;
+mod redefined_kinds;
 mod request;
 pub(crate) mod run;
 
 use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 use deletions::Deletions;
+pub use redefined_kinds::RedefinedKinds;
 
 use std::collections::BTreeMap;
 
@@ -28,7 +30,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{Apply, DataLoss, Detachment, LiveMembership, defined_kind, is_not_yet_served};
+use crate::plan::{Apply, DataLoss, Detachment, LiveMembership, is_not_yet_served};
 use crate::read::{self};
 
 /// Prediction for one object.
@@ -183,7 +185,9 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
     ) -> Prediction {
         if self.is_out_of_reach(object) {
-            return self.predict_on_client(object, subject, live_membership).await;
+            return self
+                .predict_on_client(object, subject, live_membership, None)
+                .await;
         }
         // Most objects that are not members do not exist yet.
         let mut live = match live_membership {
@@ -199,7 +203,9 @@ impl Execution<'_> {
             Ok(reply) => reply,
             // The server types the dry run by the old schema.
             Err(error) if is_invalid(&error) && self.is_redefined(object).await => {
-                return self.predict_on_client(object, subject, live_membership).await;
+                return self
+                    .predict_on_client(object, subject, live_membership, live)
+                    .await;
             }
             Err(error) => {
                 let Some(reply) = self
@@ -274,36 +280,17 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether this run changes what the definition of the object's kind says of it: a label of a definition
-    /// says nothing.
-    async fn is_redefined(&self, object: &DesiredObject) -> bool {
-        let mut applies = self.plan.all_applies();
-        let kind = &object.key.group_kind;
-        let definition =
-            applies.find(|apply| defined_kind(&self.desired.members[apply.index]).as_ref() == Some(kind));
-        let Some(apply) = definition else {
-            return false;
-        };
-        let definition = &self.desired.members[apply.index];
-        let mut live = None;
-        let dry_run = async || self.send_dry_run(definition, &apply.live_membership).await;
-        let reply = self.dry_run_on(&mut live, definition, dry_run).await.ok();
-        let predicted = reply.as_ref().and_then(content);
-        let spec = |definition: Option<Value>| Some(definition?.get("spec")?.clone());
-        spec(live) != spec(predicted)
-    }
-
     /// Predicts an object that the server cannot validate. It may exist in another version than that of
-    /// its manifest; then the manifest is merged into it as far as possible.
+    /// its manifest; then the manifest is merged into it as far as possible. `live` is the object if it was read.
     async fn predict_on_client(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
         live_membership: &LiveMembership,
+        mut live: Option<Value>,
     ) -> Prediction {
-        let mut live = None;
         let readable = self.readable_through(object);
-        if let Some(resource) = readable {
+        if let Some(resource) = readable.filter(|_| live.is_none()) {
             live = match read::object(self.server, resource, &object.key).await {
                 Ok(live) => live,
                 Err(error) => return unpredicted(subject, &error),

@@ -17,7 +17,7 @@ use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
-use crate::execute::{Execution, Interrupt, WaitNotes};
+use crate::execute::{Execution, Interrupt, RedefinedKinds, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::ObjectKey;
@@ -53,6 +53,7 @@ pub struct Prepared {
     pub manifests: Vec<SavedManifest>,
     /// What the writes wait for.
     wait_notes: WaitNotes,
+    redefined_kinds: RedefinedKinds,
     /// What the server has said about the permissions of the user.
     pub user: Administrator,
 }
@@ -387,6 +388,7 @@ impl Prepared {
             plan,
             manifests,
             wait_notes: WaitNotes::default(),
+            redefined_kinds: RedefinedKinds::default(),
             user: Administrator::NotAsked,
         }
     }
@@ -429,6 +431,7 @@ impl Prepared {
             gate: None,
             dependencies: None,
             wait_notes: &self.wait_notes,
+            redefined_kinds: &self.redefined_kinds,
         }
     }
 }
