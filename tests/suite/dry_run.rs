@@ -1,10 +1,15 @@
 //! Dry runs write nothing at all, and predict what the run then does.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Response};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Proxy, Run, Set, cluster, cluster_role, config_map, custom_resource, definition, fresh, identities,
-    namespace, namespace_object, secret, service,
+    Files, Program, Proxy, Run, Sent, Set, Verdict, Watch, cluster, cluster_role, config_map,
+    custom_resource, definition, fresh, identities, namespace, namespace_object, objects_file, secret,
+    service,
 };
 
 const FLAGS: [&str; 2] = ["--dry-run=client", "--dry-run=server"];
@@ -183,4 +188,61 @@ fn a_dry_run_with_the_parent_among_the_manifests_writes_nothing() {
         assert_eq!(run.results("created"), identities(&objects[1..]));
         assert_eq!(cluster().state(&[&home]), before);
     }
+}
+
+/// Shows APIServices as if each passed its requests on to a server of its own.
+struct Delegating;
+
+impl Watch for Delegating {
+    fn before(&self, _: &Sent, _: usize) -> Verdict {
+        Verdict::Forward
+    }
+
+    fn after(&self, sent: &Sent, answer: Response<Bytes>) -> Response<Bytes> {
+        if sent.method != Method::GET || !sent.path.contains("/apiservices/") {
+            return answer;
+        }
+        let mut api_service: Value = serde_json::from_slice(answer.body()).expect("an APIService");
+        api_service["spec"]["service"] = json!({"namespace": "default", "name": "api"});
+        answer.map(|_| Bytes::from(api_service.to_string()))
+    }
+}
+
+#[test]
+fn no_deletion_is_sent_to_an_aggregated_api_that_may_ignore_the_dry_run() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Namespaced"));
+    let [kept, pruned] = ["kept", "pruned"].map(|name| custom_resource(&group, Some(&home), name));
+    let built_in = config_map(&home, "built-in", "1");
+    let set = Set::secret(&home, "web");
+    set.apply(&[kept.clone(), pruned.clone(), built_in.clone()]);
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&kept)));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let runs: [(&str, &[&str], i32); 3] = [
+        ("diff", &["-o", "json", "-f", &directory], 1),
+        ("apply", &["-o", "json", "--dry-run=server", "-f", &directory], 0),
+        ("delete", &["-o", "json", "--dry-run=server"], 0),
+    ];
+    let deletions = |proxy: &Proxy| {
+        let sent = proxy.sent();
+        let deletions = sent.iter().filter(|sent| sent.method == Method::DELETE);
+        let paths = deletions.map(|sent| sent.path.clone());
+        let (custom, built_in): (Vec<_>, Vec<_>) = paths.partition(|path| path.contains("/widgets/"));
+        (!custom.is_empty(), !built_in.is_empty())
+    };
+    for (command, arguments, code) in runs {
+        for (proxy, expected) in [
+            (Proxy::transparent(), (true, true)),
+            (Proxy::watched(Arc::new(Delegating)), (false, true)),
+        ] {
+            let program = Program::with_kubeconfig(&proxy.kubeconfig());
+            let run = set.invocation(program, command, arguments).run().expect(code);
+            assert_eq!(deletions(&proxy), expected, "{command}: {}", run.stderr);
+            let word = if command == "delete" { "deleted" } else { "pruned" };
+            let gone = run.results(word);
+            assert!(gone.contains(&identities([&pruned])[0]), "{command}: {gone:?}");
+        }
+    }
+    set.assert_holds(&[kept, pruned, built_in]);
 }

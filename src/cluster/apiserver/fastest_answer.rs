@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::ApiServer;
+
 /// Microseconds of the fastest answer; `u64::MAX` before the first one.
 #[derive(Debug, Clone)]
 pub(super) struct FastestAnswer(Arc<AtomicU64>);
@@ -25,6 +27,14 @@ impl FastestAnswer {
     pub(super) fn get(&self) -> Option<Duration> {
         let microseconds = self.0.load(Ordering::Relaxed);
         (microseconds != u64::MAX).then(|| Duration::from_micros(microseconds))
+    }
+}
+
+impl ApiServer {
+    /// Returns the shortest time in which the server has answered a request so far, which is at least a
+    /// round trip; `None` before its first answer.
+    pub fn fastest_answer(&self) -> Option<Duration> {
+        self.fastest_answer.get()
     }
 }
 

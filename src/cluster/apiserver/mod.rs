@@ -14,6 +14,7 @@ mod error;
 mod failed_attempt;
 mod fastest_answer;
 mod hide_sent_secret_values;
+mod local_apis;
 mod probe;
 mod responsiveness;
 mod retry;
@@ -44,6 +45,7 @@ pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
 use fastest_answer::FastestAnswer;
 use hide_sent_secret_values::SecretValues;
+use local_apis::LocalApis;
 use responsiveness::Responsiveness;
 use retry::{Attempts, Reachability, Retry};
 pub use sent_writes::LastWrite;
@@ -76,6 +78,7 @@ pub struct ApiServer {
     clock: ServerClock,
     write_lease: WriteLease,
     fastest_answer: FastestAnswer,
+    local_apis: LocalApis,
     answer_room: AnswerRoom,
     request_timeout: Duration,
     credential: Option<Credential>,
@@ -115,6 +118,7 @@ impl ApiServer {
             clock: ServerClock::default(),
             write_lease: WriteLease::default(),
             fastest_answer: FastestAnswer::default(),
+            local_apis: LocalApis::default(),
             answer_room: AnswerRoom::default(),
             request_timeout,
             credential: None,
@@ -217,12 +221,6 @@ impl ApiServer {
     /// Returns the time by the clock of the server, from the header `Date` of its answers.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
-    }
-
-    /// Returns the shortest time in which the server has answered a request so far, which is at least a
-    /// round trip; `None` before its first answer.
-    pub fn fastest_answer(&self) -> Option<Duration> {
-        self.fastest_answer.get()
     }
 
     /// Returns whether the server does not answer, so that requests are not sent.

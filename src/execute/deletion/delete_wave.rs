@@ -184,7 +184,12 @@ impl Deleting<'_> {
         if let Some(outcome) = self.kept(planned, current) {
             return DeleteAttempt::Ended(outcome);
         }
-        if self.writing.dry_run == DryRun::Client {
+        let is_sent = match self.writing.dry_run {
+            DryRun::None => true,
+            DryRun::Client => false,
+            DryRun::Server => self.server.is_known_to_honor_dry_run(&current.resource).await,
+        };
+        if !is_sent {
             return done();
         }
         let request = self.deletion(current);

@@ -111,8 +111,11 @@ impl Execution<'_> {
 
 impl Execution<'_> {
     /// Returns the error if admission denies the deletion. A preview takes no permission to delete, and an object that
-    /// has changed by now is judged again by the run.
+    /// has changed by now is judged again by the run. An API that may ignore `dryRun` is not asked.
     pub(super) async fn denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
+        if !self.server.is_known_to_honor_dry_run(&live.resource).await {
+            return None;
+        }
         let request = deletion(live, DryRun::Server);
         let error = self.server.send(request).await.err()?;
         let status = error.status()?;
