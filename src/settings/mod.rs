@@ -45,6 +45,7 @@ use crate::compare::ownership::{
 use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
+use crate::model::text::shell_word;
 pub use crate::model::write_settings::SetReference;
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::{Consent, TakeOver};
@@ -100,22 +101,28 @@ fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// What a hint says to write for `--tooling`.
+const EXAMPLE_OF_TOOLING: &str = "kubectl/v1.36.3";
+
+/// Reads `--tooling`.
 fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
         return Ok(Tooling::of_this_program());
     };
-    let usage = |message: String| Error::Usage {
+    let usage = |message: String, example: &str| Error::Usage {
         message,
-        hint: "write --tooling kubectl/v1.36.3 to keep a set operable by kubectl".to_owned(),
+        hint: format!("write --tooling {example}, with the version of the tool that manages the set"),
     };
-    let tooling = Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}")))?;
+    let tooling =
+        Tooling::parse(value).map_err(|error| usage(format!("--tooling {error}"), EXAMPLE_OF_TOOLING))?;
     if tooling.has_version() {
-        Ok(tooling)
-    } else {
-        Err(usage(format!(
-            "--tooling {value:?} has no version: expected NAME/vX.Y.Z"
-        )))
+        return Ok(tooling);
     }
+    let message = format!("--tooling {value:?} has no version: expected NAME/vX.Y.Z");
+    Err(match tooling.name.as_str() {
+        "kubectl" => usage(message, EXAMPLE_OF_TOOLING),
+        name => usage(message, &shell_word(&format!("{name}/v1.2.3"))),
+    })
 }
 
 /// Field managers whose part-of labels make an object a member.
@@ -193,6 +200,26 @@ mod tests {
                 (reference.resource.as_deref(), reference.name.as_str()),
                 (resource, name)
             );
+        }
+    }
+
+    #[test]
+    fn a_tooling_without_a_version_is_refused_with_what_to_write() {
+        for (value, expected) in [
+            ("tool/main-8f3a", None),
+            ("tool", Some("--tooling tool/v1.2.3, ")),
+            ("tool/vX.Y.Z", Some("--tooling tool/v1.2.3, ")),
+            ("my tool", Some("--tooling 'my tool/v1.2.3', ")),
+            ("kubectl", Some("--tooling kubectl/v1.36.3, ")),
+            ("/v1", Some("--tooling kubectl/v1.36.3, ")),
+        ] {
+            let hint = match tooling(Some(value)) {
+                Err(Error::Usage { hint, .. }) => Some(hint),
+                _ => None,
+            };
+            assert_eq!(hint.is_some(), expected.is_some(), "{value}");
+            let has_example = |hint: &String| hint.contains(expected.unwrap_or_default());
+            assert!(hint.iter().all(has_example), "{value}: {hint:?}");
         }
     }
 

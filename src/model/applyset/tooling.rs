@@ -68,15 +68,16 @@ impl Tooling {
         })
     }
 
-    /// Returns whether the value has the form that the KEP asks of tools, which others compare by name. A bare word is
-    /// more likely a mistake.
+    /// Returns whether the value names a version, as the KEP asks of tools. A bare word is more likely a mistake, and
+    /// so is a placeholder from a text. What a version looks like is the tool's to say: others compare names alone.
     pub fn has_version(&self) -> bool {
-        let version = self.version.as_deref().unwrap_or_default();
-        let number = version.strip_prefix('v').unwrap_or(version);
-        let is_word = |text: &str| !text.contains(char::is_whitespace);
-        number.starts_with(|character: char| character.is_ascii_digit())
-            && is_word(version)
-            && is_word(&self.name)
+        let version = self.version.as_deref().unwrap_or_default().trim();
+        let number = version.trim_start_matches(['v', 'V']);
+        let is_stand_in = |part: &str| ["x", "y", "z"].contains(&part.to_lowercase().as_str());
+        let is_placeholder = version.eq_ignore_ascii_case("version")
+            || number.starts_with(['<', '{', '[', '$'])
+            || number.split('.').all(is_stand_in);
+        !number.is_empty() && !is_placeholder
     }
 
     /// Returns the value for `--tooling` that names the same program.
@@ -190,11 +191,21 @@ mod tests {
             ("kubectl/v1.36.3", true),
             ("example.com/tool/1.0", true),
             ("kubectl/v0.0.0-master+$Format:%H$", true),
+            ("tool/main-8f3a", true),
+            ("tool/8f3a", true),
+            ("tool/latest", true),
+            ("tool/x86", true),
+            ("my tool/v1", true),
             ("kubectl", false),
             ("kubectl/", false),
+            ("kubectl/ ", false),
+            ("kubectl/v", false),
             ("kubectl/vX.Y.Z", false),
-            ("kubectl/latest", false),
-            ("my tool/v1", false),
+            ("kubectl/x.y", false),
+            ("kubectl/VERSION", false),
+            ("kubectl/<version>", false),
+            ("kubectl/v{version}", false),
+            ("kubectl/$VERSION", false),
         ] {
             let tooling = Tooling::parse(value).expect("a valid value");
             assert_eq!(tooling.has_version(), expected, "{value}");
@@ -202,5 +213,6 @@ mod tests {
         let argument = |value: &str| Tooling::parse(value).map(|tooling| tooling.argument());
         assert_eq!(argument("kubectl/v1.36.3").as_deref(), Ok("kubectl/v1.36.3"));
         assert_eq!(argument("kubectl").as_deref(), Ok("kubectl/v0.0.0"));
+        assert_eq!(argument("my tool/v1").as_deref(), Ok("'my tool/v1'"));
     }
 }
