@@ -1,6 +1,6 @@
 //! Lines with colors, escaped part by part: foreign text cannot color or move anything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::Colors;
 use crate::model::text::one_line;
@@ -103,29 +103,51 @@ pub(super) fn fitted_left(text: &str, width: usize) -> String {
 
 /// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
 pub(super) fn fitted_name(name: &str, width: usize) -> String {
-    let length = name.chars().count();
-    if length <= width {
-        return name.to_owned();
-    }
-    let room = width.saturating_sub(1);
-    let head = room / 3;
-    let tail = name.chars().skip(length - (room - head));
-    name.chars().take(head).chain(['…']).chain(tail).collect()
+    NameColumn::cut_at_third(width).fitted(name)
 }
 
-/// Returns the width of a column of names: at most this, unless different names would look the same.
-pub(super) fn name_width<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> usize {
-    let names: BTreeSet<&str> = names.into_iter().collect();
-    let longest = names
-        .iter()
-        .map(|name| name.chars().count())
-        .max()
-        .unwrap_or_default();
-    let is_distinct = |width: &usize| {
-        let cut: BTreeSet<String> = names.iter().map(|name| fitted_name(name, *width)).collect();
-        cut.len() == names.len()
-    };
-    (most..longest).find(is_distinct).unwrap_or(longest)
+/// A column of names. Those that are wider are all cut at the same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NameColumn {
+    /// The width of the widest name, once they are cut.
+    pub(super) width: usize,
+    /// How much of its beginning a name keeps.
+    head: usize,
+}
+
+impl NameColumn {
+    /// Returns a column of at most this width, cut where different names look different, if there is such a place.
+    pub(super) fn of<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
+        let names: BTreeSet<&str> = names.into_iter().collect();
+        let longest = names.iter().map(|name| name.chars().count()).max();
+        let usual = Self::cut_at_third(most.min(longest.unwrap_or_default()));
+        let mut heads: Vec<usize> = (0..usual.width).collect();
+        heads.sort_by_key(|head| head.abs_diff(usual.head));
+        let columns = heads.into_iter().map(|head| Self { head, ..usual });
+        let keeps_all_different = |column: &Self| {
+            let mut seen = HashSet::new();
+            names.iter().all(|name| seen.insert(column.fitted(name)))
+        };
+        let mut columns = columns.filter(keeps_all_different);
+        columns.next().unwrap_or(usual)
+    }
+
+    const fn cut_at_third(width: usize) -> Self {
+        let head = width.saturating_sub(1) / 3;
+        Self { width, head }
+    }
+
+    /// The name, cut if it is wider than the column.
+    pub(super) fn fitted(self, name: &str) -> String {
+        let length = name.chars().count();
+        if length <= self.width {
+            return name.to_owned();
+        }
+        let room = self.width.saturating_sub(1);
+        let head = self.head.min(room);
+        let tail = name.chars().skip(length - (room - head));
+        name.chars().take(head).chain(['…']).chain(tail).collect()
+    }
 }
 
 /// The least of a difference that is shown, in characters.
@@ -178,13 +200,24 @@ mod tests {
         assert_eq!(fitted_name("deployment.apps/web", 19), "deployment.apps/web");
         assert_eq!(fitted_name("deployment.apps/web-blue", 13), "depl…web-blue");
         let names = ["deployment.apps/a-long-name-blue", "service/a-long-name-blue"];
-        assert_eq!(name_width(names, 13), 13);
-        assert_eq!(name_width(["a", "bb"], 13), 2);
-        assert_eq!(name_width([], 13), 0);
+        assert_eq!(NameColumn::of(names, 13), NameColumn::cut_at_third(13));
+        assert_eq!(NameColumn::of(["a", "bb"], 13).width, 2);
+        assert_eq!(NameColumn::of([], 13).width, 0);
+        assert_eq!(NameColumn::of(["a"], usize::MAX).width, 1);
         let [one, other] = ["service/eu-west-1-production", "service/us-east-1-production"];
-        let width = name_width([one, other, one], 15);
-        assert!(width < one.len(), "{width}");
-        assert_ne!(fitted_name(one, width), fitted_name(other, width));
+        let column = NameColumn::of([one, other, one], 15);
+        assert_eq!(column.width, 15);
+        assert_eq!(
+            [one, other].map(|name| column.fitted(name)),
+            ["service/e…ction", "service/u…ction"]
+        );
+        // No place distinguishes all of them: no wider than there is room for.
+        let numbered: Vec<String> = (0..600)
+            .map(|number| format!("{}{number:04}{}", "a".repeat(120), "b".repeat(120)))
+            .collect();
+        let column = NameColumn::of(numbered.iter().map(String::as_str), 40);
+        assert_eq!(column, NameColumn::cut_at_third(40));
+        assert_eq!(column.fitted(&numbered[0]).chars().count(), 40);
     }
 
     #[test]

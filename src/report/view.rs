@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
-use super::paint::{fitted_name, name_width};
+use super::paint::NameColumn;
 use super::prompt_screen::wrapped;
 use super::runs::runs_in_words;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
@@ -208,9 +208,8 @@ fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<St
     let states = columns(&members.iter().map(state).collect::<Vec<_>>());
     let beside = states.iter().map(|state| state.chars().count() + 3).max();
     let names = members.iter().map(|member| member.name.as_str());
-    let name_width = name_width(names, room.saturating_sub(beside.unwrap_or_default()));
-    let head =
-        |(member, state): (&MemberDocument, String)| vec![fitted_name(&member.name, name_width), state];
+    let column = NameColumn::of(names, room.saturating_sub(beside.unwrap_or_default()));
+    let head = |(member, state): (&MemberDocument, String)| vec![column.fitted(&member.name), state];
     let heads = members.iter().zip(states).map(head);
     let heads = columns(&heads.collect::<Vec<_>>());
     let width = heads

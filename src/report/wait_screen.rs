@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::paint::{fitted, fitted_name, name_width};
+use super::paint::{NameColumn, fitted};
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
@@ -94,13 +94,15 @@ impl WaitScreen {
         let shown = rows.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
         let pending = &pending[..shown];
-        let namespace_width = name_width(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
+        let namespaces = NameColumn::of(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
+        let namespace_width = namespaces.width;
         let most = NAME.min(columns.saturating_sub(namespace_width + 6));
-        let name_width = name_width(pending.iter().map(|row| row.name.as_str()), most);
+        let names = NameColumn::of(pending.iter().map(|row| row.name.as_str()), most);
+        let name_width = names.width;
         let line = |row: &&Row| {
             let mark = if row.status == State::Failed { 'x' } else { '.' };
-            let name = fitted_name(&row.name, name_width);
-            let namespace = fitted_name(&row.namespace, namespace_width);
+            let name = names.fitted(&row.name);
+            let namespace = namespaces.fitted(&row.namespace);
             let line = format!(
                 "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
                 row.reason

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use entry::{Entry, Sign};
 
 use super::diff::{Comparison, Differences, RecordChange};
-use super::paint::{Color, Line, fitted, fitted_name, name_width};
+use super::paint::{Color, Line, NameColumn, fitted};
 use super::prompt_screen;
 use super::renames::Renames;
 use crate::event::{Action, Claims, ObjectOutcome};
@@ -166,10 +166,11 @@ impl<'a> Entries<'a> {
         let warnings = rows.iter().map(|(.., warning)| warning.chars().count());
         let others = 8 + namespace_width + warnings.max().unwrap_or_default();
         let names = rows.iter().map(|(_, _, name, _)| name.as_str());
-        let cut_to = name_width(names.clone(), columns.saturating_sub(others).max(NAME));
-        let name_width = width_of(names);
+        let least = NAME.min(columns.saturating_sub(4));
+        let column = NameColumn::of(names.clone(), columns.saturating_sub(others).max(least));
+        let name_width = width_of(names).min(column.width);
         for (is_harmless, namespace, name, warning) in rows {
-            let name = fitted_name(&name, cut_to);
+            let name = column.fitted(&name);
             let sign = if is_harmless { "  - " } else { "  ! " };
             let place = match namespace {
                 Some(namespace) => format!("{name:name_width$}  {namespace:namespace_width$}  "),
