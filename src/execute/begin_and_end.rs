@@ -61,7 +61,7 @@ impl Execution<'_> {
 
     /// Returns whether the run may write a member, or writes the record for another reason than to narrow it. The
     /// manifest of the parent is a reason for a run that is to be alone.
-    fn writes_members(&self, parent: &ParentObject) -> bool {
+    pub(super) fn writes_members(&self, parent: &ParentObject) -> bool {
         let is_alone = self.writing.exclusive != Exclusive::No;
         self.plan.applies() + self.plan.deletions() > 0
             || (is_alone && self.desired.parent.is_some())

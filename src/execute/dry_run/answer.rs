@@ -3,7 +3,7 @@
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::{ApiError, Reply};
+use crate::cluster::apiserver::{ApiError, Reply, Status};
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 
@@ -29,6 +29,14 @@ pub(super) fn is_unanswered(error: &ApiError) -> bool {
             || [401, 429].contains(&status.code)
             || status.message.contains("does not support dry run")
     })
+}
+
+/// Returns whether admission denies a write. A preview takes no permission to write, and what has changed or is gone by
+/// now is judged again by the run.
+pub(crate) fn is_of_admission(error: &ApiError) -> bool {
+    let is_denial =
+        |status: &Status| !status.is_denied_by_authorization() && ![404, 409].contains(&status.code);
+    error.status().is_some_and(is_denial) && !is_unanswered(error)
 }
 
 pub(super) fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::answer::is_unanswered;
+use super::answer::is_of_admission;
 use super::{Prediction, failed, of_outcome, subject, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
@@ -110,19 +110,14 @@ impl Execution<'_> {
 }
 
 impl Execution<'_> {
-    /// Returns the error if admission denies the deletion. A preview takes no permission to delete, and an object that
-    /// has changed by now is judged again by the run. An API that may ignore `dryRun` is not asked.
+    /// Returns the error if admission denies the deletion. An API that may ignore `dryRun` is not asked.
     pub(super) async fn denial_of_deletion(&self, live: &Live) -> Option<ApiError> {
         if !self.server.is_known_to_honor_dry_run(&live.resource).await {
             return None;
         }
         let request = deletion(live, DryRun::Server);
         let error = self.server.send(request).await.err()?;
-        let status = error.status()?;
-        let is_of_admission = !status.is_denied_by_authorization()
-            && ![404, 409].contains(&status.code)
-            && !is_unanswered(&error);
-        is_of_admission.then_some(error)
+        is_of_admission(&error).then_some(error)
     }
 }
 

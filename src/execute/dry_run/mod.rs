@@ -10,6 +10,7 @@ mod redefined_kinds;
 mod request;
 pub(crate) mod run;
 
+pub(crate) use answer::is_of_admission;
 use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
@@ -48,12 +49,12 @@ pub struct Prediction {
     pub unanswered: bool,
 }
 
-/// Prediction for the parent by its own manifest.
+/// Prediction for the parent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParentPrediction {
-    /// The live parent; `None` if it does not exist.
+    /// The live parent; `None` if it does not exist, or has no manifest.
     pub live: Option<Value>,
-    /// The predicted parent; `None` if the server cannot predict it yet, or refuses.
+    /// The parent as its manifest would make it; `None` if the server cannot predict it yet, or refuses.
     pub predicted: Option<Value>,
     /// The error, if the server refuses.
     pub error: Option<Message>,
@@ -125,8 +126,38 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts the parent by its own manifest; `None` if it has none.
+    /// Predicts the parent by its own manifest, and by the write with which the run begins; `None` if it has no
+    /// manifest and that write is not denied.
     pub async fn predict_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
+        let prediction = self.predict_manifest_of_parent().await?;
+        if prediction.as_ref().is_some_and(|parent| parent.error.is_some()) {
+            return Ok(prediction);
+        }
+        Ok(match self.denial_of_parent().await {
+            None => prediction,
+            error => Some(ParentPrediction {
+                error,
+                ..prediction.unwrap_or_default()
+            }),
+        })
+    }
+
+    /// Returns the error if admission denies the write of the parent with which a run begins. Nothing is sent for a run
+    /// that does not begin, nor for a parent that its manifest creates or whose namespace does not exist.
+    pub(crate) async fn denial_of_parent(&self) -> Option<Message> {
+        let is_created = self.parent.is_none();
+        let namespace = self.set.parent.namespace.as_ref();
+        let is_in_reach = namespace.is_none_or(|namespace| self.namespaces.contains_key(namespace));
+        let begins =
+            self.plan.refusals.is_empty() && self.parent.is_none_or(|parent| self.writes_members(parent));
+        if !begins || !is_in_reach || is_created && self.desired.parent.is_some() {
+            return None;
+        }
+        let parent = self.parent_writing();
+        parent.denial(self.parent, &self.plan.record_during).await
+    }
+
+    async fn predict_manifest_of_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {
         let Some(manifest) = &self.desired.parent else {
             return Ok(None);
         };

@@ -44,6 +44,11 @@ impl Execution<'_> {
         {
             run_state.applied.failed += 1;
             sink(Event::failure(format!("the set's parent: {}", error.kind)));
+        } else if self.writing.dry_run == DryRun::Server
+            && let Some(error) = self.denial_of_parent().await
+        {
+            run_state.applied.failed += 1;
+            sink(Event::failure(error.behind("the set's parent: ")));
         }
         self.report_skips(sink);
         if let Some(ending) = self.stopped(&run_state) {

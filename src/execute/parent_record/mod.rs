@@ -23,6 +23,7 @@
 //! them, are outside of it.
 
 pub(crate) mod begin;
+mod denial;
 pub(crate) mod end;
 mod exact_record;
 #[cfg(test)]

@@ -135,14 +135,35 @@ impl ParentWriting<'_> {
         target: &Value,
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
+        let request = self.update_request((uid, resource_version), target, &[]);
+        self.written(self.send(request, sink).await, target)
+    }
+
+    /// Returns the request that writes the record on the parent that has this UID and this resourceVersion.
+    pub(super) fn update_request(
+        &self,
+        (uid, resource_version): (&str, &str),
+        target: &Value,
+        more: &[(&str, &str)],
+    ) -> ApiRequest {
         let mut object = self.bare_parent();
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["resourceVersion"] = json!(resource_version);
         object["metadata"]["labels"] = labels(&self.set.id);
         object["metadata"]["annotations"] = target.clone();
         let parameters = [("fieldManager", self.field_manager()), ("force", "true")];
-        let request = self.record_request(apply_body(&object), &parameters);
-        self.written(self.send(request, sink).await, target)
+        self.record_request(apply_body(&object), &[&parameters, more].concat())
+    }
+
+    /// Returns the request that creates a parent without a manifest.
+    pub(super) fn creation_request(&self, target: &Value, more: &[(&str, &str)]) -> ApiRequest {
+        let mut object = self.bare_parent();
+        object["metadata"]["labels"] = labels(&self.set.id);
+        object["metadata"]["annotations"] = target.clone();
+        let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
+        let parameters = [&[("fieldManager", self.field_manager())], more].concat();
+        let body = Bytes::from(object.to_string());
+        ApiRequest::post(&collection, &parameters, METADATA, body)
     }
 
     /// Returns the annotations of the parent as they are to be.
@@ -181,17 +202,7 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
-            let mut object = self.bare_parent();
-            object["metadata"]["labels"] = labels(&self.set.id);
-            object["metadata"]["annotations"] = target.clone();
-            let collection = self.resource.path(self.set.parent.namespace.as_deref(), None);
-            let parameters = [("fieldManager", self.field_manager())];
-            let request = ApiRequest::post(
-                &collection,
-                &parameters,
-                METADATA,
-                Bytes::from(object.to_string()),
-            );
+            let request = self.creation_request(target, &[]);
             return self.written(self.send(request, sink).await, target);
         };
         if is_not_yet_served(manifest) {

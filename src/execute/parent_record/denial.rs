@@ -1,0 +1,43 @@
+//! Predicts whether the server denies the write of the parent with which a run begins.
+
+use super::begin::runs_as_read;
+use super::requests::{ParentWriteError, ParentWriting, Target};
+use crate::execute::dry_run::is_of_admission;
+use crate::model::applyset::Record;
+use crate::model::message::Message;
+use crate::model::parent_object::ParentObject;
+
+impl ParentWriting<'_> {
+    /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
+    /// error if admission denies it, or changes what was written.
+    pub(crate) async fn denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
+        let error = self.try_write(parent, needed).await.err()?;
+        if let ParentWriteError::Request(error) = &error
+            && !is_of_admission(error)
+        {
+            return None;
+        }
+        let text = error.to_string();
+        let reason = text.strip_prefix("the set's parent").unwrap_or(&text);
+        Some(reason.trim_start_matches([':', ' ']).into())
+    }
+
+    async fn try_write(
+        &self,
+        parent: Option<&ParentObject>,
+        needed: &Record,
+    ) -> Result<(), ParentWriteError> {
+        let target = Target {
+            record: needed.clone(),
+            history: parent.map(runs_as_read).unwrap_or_default(),
+        };
+        let target = self.annotations(&target, parent)?;
+        let dry_run = [("dryRun", "All")];
+        let request = match parent {
+            Some(parent) => self.update_request((&parent.uid, &parent.resource_version), &target, &dry_run),
+            None => self.creation_request(&target, &dry_run),
+        };
+        self.written(self.server.send(request).await, &target)?;
+        Ok(())
+    }
+}
