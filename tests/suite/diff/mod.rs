@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Files, PART_OF, Program, Proxy, Run, Set, TOOLING, Verdict, cluster, cluster_role, config_map, fresh,
-    kubectl_apply, named, namespace, namespace_object, objects_file, secret, service, with,
+    identities, kubectl_apply, named, namespace, namespace_object, objects_file, secret, service, with,
 };
 
 const WORDS: [&str; 6] = [
@@ -540,6 +540,32 @@ fn a_write_during_the_comparison_is_not_a_difference() {
     let program = Program::with_kubeconfig(&proxy.kubeconfig());
     let run = diff_by(program, &set, &objects, &["--apply-unchanged", "-o", "json"]).expect(0);
     assert_eq!(run.results("unchanged"), [format!("ConfigMap {home}/one")]);
+}
+
+#[test]
+fn unchanged_objects_that_are_sent_change_nothing() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1"), config_map(&home, "two", "1")];
+    set.apply(&objects);
+    let content = || {
+        let parent = cluster()
+            .live(&named("v1", "Secret", Some(&home), "web"))
+            .expect("the parent");
+        let members = objects.each_ref().map(|object| cluster().live(object));
+        (
+            parent["metadata"]["annotations"].clone(),
+            parent["metadata"]["labels"].clone(),
+            members,
+        )
+    };
+    let before = content();
+    diff(&set, &objects, &["--apply-unchanged"]).expect(0);
+    for flag in ["--dry-run=server", "--dry-run=none"] {
+        let run = set.apply_with(&objects, &["--apply-unchanged", flag]).expect(0);
+        assert_eq!(run.results("unchanged"), identities(&objects), "{flag}");
+        assert_eq!(content(), before, "{flag}");
+    }
 }
 
 #[test]
