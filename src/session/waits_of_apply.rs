@@ -19,7 +19,7 @@ use crate::wait::{AfterFailure, Deadline, Goal, Outcome, Path, Patience, RELIST,
 
 /// What is done while the prunes of a run, or the last of them, have not begun.
 const NOT_ALL_IS_PRUNED: &str =
-    "everything was applied, and not everything that left the manifests was pruned";
+    "everything was applied, but not everything that was removed from the manifests was pruned";
 
 /// Waits for what a run has done so far.
 pub struct RunWait<'a> {

@@ -189,7 +189,7 @@ impl Problem {
             Self::TooManyAliases | Self::TooDeep | Self::TooManyValues => {
                 "reduce the nesting, or split it into several documents"
             }
-            Self::TooManyValuesInAll => "divide the set",
+            Self::TooManyValuesInAll => "split the set",
             Self::TagMismatch { .. } => "correct the value, or drop the tag",
             Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string",
         };

@@ -61,7 +61,7 @@ fn hint(holders: &[&ObjectKey]) -> String {
         .iter()
         .map(|key| format!("`kubectl delete {}`", key.argument()));
     format!(
-        "delete what holds it, if that is an object that this run would prune: {}; then run the same command again",
+        "delete the object that holds it, if this run would prune it: {}; then run the same command again",
         listed(commands)
     )
 }
@@ -105,7 +105,7 @@ mod tests {
         }
         assert_eq!(
             hint(&[&old]),
-            "delete what holds it, if that is an object that this run would prune: `kubectl delete \
+            "delete the object that holds it, if this run would prune it: `kubectl delete \
              ingress.networking.k8s.io/old -n shop`; then run the same command again"
         );
     }
