@@ -37,7 +37,11 @@ impl Execution<'_> {
                 Ok(Err(Ending::Interrupted))
             }
             // Members have been written already: that is a failure of writing.
-            Err(error) if self.parent.is_none() && !self.plan.prerequisites.is_empty() => {
+            Err(error)
+                if self.parent.is_none()
+                    && !self.plan.prerequisites.is_empty()
+                    && !error.is_of_another_run() =>
+            {
                 sink(Event::failure(error.to_string()));
                 Ok(Err(Ending::Incomplete))
             }
@@ -86,23 +90,16 @@ impl Execution<'_> {
             Some(_) if exact.is_none() && !known.is_shared => Ending::Incomplete,
             _ => ending,
         };
-        let parent = self.parent_writing();
-        if parent.may_still_write(known) {
-            return Ok(ending);
-        }
-        let run = match &known.run {
-            None if exact.is_none() => return Ok(ending),
-            Some(run) => entry.ended(self.server, run.clone(), ending),
+        if known.run.is_none() && entry.has_changes() {
             // It has written the manifest of the parent and nothing else.
-            None if entry.has_changes() => entry.ended(self.server, self.running().await, ending),
-            None => None,
-        };
+            known.run = Some(self.running().await);
+        }
         let left = Left {
             needed: &self.plan.record_during,
             exact: exact.as_ref(),
-            run,
         };
-        Ok(parent.end_reported(known, left, ending, sink).await)
+        let parent = self.parent_writing();
+        Ok(parent.end_reported(known, entry, left, ending, sink).await)
     }
 
     /// Records what this run may write on the parent that has taken the place of the one that is known.

@@ -31,6 +31,7 @@ impl HistoryEntry {
         if !self.has_changes() {
             return None;
         }
+        let counts = self.changes.borrow().counts();
         Some(Run {
             time: timestamp(server),
             result: match ending {
@@ -38,7 +39,16 @@ impl HistoryEntry {
                 Ending::Incomplete => RunResult::Failed,
                 Ending::Interrupted => RunResult::Interrupted,
             },
-            counts: self.changes.borrow().counts(),
+            // What a move has put into the new set has left the old one.
+            counts: if begun.takes_out {
+                Counts {
+                    released: counts.released + counts.adopted,
+                    adopted: 0,
+                    ..counts
+                }
+            } else {
+                counts
+            },
             id: String::new(),
             renewed: None,
             ..begun

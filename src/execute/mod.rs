@@ -228,9 +228,7 @@ impl Execution<'_> {
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
             (self.wait_for_all(ending, sink).await, is_all_done)
         };
-        let (ending, is_all_done) = parent
-            .while_renewing(&mut known, &self.plan.record_during, Box::pin(writing))
-            .await;
+        let (ending, is_all_done) = parent.while_renewing(&mut known, Box::pin(writing)).await;
         let settled = is_all_done.then_some(&run_state.applied.uids);
         self.end(&mut known, &entry, ending, settled, sink).await
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 
-use super::{EarlierAttempts, Status, TooLarge};
+use super::{EarlierAttempts, Status, TooLarge, may_be_from_proxy};
 use crate::cluster::proxy::Proxy;
 use crate::model::message::Message;
 
@@ -137,6 +137,11 @@ impl ApiErrorKind {
             Self::Connection { .. } | Self::Timeout { .. } | Self::TooLarge(_) | Self::Unreadable(_) => true,
             Self::Untrusted { .. } | Self::Credential(_) | Self::NotSent { .. } | Self::LeaseLost(_) => false,
         }
+    }
+
+    /// Returns whether the server has answered. A proxy may have, while its request to the server is still under way.
+    pub(super) fn is_answer(&self) -> bool {
+        matches!(self, Self::Status(status) if !may_be_from_proxy(status.code))
     }
 
     /// Returns whether the request came to nothing: the server itself has refused it, or never got it.

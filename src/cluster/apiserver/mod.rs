@@ -346,7 +346,7 @@ impl ApiServer {
             return Err(self.timed_out(sent));
         };
         let (head, body) = exchanged?;
-        if !may_be_from_proxy(head.status) {
+        if !may_be_from_proxy(head.status.as_u16()) {
             self.clock.set_by(&head.headers);
             self.fastest_answer.add(sent.elapsed());
             self.reachability.answered();
@@ -432,11 +432,8 @@ impl Drop for Postponed<'_> {
 const TEXT: &str = "text/plain";
 
 /// Returns whether a proxy may have answered in place of the API server.
-fn may_be_from_proxy(code: StatusCode) -> bool {
-    matches!(
-        code,
-        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
-    )
+fn may_be_from_proxy(code: u16) -> bool {
+    matches!(code, 502..=504)
 }
 
 /// Returns whether the body can be a JSON object, as all answers are. Answers to writes are short

@@ -24,8 +24,8 @@ pub enum LastWrite {
 #[derive(Debug, Clone, Default)]
 pub(super) struct SentWrites {
     last: Arc<Mutex<HashMap<String, LastWrite>>>,
-    /// The objects whose last write got no answer in time: no other answer has come for it since.
-    timed_out: Arc<Mutex<HashSet<String>>>,
+    /// The objects whose last write may still be carried out: no answer of the server has come for it.
+    under_way: Arc<Mutex<HashSet<String>>>,
 }
 
 impl SentWrites {
@@ -50,12 +50,12 @@ impl SentWrites {
     pub(super) fn beside_lease(&self) -> Self {
         Self {
             last: Arc::clone(&self.last),
-            timed_out: Arc::default(),
+            under_way: Arc::default(),
         }
     }
 
-    fn timed_out(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.timed_out.lock().unwrap_or_else(PoisonError::into_inner)
+    fn under_way(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paths(&self) -> MutexGuard<'_, HashMap<String, LastWrite>> {
@@ -64,9 +64,10 @@ impl SentWrites {
 }
 
 impl ApiServer {
-    /// Returns whether a write, other than those of the run's entries, may still be carried out: it got no answer in time.
+    /// Returns whether a write, other than those of the run's entries, may still be carried out: it got no answer of the
+    /// server.
     pub fn has_write_under_way(&self) -> bool {
-        !self.sent_writes.timed_out().is_empty()
+        !self.sent_writes.under_way().is_empty()
     }
 }
 
@@ -99,11 +100,11 @@ impl SentWrite<'_> {
 
     /// Notes that an attempt has failed. An earlier one without an answer may have taken effect all the same.
     pub(super) fn failed(&mut self, kind: &ApiErrorKind) {
-        match (kind, &self.path) {
-            (ApiErrorKind::Timeout { .. }, Some(path)) if self.is_sent => {
-                self.all.timed_out().insert(path.clone());
+        match &self.path {
+            _ if kind.is_answer() => self.answered(),
+            Some(path) if self.is_sent && kind.may_have_succeeded() => {
+                self.all.under_way().insert(path.clone());
             }
-            (ApiErrorKind::Status(_), _) => self.answered(),
             _ => {}
         }
         if mem::take(&mut self.is_sent) && kind.is_refusal() {
@@ -113,7 +114,7 @@ impl SentWrite<'_> {
 
     fn answered(&self) {
         if let Some(path) = &self.path {
-            self.all.timed_out().remove(path);
+            self.all.under_way().remove(path);
         }
     }
 

@@ -67,8 +67,13 @@ impl WriteLease {
     /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
     pub(super) fn not_renewed(&self, reason: &str) {
         if self.age().is_some_and(|age| age >= EXPIRES_AFTER) {
-            self.0.send_replace(State::Lost(reason.to_owned()));
+            self.lose(reason);
         }
+    }
+
+    /// Takes the lease away: writes fail for this reason.
+    pub(super) fn lose(&self, reason: &str) {
+        self.0.send_replace(State::Lost(reason.to_owned()));
     }
 
     /// Gives the lease back.
@@ -117,6 +122,11 @@ impl ApiServer {
     /// Notes that the lease could not be renewed: writes fail for this reason once it has expired.
     pub fn lease_not_renewed(&self, reason: &str) {
         self.write_lease.not_renewed(reason);
+    }
+
+    /// Takes the lease of this run away: nothing more is written.
+    pub fn lose_lease(&self, reason: &str) {
+        self.write_lease.lose(reason);
     }
 
     /// Returns the same server for the writes that take and renew the lease.

@@ -7,7 +7,6 @@ use super::{announce, ending, report_others, unless_none_is_taken};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::history::{self, HistoryEntry};
-use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
@@ -84,8 +83,14 @@ impl Adopting<'_> {
         let Some(mut known) = begun else {
             return Ok(self.ending(relabel.await));
         };
-        let relabeled = self.parent.while_renewing(&mut known, self.record, relabel).await;
-        Ok(self.end(known, &entry, self.ending(relabeled), sink).await)
+        let relabeled = self.parent.while_renewing(&mut known, relabel).await;
+        let left = Left {
+            needed: self.record,
+            exact: None,
+        };
+        let ending = self.ending(relabeled);
+        let ended = self.parent.end_reported(&mut known, &entry, left, ending, sink);
+        Ok(ended.await)
     }
 
     /// Returns whether the run writes a label or the record: without a member, no parent is created.
@@ -100,25 +105,5 @@ impl Adopting<'_> {
     fn ending(&self, mut relabeled: Relabeled) -> Ending {
         relabeled.failed += self.plan.not_found();
         ending(relabeled, &self.parent)
-    }
-
-    /// Ends the run on the parent, whose record stays as it is.
-    async fn end(
-        &self,
-        mut known: Known,
-        entry: &HistoryEntry,
-        ending: Ending,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
-        if self.parent.may_still_write(&known) {
-            return ending;
-        }
-        let begun = known.run.clone();
-        let left = Left {
-            needed: self.record,
-            exact: None,
-            run: begun.and_then(|begun| entry.ended(self.parent.server, begun, ending)),
-        };
-        self.parent.end_reported(&mut known, left, ending, sink).await
     }
 }

@@ -47,7 +47,7 @@ impl Disbanding<'_> {
         announce(&[&self.parent], self.plan, sink);
         let current = self.current.clone();
         let mut known = if self.plan.changes.is_empty() {
-            Known::read(current)
+            Known::read_to_take_out(current)
         } else {
             let begun = self
                 .parent
@@ -60,15 +60,12 @@ impl Disbanding<'_> {
             sink(event);
         };
         let ending = self.write(&mut known, &mut noting).await;
-        let Some(begun) = known.run.clone() else {
-            return Ok(ending);
-        };
         let left = Left {
             needed: self.recorded,
             exact: None,
-            run: entry.ended(self.parent.server, begun, ending),
         };
-        Ok(self.parent.end_reported(&mut known, left, ending, sink).await)
+        let ended = self.parent.end_reported(&mut known, &entry, left, ending, sink);
+        Ok(ended.await)
     }
 
     async fn write(&self, known: &mut Known, sink: &mut Sink<'_>) -> Ending {
@@ -77,7 +74,7 @@ impl Disbanding<'_> {
             total: self.plan.changes.len(),
         });
         let releasing = self.release(&self.plan.changes, sink);
-        let ending = self.parent.while_renewing(known, self.recorded, releasing).await;
+        let ending = self.parent.while_renewing(known, releasing).await;
         if ending == Ending::Done && !self.unlisted.is_empty() {
             let reason = unlistable(self.unlisted);
             let is_not_removed = match self.parent.writing.dry_run {

@@ -19,7 +19,7 @@ use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
-use crate::model::history_annotation::{Counts, Run, RunOperation};
+use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
@@ -86,16 +86,19 @@ impl Moving<'_> {
             sink(event);
         };
         let taking = Box::pin(self.into.write(&mut noting));
-        let taken = self.from.while_renewing(&mut known, self.recorded, taking).await;
+        let taken = self.from.while_renewing(&mut known, taking).await;
         let mut record = None;
         let ending = match &taken {
             Ok(Ending::Done) => self.see_to_old_parent(&mut known, &mut record, &mut noting).await,
             Ok(ending) => *ending,
             Err(_) => Ending::Incomplete,
         };
-        let ending = self
-            .end_on_old_parent(&mut known, &entry, record.as_ref(), ending, sink)
-            .await;
+        let left = Left {
+            needed: self.recorded,
+            exact: record.as_ref(),
+        };
+        let ended = self.from.end_reported(&mut known, &entry, left, ending, sink);
+        let ending = ended.await;
         taken?;
         let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
         let none_moves = || format!("{from}: nothing to move to {into}");
@@ -105,42 +108,12 @@ impl Moving<'_> {
     async fn begin_on_old_parent(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
         let former = self.former.clone();
         if self.into.plan.changes.is_empty() {
-            return Ok(Known::read(former));
+            return Ok(Known::read_to_take_out(former));
         }
         let begun = self
             .from
             .begin_to_take_out(former, self.recorded, RunOperation::Move, sink);
         Box::pin(begun).await
-    }
-
-    /// Ends the run on the old parent, if that still has its entry. `record` is that of what is left, if it is known.
-    async fn end_on_old_parent(
-        &self,
-        known: &mut Known,
-        entry: &HistoryEntry,
-        record: Option<&Record>,
-        ending: Ending,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
-        if known.run.is_none() && record.is_none() {
-            return ending;
-        }
-        let begun = known.run.clone();
-        let run = begun.and_then(|begun| entry.ended(self.from.server, begun, ending));
-        let left = Left {
-            needed: self.recorded,
-            exact: record,
-            // What the new set has adopted has left this one.
-            run: run.map(|run| Run {
-                counts: Counts {
-                    released: run.counts.adopted,
-                    adopted: 0,
-                    ..run.counts
-                },
-                ..run
-            }),
-        };
-        self.from.end_reported(known, left, ending, sink).await
     }
 
     /// Deletes the old parent or determines its new record, which is put into `record`.
@@ -228,7 +201,6 @@ impl Moving<'_> {
             writing: self.from,
             scope_of: known.listed(&self.former.reading),
             known,
-            recorded: self.recorded,
             left: &nothing_left,
             remaining: Remaining {
                 server: self.from.server,

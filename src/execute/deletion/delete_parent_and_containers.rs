@@ -74,7 +74,6 @@ impl SetDeletion<'_> {
                     .map_or(&known.parent.reading, |read| &read.object.reading),
             ),
             known,
-            recorded: &self.plan.record_during,
             left,
             remaining: self.remaining(self.homes().collect(), lingering, &members.deleted),
             unlisted: self.unlisted.clone(),

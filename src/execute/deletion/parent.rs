@@ -39,8 +39,6 @@ pub(crate) struct Releasing<'a> {
     pub(crate) writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
     pub(crate) known: &'a mut Known,
-    /// Its record, without the kinds that vanished.
-    pub(crate) recorded: &'a Record,
     /// Members that were not deleted.
     pub(crate) left: &'a ObjectsKeptInsteadOfDeleted,
     /// The scope of members.
@@ -131,11 +129,7 @@ impl Releasing<'_> {
             let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
             let found = self
                 .writing
-                .while_renewing(
-                    self.known,
-                    self.recorded,
-                    self.remaining.settled(&disposition, sink),
-                )
+                .while_renewing(self.known, self.remaining.settled(&disposition, sink))
                 .await
                 .map_err(ReleaseError::Unlisted)?;
             if interrupt.is_requested() {

@@ -112,7 +112,9 @@ impl SetDeletion<'_> {
         self.announce(sink);
         let known = match self.parent {
             None => None,
-            Some(parent) if self.plan.deletions() == 0 => Some(Known::read(parent.object.clone())),
+            Some(parent) if self.plan.deletions() == 0 => {
+                Some(Known::read_to_take_out(parent.object.clone()))
+            }
             Some(parent) => {
                 let (writing, recorded) = (self.parent_writing(), &self.plan.record_during);
                 let begun =
@@ -130,10 +132,7 @@ impl SetDeletion<'_> {
     pub async fn while_renewing<T>(&self, run: &mut DeletionRun, work: impl Future<Output = T>) -> T {
         match &mut run.known {
             None => work.await,
-            Some(known) => {
-                let recorded = &self.plan.record_during;
-                self.parent_writing().while_renewing(known, recorded, work).await
-            }
+            Some(known) => self.parent_writing().while_renewing(known, work).await,
         }
     }
 
@@ -148,17 +147,12 @@ impl SetDeletion<'_> {
         let Some(known) = &mut run.known else {
             return ending;
         };
-        if known.run.is_none() && record.is_none() {
-            return ending;
-        }
-        let begun = known.run.clone();
         let left = Left {
             needed: &self.plan.record_during,
             exact: record,
-            run: begun.and_then(|begun| run.entry.ended(self.server, begun, ending)),
         };
         self.parent_writing()
-            .end_reported(known, left, ending, sink)
+            .end_reported(known, &run.entry, left, ending, sink)
             .await
     }
 

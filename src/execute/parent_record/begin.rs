@@ -29,11 +29,20 @@ pub(crate) struct Known {
     pub(crate) is_shared: bool,
     /// When the entry was last written.
     pub(crate) renewed: Moment,
+    /// Whether the run only takes objects out of the set: it writes no other parent than the one that it has read.
+    pub(crate) takes_out: bool,
+}
+
+/// The run that writes the parent.
+pub(super) struct Writer<'a> {
+    /// The id of its entry; empty without one.
+    pub(super) id: &'a str,
+    /// The UID of the only parent that it may write; `None` if it may write another one, or create one.
+    pub(super) only: Option<&'a str>,
 }
 
 /// What the parent says when a write of it is decided.
 pub(super) struct ParentRead {
-    pub(super) exists: bool,
     pub(super) record: Record,
     /// Its runs; those that were abandoned are past.
     pub(super) history: History,
@@ -51,6 +60,23 @@ impl Known {
             parent,
             run: None,
             renewed: Moment::now(),
+            takes_out: false,
+        }
+    }
+
+    /// The same of a run that takes objects out of the set.
+    pub(crate) fn read_to_take_out(parent: ParentObject) -> Self {
+        Self {
+            takes_out: true,
+            ..Self::read(parent)
+        }
+    }
+
+    /// Returns the run as the writer of its parent.
+    pub(super) fn writer(&self) -> Writer<'_> {
+        Writer {
+            id: self.id(),
+            only: self.takes_out.then_some(&self.parent.uid),
         }
     }
 
@@ -101,7 +127,7 @@ impl ParentWriting<'_> {
         let is_dry = self.writing.dry_run != DryRun::None;
         // The deletion of a parent needs no more to be recorded.
         if is_dry || self.interrupt.is_requested() || parent.presence == Presence::Terminating {
-            return Ok(Known::read(parent));
+            return Ok(Known::read_to_take_out(parent));
         }
         let run = Run {
             takes_out: true,
@@ -113,7 +139,7 @@ impl ParentWriting<'_> {
             writing: &writing,
             ..*self
         };
-        let without_entry = Known::read(parent.clone());
+        let without_entry = Known::read_to_take_out(parent.clone());
         match begins.begin(Some(parent), recorded, run, sink).await {
             Err(error @ ParentWriteError::Refused(_)) => Err(error),
             Err(error) if writing.exclusive != Exclusive::No => Err(error),
@@ -136,8 +162,8 @@ impl ParentWriting<'_> {
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
-        let (id, exclusive) = (run.id.clone(), self.writing.exclusive);
-        let begun = self.write_entry(parent, needed, run, exclusive, sink).await;
+        let id = run.id.clone();
+        let begun = self.write_entry(parent, needed, run, sink).await;
         if !matches!(begun, Ok(_) | Err(ParentWriteError::Refused(_))) {
             // Its answer may have been lost, and no member was written.
             self.withdraw(&id, sink).await;
@@ -146,12 +172,11 @@ impl ParentWriting<'_> {
     }
 
     /// Writes the entry of a run over the parent as it was read, and a record that covers what it needs.
-    pub(super) async fn write_entry(
+    async fn write_entry(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,
         run: Run,
-        exclusive: Exclusive,
         sink: &mut Sink<'_>,
     ) -> Result<Known, ParentWriteError> {
         // The time in the entry is not later. The machine may be suspended before the write is sent.
@@ -163,10 +188,7 @@ impl ParentWriting<'_> {
             let ParentRead {
                 record, mut history, ..
             } = read;
-            if run.takes_out && !read.exists {
-                return Err(ParentWriteError::Gone);
-            }
-            if exclusive != Exclusive::No && !history.is_running(&run.id) {
+            if self.writing.exclusive != Exclusive::No && !history.is_running(&run.id) {
                 if let Some(other) = history.running_beside(&run.id).next() {
                     let refusal = run_under_way(&self.set.parent, other, self.server.now());
                     return Err(ParentWriteError::Refused(vec![refusal]));
@@ -182,14 +204,19 @@ impl ParentWriting<'_> {
                 history,
             })
         };
-        let (parent, is_shared) = self
-            .write_as_decided(parent, is_shared, &run.id, decide, sink)
-            .await?;
+        let uid = parent.as_ref().map(|parent| parent.uid.clone());
+        let writer = Writer {
+            id: &run.id,
+            only: uid.as_deref().filter(|_| run.takes_out),
+        };
+        let written = self.write_as_decided(parent, is_shared, &writer, decide, sink);
+        let (parent, is_shared) = written.await?;
         if !run.takes_out {
             self.server.renew_lease(before);
         }
         Ok(Known {
             parent,
+            takes_out: run.takes_out,
             run: Some(run),
             is_shared,
             renewed: before,
@@ -197,7 +224,7 @@ impl ParentWriting<'_> {
     }
 
     /// Writes what `decide` makes of the record and the runs of the parent, and decides again if another client
-    /// has written it first. `own` is the id of this run's entry.
+    /// has written it first.
     ///
     /// Runs that were abandoned when the parent was read are dropped, and named. Returns the parent, and whether
     /// another run was at work since it was read.
@@ -205,24 +232,27 @@ impl ParentWriting<'_> {
         &self,
         mut parent: Option<ParentObject>,
         mut is_shared: bool,
-        own: &str,
+        writer: &Writer<'_>,
         decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
         sink: &mut Sink<'_>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         for attempt in 0..ATTEMPTS {
-            let judged = match &parent {
-                Some(parent) if History::of(&parent.annotations).is_taking_out(own) => {
+            let judged = match (&parent, writer.only) {
+                (Some(parent), Some(only)) if parent.uid == only => {
                     plan::judge_for_deletion(self.set, parent)
                 }
-                parent => plan::judge(self.set, parent.as_ref()),
+                (_, Some(_)) => return Err(ParentWriteError::Gone),
+                (parent, None) => plan::judge(self.set, parent.as_ref()),
             };
             let status = judged
                 .and_then(|judged| judged.accepted(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
             let target = decide(ParentRead {
-                exists: parent.is_some(),
                 record: recorded(&status),
-                history: parent.as_ref().map(runs_as_read).unwrap_or_default(),
+                history: parent
+                    .as_ref()
+                    .map(|parent| runs_as_read(parent, writer.id))
+                    .unwrap_or_default(),
                 is_shared,
                 is_overtaken: attempt > 0,
             })?;
@@ -243,29 +273,37 @@ impl ParentWriting<'_> {
             };
             match written {
                 Written::Done(written) => {
-                    for run in parent.iter().flat_map(|parent| &parent.abandoned) {
-                        let began = run.began(self.server.now());
-                        let note =
-                            format!("{run}, which began {began}, never ended; it is now listed as abandoned");
-                        sink(Event::Note(note));
-                    }
+                    self.note_abandoned(parent.as_ref(), writer.id, sink);
                     return Ok((*written, is_shared));
                 }
                 Written::Overtaken => {
                     let found = self.read().await?;
-                    // The write may have been done, and its answer lost.
-                    let is_written = found.as_ref().is_some_and(|found| is_written(found, &target));
+                    // It was done, and its answer was lost: it names the run, or has removed its entry.
+                    if let Some(found) = found.as_ref().filter(|found| is_written(found, &target)) {
+                        self.note_abandoned(parent.as_ref(), writer.id, sink);
+                        return Ok((found.clone(), is_shared));
+                    }
                     // A run that may have written a member leaves a trace; others change other fields.
-                    is_shared |= !is_written
-                        && match (&parent, &found) {
-                            (Some(before), Some(found)) => !is_as_left(before, found, own),
-                            _ => true,
-                        };
+                    is_shared |= match (&parent, &found) {
+                        (Some(before), Some(found)) => !is_as_left(before, found, writer.id),
+                        _ => true,
+                    };
                     parent = found;
                 }
             }
         }
         Err(ParentWriteError::Contended)
+    }
+
+    /// Names the runs that were abandoned when the parent was read.
+    fn note_abandoned(&self, parent: Option<&ParentObject>, own: &str, sink: &mut Sink<'_>) {
+        let abandoned = parent.into_iter().flat_map(|parent| &parent.abandoned);
+        for run in abandoned.filter(|run| run.id != own) {
+            let began = run.began(self.server.now());
+            sink(Event::Note(format!(
+                "{run}, which began {began}, never ended; it is now listed as abandoned"
+            )));
+        }
     }
 }
 
@@ -292,10 +330,11 @@ fn is_as_left(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
     before.uid == found.uid && before.reading == found.reading && others(before) == others(found)
 }
 
-/// Returns the runs of the parent; those that were abandoned when it was read are past.
-pub(super) fn runs_as_read(parent: &ParentObject) -> History {
+/// Returns the runs of the parent; those that were abandoned when it was read are past, except the one with the id
+/// `own`.
+pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
     let mut history = History::of(&parent.annotations);
-    for run in &parent.abandoned {
+    for run in parent.abandoned.iter().filter(|run| run.id != own) {
         history.abandon(&run.id);
     }
     history

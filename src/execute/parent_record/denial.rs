@@ -29,7 +29,7 @@ impl ParentWriting<'_> {
     ) -> Result<(), ParentWriteError> {
         let target = Target {
             record: needed.clone(),
-            history: parent.map(runs_as_read).unwrap_or_default(),
+            history: parent.map(|parent| runs_as_read(parent, "")).unwrap_or_default(),
         };
         let target = self.annotations(&target, parent)?;
         let dry_run = [("dryRun", "All")];

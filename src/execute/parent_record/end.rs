@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::OVERTAKEN;
-use super::begin::{Known, ParentRead};
+use super::begin::{Known, ParentRead, Writer};
 use super::requests::{ParentWriteError, ParentWriting, Target};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
+use crate::execute::history::HistoryEntry;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
 use crate::model::parent_object::ParentObject;
@@ -22,63 +23,26 @@ pub(crate) struct Left<'a> {
     pub(crate) needed: &'a Record,
     /// The record of everything that is left, if all was done.
     pub(crate) exact: Option<&'a Record>,
-    /// The run as it is in the history from now on; `None` if it has changed nothing.
-    pub(crate) run: Option<Run>,
 }
 
 impl ParentWriting<'_> {
-    /// Writes the result of a run, and a record that is exact if it can be.
-    pub(crate) async fn end(
-        &self,
-        known: &mut Known,
-        left: Left<'_>,
-        sink: &mut Sink<'_>,
-    ) -> Result<RecordAtEnd, ParentWriteError> {
-        let own = known.id().to_owned();
-        let decide = |read: ParentRead| {
-            let record = match left.exact {
-                Some(exact) if !read.is_shared => exact.clone(),
-                _ => read.record.union(left.needed),
-            };
-            let mut history = read.history.without(&own);
-            if let Some(run) = &left.run
-                && !history.has(run)
-            {
-                history.add(run.clone());
-            }
-            Ok(Target { record, history })
-        };
-        let parent = Some(known.parent.clone());
-        let (parent, is_shared) = self
-            .write_as_decided(parent, known.is_shared, &own, decide, sink)
-            .await?;
-        self.server.end_lease();
-        *known = Known {
-            is_shared,
-            ..Known::read(parent)
-        };
-        Ok(match left.exact {
-            Some(exact) if is_shared && !known.parent.has_record(&self.set.tooling, exact) => {
-                RecordAtEnd::Shared
-            }
-            _ => RecordAtEnd::AsPlanned,
-        })
-    }
-
-    /// Ends a run, and reports what its last write meets. Returns how the run ends.
+    /// Ends a run, if it has written the parent or is to narrow its record, and reports what its last write meets.
+    /// Returns how the run ends.
     pub(crate) async fn end_reported(
         &self,
         known: &mut Known,
+        entry: &HistoryEntry,
         left: Left<'_>,
         ending: Ending,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        match self.end(known, left, sink).await {
-            Ok(RecordAtEnd::AsPlanned) => ending,
-            Ok(RecordAtEnd::Shared) => {
-                sink(Event::Warning(OVERTAKEN.to_owned()));
-                ending
-            }
+        if self.may_still_write(known) || (known.run.is_none() && left.exact.is_none()) {
+            return ending;
+        }
+        let begun = known.run.clone();
+        let run = begun.and_then(|begun| entry.ended(self.server, begun, ending));
+        match self.end(known, left, run, sink).await {
+            Ok(()) => ending,
             Err(error) if ending == Ending::Done => {
                 sink(Event::failure(error.to_string()));
                 Ending::Incomplete
@@ -91,10 +55,47 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Returns whether a write of this run may still be carried out: its answer did not come in time. Its entry stays
-    /// until it counts as abandoned.
+    /// Writes the run as it is in the history from now on, if it has changed anything, and a record that is exact if it
+    /// can be.
+    pub(super) async fn end(
+        &self,
+        known: &mut Known,
+        left: Left<'_>,
+        run: Option<Run>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let decide = |read: ParentRead| {
+            let record = match left.exact {
+                Some(exact) if !read.is_shared => exact.clone(),
+                _ => read.record.union(left.needed),
+            };
+            let mut history = read.history.without(known.id());
+            if let Some(run) = run.clone() {
+                history.add(run);
+            }
+            Ok(Target { record, history })
+        };
+        let parent = Some(known.parent.clone());
+        let writer = known.writer();
+        let written = self.write_as_decided(parent, known.is_shared, &writer, decide, sink);
+        let (parent, is_shared) = written.await?;
+        self.server.end_lease();
+        let is_wide = |exact| is_shared && !parent.has_record(&self.set.tooling, exact);
+        if left.exact.is_some_and(is_wide) {
+            sink(Event::Warning(OVERTAKEN.to_owned()));
+        }
+        *known = Known {
+            is_shared,
+            takes_out: known.takes_out,
+            ..Known::read(parent)
+        };
+        Ok(())
+    }
+
+    /// Returns whether a write of a member may still be carried out: no answer of the server came for it. The entry of
+    /// the run stays until it counts as abandoned.
     pub(crate) fn may_still_write(&self, known: &Known) -> bool {
-        known.run.is_some() && self.server.has_write_under_way()
+        known.run.is_some() && !known.takes_out && self.server.has_write_under_way()
     }
 
     /// Removes the entry of a run that has written no member, if it was written. A failure leaves it: it is
@@ -111,7 +112,12 @@ impl ParentWriting<'_> {
                 })
             };
             if History::of(&parent.annotations).is_running(id) {
-                let _ = self.write_as_decided(Some(parent), false, id, decide, sink).await;
+                let uid = parent.uid.clone();
+                let only = Some(uid.as_str());
+                let writer = Writer { id, only };
+                let _ = self
+                    .write_as_decided(Some(parent), false, &writer, decide, sink)
+                    .await;
             }
         };
         let _ = timeout(PATIENCE, withdrawing).await;
@@ -131,17 +137,9 @@ impl ParentWriting<'_> {
                 history: read.history,
             })
         };
-        self.write_as_decided(parent, false, "", decide, sink)
+        let writer = Writer { id: "", only: None };
+        self.write_as_decided(parent, false, &writer, decide, sink)
             .await
             .map(drop)
     }
-}
-
-/// The record that a run leaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RecordAtEnd {
-    /// It is exact if it was to be.
-    AsPlanned,
-    /// It was to be exact, and another run was at work.
-    Shared,
 }

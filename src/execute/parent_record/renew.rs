@@ -1,18 +1,18 @@
 //! Renews the entry of a run, so that no other run takes it for abandoned.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use tokio::time::{sleep, timeout};
 
-use super::begin::Known;
-use super::requests::{ParentWriteError, ParentWriting};
+use super::begin::{Known, ParentRead};
+use super::requests::{ParentWriteError, ParentWriting, Target};
+use crate::cluster::apiserver::Moment;
 use crate::execute::history::timestamp;
-use crate::model::applyset::Record;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
-use crate::model::write_settings::Exclusive;
 
 /// The pause between looks at the age of the entry. A machine that was suspended does not know for how long.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -24,21 +24,16 @@ impl ParentWriting<'_> {
     /// Does the work of a run, and renews its entry at the same time.
     ///
     /// A renewal that the end of the work interrupts may be written or not; the next write of the parent finds out.
-    pub(crate) async fn while_renewing<T>(
-        &self,
-        known: &mut Known,
-        needed: &Record,
-        work: impl Future<Output = T>,
-    ) -> T {
+    pub(crate) async fn while_renewing<T>(&self, known: &mut Known, work: impl Future<Output = T>) -> T {
         let work = pin!(work);
-        let renewing = pin!(self.renew_in_time(known, needed));
+        let renewing = pin!(self.renew_in_time(known));
         match select(work, renewing).await {
             Either::Left((done, _)) => done,
             Either::Right((never, _)) => match never {},
         }
     }
 
-    async fn renew_in_time(&self, known: &mut Known, needed: &Record) -> Infallible {
+    async fn renew_in_time(&self, known: &mut Known) -> Infallible {
         // A webhook that has to start may come with a member that waits for the renewal.
         let writing = self.writing.without_webhook_patience();
         let renewing = ParentWriting {
@@ -50,38 +45,56 @@ impl ParentWriting<'_> {
             if known.run.is_none() || known.renewed.age() < RENEWED_AFTER {
                 continue;
             }
-            let failure = tokio::select! {
-                biased;
-                renewed = timeout(PATIENCE, renewing.renew(known, needed)) => match renewed {
-                    Ok(Ok(())) => continue,
-                    Ok(Err(error)) => error.to_string(),
-                    Err(_) => format!("no answer within {PATIENCE:?}"),
-                },
-                // What waits for the renewal is not awaited.
-                () = self.interrupt.requested() => "the run was interrupted".to_owned(),
-            };
-            self.server.lease_not_renewed(&failure);
+            match timeout(PATIENCE, renewing.renew(known)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error @ ParentWriteError::Dropped)) => {
+                    // Other runs work as if this one had ended.
+                    self.server.lose_lease(&error.to_string());
+                    return pending().await;
+                }
+                Ok(Err(error)) => self.server.lease_not_renewed(&error.to_string()),
+                Err(_) => self
+                    .server
+                    .lease_not_renewed(&format!("no answer within {PATIENCE:?}")),
+            }
         }
     }
 
-    /// Writes the entry again, and the record if another run has taken this one for abandoned. The parent is read
-    /// before: the time of the server may have been known for long.
-    async fn renew(&self, known: &mut Known, needed: &Record) -> Result<(), ParentWriteError> {
+    /// Writes the time into the entry, if it is still there. The parent is read before: the time of the server may have
+    /// been known for long.
+    async fn renew(&self, known: &mut Known) -> Result<(), ParentWriteError> {
         let Some(run) = known.run.clone() else {
             return Ok(());
         };
         let found = self.read().await?;
+        // The time in the entry is not later.
+        let before = Moment::now();
         let run = Run {
             renewed: Some(timestamp(self.server)),
             ..run
         };
-        let renewed = self
-            .write_entry(found, needed, run, Exclusive::No, &mut |_| {})
+        let decide = |read: ParentRead| {
+            let mut history = read.history;
+            if !history.is_running(&run.id) {
+                return Err(ParentWriteError::Dropped);
+            }
+            history.add(run.clone());
+            Ok(Target {
+                record: read.record,
+                history,
+            })
+        };
+        let writer = known.writer();
+        let (parent, is_shared) = self
+            .write_as_decided(found, false, &writer, decide, &mut |_| {})
             .await?;
-        known.find(renewed.parent);
-        known.is_shared |= renewed.is_shared;
-        known.run = renewed.run;
-        known.renewed = renewed.renewed;
+        known.find(parent);
+        known.is_shared |= is_shared;
+        known.renewed = before;
+        known.run = Some(run);
+        if !known.takes_out {
+            self.server.renew_lease(before);
+        }
         Ok(())
     }
 }
@@ -101,6 +114,7 @@ mod tests {
     use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
     use crate::execute::Interrupt;
     use crate::execute::history::running;
+    use crate::model::applyset::Record;
     use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};
     use crate::model::parent_object::ParentObject;
     use crate::model::resource::Scope;
@@ -166,7 +180,7 @@ mod tests {
             .begin(None::<ParentObject>, &needed, entry, &mut |_| {})
             .await
             .expect("it begins");
-        parent.while_renewing(&mut known, &needed, work()).await
+        parent.while_renewing(&mut known, work()).await
     }
 
     async fn write_member(server: &ApiServer) -> Result<(), ApiErrorKind> {

@@ -27,7 +27,7 @@ impl ParentWriting<'_> {
     ///
     /// The repair was decided on a look that began after the parent was read: it is written over that version.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
-        let mut history = runs_as_read(&repair.parent);
+        let mut history = runs_as_read(&repair.parent, "");
         for id in &repair.ended {
             history.abandon(id);
         }

@@ -79,9 +79,12 @@ pub enum ParentWriteError {
         "the set's parent was deleted during the run; its manifest was not applied; run the same command again"
     )]
     Replaced,
-    /// It was deleted before a run began that would have taken objects out of its set.
+    /// It is not the one whose set the run takes objects out of: that one was deleted.
     #[error("the set's parent was deleted during the run")]
     Gone,
+    /// It has lost the entry of the run, which was suspended or out of reach for too long.
+    #[error("another run took this one for abandoned")]
+    Dropped,
     /// It is a custom resource, and the server does not serve its kind.
     #[error("{0}")]
     NotServed(String),
@@ -96,6 +99,11 @@ pub enum ParentWriteError {
 }
 
 impl ParentWriteError {
+    /// Returns whether only another run keeps this one from writing.
+    pub(crate) fn is_of_another_run(&self) -> bool {
+        matches!(self, Self::Refused(refusals) if refusals.iter().all(Refusal::is_of_another_run))
+    }
+
     /// Returns whether a webhook that judges the parent could not be called.
     pub(crate) fn is_of_webhook(&self) -> bool {
         matches!(self, Self::Request(error) if Unreachable::of(error).is_some())
@@ -184,7 +192,10 @@ impl ParentWriting<'_> {
         others
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
         let history = target.history.value(&others);
-        if let Some(history) = history.map_err(|NoRoom| ParentWriteError::NoRoom)? {
+        let history = history.map_err(|NoRoom| ParentWriteError::NoRoom)?;
+        // Whoever has created the parent owns the annotation, too: leaving it out would not remove it.
+        let emptied = others.contains_key(HISTORY_ANNOTATION).then(|| "[]".to_owned());
+        if let Some(history) = history.or(emptied) {
             annotations[HISTORY_ANNOTATION] = json!(history);
         }
         Ok(annotations)

@@ -252,21 +252,9 @@ impl History {
         others
     }
 
-    /// Returns whether this run is among them.
-    pub fn has(&self, run: &Run) -> bool {
-        self.0.contains(run)
-    }
-
     /// Returns whether the run with this id is under way.
     pub fn is_running(&self, id: &str) -> bool {
         self.0.iter().any(|run| run.is_running() && run.id == id)
-    }
-
-    /// Returns whether the run with this id is under way, and only takes objects out of the set.
-    pub fn is_taking_out(&self, id: &str) -> bool {
-        self.0
-            .iter()
-            .any(|run| run.is_running() && run.id == id && run.takes_out)
     }
 
     /// Returns the history without the run under way with this id.

@@ -85,7 +85,8 @@ impl Run<'_> {
             counts: Counts::default(),
             takes_out: matches!(operation, RunOperation::Delete | RunOperation::Disband),
             operation,
-            manifests: self.number.to_string(),
+            // Runs of a pipeline may leave equal traces.
+            manifests: "same".to_owned(),
             user: None,
             version: "v1".to_owned(),
             id,
@@ -155,8 +156,8 @@ impl Run<'_> {
         ended: Option<RunOperation>,
     ) -> Result<(), ParentWriteError> {
         let run = ended.map(|operation| self.entry(operation, RunResult::Done));
-        let left = Left { needed, exact, run };
-        self.parent.end(known, left, &mut ignore).await.map(drop)
+        let left = Left { needed, exact };
+        self.parent.end(known, left, run, &mut ignore).await
     }
 
     async fn delete(&self) -> Result<(), ParentWriteError> {
@@ -206,7 +207,7 @@ impl Run<'_> {
         wide: &Record,
         operation: RunOperation,
     ) -> Result<Known, ParentWriteError> {
-        let without_entry = Known::read(current.clone());
+        let without_entry = Known::read_to_take_out(current.clone());
         let entry = self.entry(operation, RunResult::Running);
         match self.parent.begin(Some(current), wide, entry, &mut ignore).await {
             Err(ParentWriteError::Gone) => Ok(without_entry),

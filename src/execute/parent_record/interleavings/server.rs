@@ -192,8 +192,8 @@ impl World {
         };
         let parent = self.parent.get_or_insert(created);
         parent.version += 1;
-        // An apply removes what its manager has applied before.
-        if body.get("kind").is_some() {
+        // An apply removes what its manager has applied before, and not what the same manager has created.
+        if body.get("kind").is_some() && parent.uid == 0 {
             parent.annotations.remove(HISTORY_ANNOTATION);
         }
         for (field, pairs) in [
