@@ -28,16 +28,17 @@ const SECTIONS: [&str; 10] = [
 /// The groups of commands on the front page.
 const COMMANDS: [(&str, &[&str]); 4] = [
     ("Start", &["diff", "apply", "delete"]),
-    ("Inspect", &["list", "view", "history", "verify"]),
+    ("Inspect", &["list", "view", "history", "export", "verify"]),
     ("Change membership", &["adopt", "move", "disband"]),
     ("Other", &["rbac", "completion", "version"]),
 ];
 
 /// Shared flags that mean nothing to a command.
-const MEANINGLESS: [(&str, &[&str]); 4] = [
+const MEANINGLESS: [(&str, &[&str]); 5] = [
     ("list", &["verbose", "no_progress"]),
     ("view", &["no_progress"]),
     ("history", &["verbose", "no_progress"]),
+    ("export", &["verbose", "no_progress"]),
     ("rbac", &["verbose", "no_progress"]),
 ];
 
@@ -45,7 +46,7 @@ const MEANINGLESS: [(&str, &[&str]); 4] = [
 const OFFLINE: [&str; 3] = ["completion", "version", "__manual"];
 
 /// The usage of each command. clap's own has every required flag of a group, and no example of it.
-const USAGES: [(&str, &str); 14] = [
+const USAGES: [(&str, &str); 15] = [
     (
         "apply",
         "kubectl applyset apply SET -n NAMESPACE (-f FILE | -k DIR) [flags]\n       \
@@ -60,6 +61,7 @@ const USAGES: [(&str, &str); 14] = [
     ("list", "kubectl applyset list [-n NAMESPACE | -A] [flags]"),
     ("view", "kubectl applyset view SET -n NAMESPACE [flags]"),
     ("history", "kubectl applyset history SET -n NAMESPACE [flags]"),
+    ("export", "kubectl applyset export SET -n NAMESPACE [flags]"),
     (
         "verify",
         "kubectl applyset verify [SET] [-n NAMESPACE | -A] [flags]",
@@ -247,6 +249,7 @@ fn spelling(flag: &Arg) -> String {
 fn description(flag: &Arg, command: &str) -> String {
     match command {
         "list" | "view" | "history" if flag.get_id() == "output" => "json, yaml, name or wide".to_owned(),
+        "export" if flag.get_id() == "output" => "json, yaml or name".to_owned(),
         "apply" | "diff" if flag.get_id() == "output" => "json, yaml, name or markdown".to_owned(),
         _ => help(flag),
     }

@@ -195,7 +195,7 @@ mod tests {
             assert!(reads_as(&written, &manifest), "{text:?}: {written}");
         }
         let manifest =
-            json!({"a": [], "b": {}, "c": null, "d": [[1], []], "e": 1.5, "f": -3, "g": u64::MAX, "h": true});
+            json!({"a": [], "b": {}, "c": null, "d": [[1], []], "e": 1.5, "f": -3, "g": i64::MAX, "h": true});
         assert!(reads_as(&manifest_yaml(&manifest), &manifest));
     }
 
