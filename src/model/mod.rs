@@ -24,6 +24,7 @@ pub mod prune_order;
 pub mod recreatable_kind;
 pub mod recreate_annotation;
 pub mod resource;
+pub mod secret_value;
 pub mod set;
 pub mod text;
 pub mod write_settings;

@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD_NO_PAD;
-
 /// The placeholder for a value that is not shown, such as one of a Secret.
 pub const HIDDEN: &str = "***";
 
@@ -139,18 +136,6 @@ pub fn shell_word(text: &str) -> String {
 pub fn json_quoted(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// Returns the parts that base64 makes of a text, whatever is before it and behind it: one for each place of its first
-/// byte in a group of three.
-pub fn within_base64(text: &str) -> [String; 3] {
-    [0, 1, 2].map(|before| {
-        let encoded = STANDARD_NO_PAD.encode([&vec![0; before], text.as_bytes()].concat());
-        // The letters that the text alone decides.
-        let end = (before + text.len()) * 8 / 6;
-        let begin = (before * 8).div_ceil(6).min(end);
-        encoded[begin..end].to_owned()
-    })
 }
 
 /// Escapes in serialized JSON everything that a terminal would act upon.

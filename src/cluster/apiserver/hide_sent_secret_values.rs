@@ -8,13 +8,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::model::text::{HIDDEN, json_quoted, within_base64};
+use crate::model::secret_value::encodings;
+use crate::model::text::HIDDEN;
 
-/// Values of fewer characters occur in ordinary words, and are hidden only in quotation marks.
+/// Values of fewer bytes occur in ordinary words, and are hidden only in quotation marks.
 const SHORT: usize = 4;
 
-/// The values of a Secret that was sent, in every form in which they may be quoted.
-pub(super) struct SecretValues(Vec<String>);
+/// The values of a Secret that was sent, as they were written, and decoded.
+pub(super) struct SecretValues(Vec<Vec<u8>>);
 
 impl SecretValues {
     /// The values in the body of a request; none if it is not a Secret.
@@ -28,9 +29,6 @@ impl SecretValues {
                 collect(value, &mut values);
             }
         }
-        // A value may begin with another one.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values.dedup();
         Self(values)
     }
 
@@ -44,40 +42,33 @@ impl SecretValues {
             Some((start, _)) => format!("{start}, got {HIDDEN}"),
             None => text.to_owned(),
         };
-        for value in &self.0 {
-            if value.chars().count() < SHORT {
-                hidden = hidden.replace(&format!("\"{value}\""), HIDDEN);
-            } else {
-                hidden = hidden.replace(value, HIDDEN);
-            }
+        let (short, long): (Vec<_>, Vec<_>) = self.0.iter().partition(|value| value.len() < SHORT);
+        let quoted = short.iter().filter_map(|value| std::str::from_utf8(value).ok());
+        let quoted = quoted.map(|value| format!("\"{value}\""));
+        let mut forms: Vec<String> = long
+            .into_iter()
+            .filter(|value| value.len() <= text.len())
+            .flat_map(|value| encodings(value))
+            .chain(quoted)
+            .collect();
+        // A value may begin with another one.
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        for form in forms {
+            hidden = hidden.replace(&form, HIDDEN);
         }
         hidden
     }
 }
 
-fn collect(value: &Value, values: &mut Vec<String>) {
+fn collect(value: &Value, values: &mut Vec<Vec<u8>>) {
     match value {
         Value::Object(fields) => fields.values().for_each(|value| collect(value, values)),
         Value::Array(items) => items.iter().for_each(|value| collect(value, values)),
         Value::String(text) if !text.is_empty() => {
-            let decoded = STANDARD.decode(text).ok();
-            let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
-            for text in decoded.iter().chain([text]).filter(|text| !text.is_empty()) {
-                values.push(text.clone());
-                // As a server quotes it.
-                let quoted = json_quoted(text);
-                // Go escapes what HTML would take for its own.
-                values.push(
-                    quoted
-                        .replace('&', "\\u0026")
-                        .replace('<', "\\u003c")
-                        .replace('>', "\\u003e"),
-                );
-                values.push(quoted);
-                values.extend(within_base64(text));
-            }
+            values.push(text.clone().into_bytes());
+            values.extend(STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()));
         }
-        Value::Number(number) => values.push(number.to_string()),
+        Value::Number(number) => values.push(number.to_string().into_bytes()),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
@@ -103,6 +94,8 @@ mod tests {
             ("data[a]: \"aHVudGVyMg==\" is wrong", "data[a]: \"***\" is wrong"),
             ("webhook: hunter2 is weak", "webhook: *** is weak"),
             ("webhook: Basic dXNlcjpodW50ZXIy", "webhook: Basic dXNlcjp***"),
+            ("webhook: 68756e74657232", "webhook: ***"),
+            ("webhook: ?e=a%26b%3Cc%3E", "webhook: ?e=***"),
             ("webhook: \"two\\nlines\"", "webhook: \"***\""),
             ("webhook: two\nlines", "webhook: ***"),
             (

@@ -10,7 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::compare::ownership::LAST_APPLIED;
-use crate::model::text::{HIDDEN, json_quoted, within_base64};
+use crate::model::secret_value::encodings;
+use crate::model::text::HIDDEN;
 
 /// Replaces a value that the other state has differently. One that is the same in both states, or exists
 /// in only one, is [`HIDDEN`].
@@ -23,7 +24,8 @@ pub(crate) const FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
-    let values = values(live.iter().chain(&*predicted));
+    let states: Vec<&Value> = live.iter().chain(&*predicted).collect();
+    let values = values(&states, &states);
     for field in FIELDS {
         let live = live.as_mut().and_then(|object| object.get_mut(field));
         let predicted = predicted.as_mut().and_then(|object| object.get_mut(field));
@@ -50,17 +52,22 @@ pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
     }
 }
 
-/// Returns the JSON pointers of the annotations and labels of a Secret that contain one of its values.
-pub(crate) fn copies(secret: &Value) -> BTreeSet<String> {
-    copies_of(secret, &values([secret].into_iter()))
+/// Returns the JSON pointers of the annotations and labels of a Secret that contain a value of one of these states of
+/// it, and of the whole field if a key does.
+pub(crate) fn copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
+    copies_of(secret, &values(states, &[secret]))
 }
 
 fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
     let mut copies = BTreeSet::new();
-    for field in ["annotations", "labels"] {
+    for field in METADATA {
         let texts = secret["metadata"][field].as_object();
+        if texts.is_some_and(|texts| texts.keys().any(|key| is_named_like_one(key, values))) {
+            copies.insert(format!("/metadata/{field}"));
+            continue;
+        }
         for (key, _) in texts.into_iter().flatten().filter(|(_, text)| match field {
-            "labels" => is_one_or_holds_long_one(text, values),
+            "labels" => is_one_or_holds_long_one(text.as_str().unwrap_or_default(), values),
             _ => holds_one(text, values),
         }) {
             let key = key.replace('~', "~0").replace('/', "~1");
@@ -70,30 +77,48 @@ fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
     copies
 }
 
-/// Returns the values of these states of a Secret, as they are written, encoded and decoded.
-fn values<'o>(objects: impl Iterator<Item = &'o Value>) -> BTreeSet<String> {
-    let fields = objects.flat_map(|object| FIELDS.map(|field| &object[field]));
+/// Fields of the metadata in which copies are searched.
+const METADATA: [&str; 2] = ["annotations", "labels"];
+
+/// Returns the values of these states of a Secret, in each encoding in which annotations and labels of the others may
+/// hold them.
+fn values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
+    // No copy is shorter than its value, so the large values of most Secrets need not be encoded.
+    let longest = searched.iter().map(|object| longest_text(object)).max();
+    let longest = longest.unwrap_or_default();
+    let fields = states
+        .iter()
+        .flat_map(|object| FIELDS.map(|field| &object[field]));
     let texts = fields
         .filter_map(Value::as_object)
         .flat_map(|fields| fields.values().filter_map(Value::as_str));
-    let decoded = |text: &str| String::from_utf8(STANDARD.decode(text).ok()?).ok();
     texts
-        .flat_map(|text| [Some(text.to_owned()), decoded(text)])
+        .flat_map(|text| [Some(text.as_bytes().to_vec()), decoded(text)])
         .flatten()
         // A copy may lack the newline at the end that many values have by mistake.
-        .flat_map(|text| [text.trim().to_owned(), text])
-        // In manifests that are kept as JSON.
-        .flat_map(|text| [json_quoted(&text), text])
-        // Encoded alone, or as the end of `user:password`.
-        .flat_map(|text| within_base64(&text).into_iter().chain([text]))
-        .filter(|text| text.len() >= SHORT)
+        .flat_map(|value| [value.trim_ascii().to_vec(), value])
+        .filter(|value| (SHORT..=longest).contains(&value.len()))
+        .flat_map(|value| encodings(&value))
         .collect()
+}
+
+/// Returns the value that base64 encodes; the server ignores line breaks.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text.replace(['\n', '\r'], "")).ok()
+}
+
+/// Returns the length of the longest annotation, label or key of them.
+fn longest_text(object: &Value) -> usize {
+    let fields = METADATA.map(|field| object["metadata"][field].as_object());
+    let texts = fields.into_iter().flatten().flatten();
+    let lengths = texts.map(|(key, text)| key.len().max(text.as_str().unwrap_or_default().len()));
+    lengths.max().unwrap_or_default()
 }
 
 /// The shortest value that is searched for; shorter ones are parts of ordinary words.
 const SHORT: usize = 4;
 
-/// The shortest value that is searched for in labels, unless it is the whole label.
+/// The shortest text that is searched for in labels and in keys, unless it is the whole label or name.
 const LONG: usize = 8;
 
 /// Hides annotations and labels that contain a value, as a whole: tools keep manifests in annotations, and
@@ -115,12 +140,17 @@ fn holds_one(text: &Value, values: &BTreeSet<String>) -> bool {
 }
 
 /// A short value is a part of many labels by chance: `admin` of `admin-portal`.
-fn is_one_or_holds_long_one(text: &Value, values: &BTreeSet<String>) -> bool {
-    let text = text.as_str().unwrap_or_default();
+fn is_one_or_holds_long_one(text: &str, values: &BTreeSet<String>) -> bool {
     values.contains(text)
         || values
             .iter()
             .any(|value| value.len() >= LONG && text.contains(value.as_str()))
+}
+
+/// Returns whether the name in a key contains a long value. Its prefix is a domain, which many Secrets hold.
+fn is_named_like_one(key: &str, values: &BTreeSet<String>) -> bool {
+    let name = key.rsplit('/').next().unwrap_or_default();
+    name.len() >= LONG && is_one_or_holds_long_one(name, values)
 }
 
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
@@ -187,7 +217,7 @@ mod tests {
         });
         let expected = ["as-it-is", "encoded", "trimmed", "whole"];
         let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
-        assert_eq!(copies(&secret), expected.into());
+        assert_eq!(copies(&secret, &[&secret]), expected.into());
     }
 
     #[test]
@@ -207,6 +237,47 @@ mod tests {
         let annotations = ["0", "1", "2", "json"].map(|key| format!("/metadata/annotations/{key}"));
         let mut expected = BTreeSet::from(annotations);
         expected.insert("/metadata/labels/example.com~1pass".to_owned());
-        assert_eq!(copies(&secret), expected);
+        assert_eq!(copies(&secret, &[&secret]), expected);
+    }
+
+    #[test]
+    fn a_copy_may_be_in_any_encoding() {
+        let twice = STANDARD.encode(STANDARD.encode("me:~hunter?22"));
+        let secret = json!({
+            "data": {"password": "fmh1bnRl\ncj8yMg=="},
+            "metadata": {"annotations": {
+                "twice": twice, "url": "fmh1bnRlcj8yMg", "hex": "0x7e68756e7465723f3232",
+                "percent": "https://me:~hunter%3f22@host", "other": "https://me:hunter@host",
+            }},
+        });
+        let expected = ["hex", "percent", "twice", "url"];
+        let expected = expected.map(|key| format!("/metadata/annotations/{key}"));
+        assert_eq!(copies(&secret, &[&secret]), expected.into());
+    }
+
+    #[test]
+    fn a_field_with_a_value_in_a_key_is_hidden_as_a_whole() {
+        let secret = |key: &str| {
+            json!({
+                "data": {"password": STANDARD.encode("hunter22"), "domain": STANDARD.encode("example.com")},
+                "metadata": {"annotations": {key: "x"}, "labels": {"example.com/app": "web"}},
+            })
+        };
+        for (key, is_hidden) in [
+            ("hunter22", true),
+            ("example.com/note-hunter22", true),
+            ("example.com/note", false),
+        ] {
+            let (mut live, mut predicted) = (Some(secret(key)), Some(secret("note")));
+            hide(&mut live, &mut predicted);
+            let expected = if is_hidden {
+                json!(BEFORE)
+            } else {
+                json!({key: "x"})
+            };
+            let live = live.expect("an object");
+            assert_eq!(live["metadata"]["annotations"], expected, "{key}");
+            assert_eq!(live["metadata"]["labels"], json!({"example.com/app": "web"}));
+        }
     }
 }

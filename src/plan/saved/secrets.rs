@@ -40,7 +40,7 @@ pub(super) fn hide(
 ) -> (Value, BTreeMap<String, String>) {
     let mut hidden = BTreeMap::new();
     if is_secret(gvk) {
-        let copies = copies(&object).into_iter();
+        let copies = copies(&object, &[&object]).into_iter();
         let pointers: BTreeSet<String> = copies.chain(pointers(&object)).collect();
         for pointer in pointers {
             if let Some(value) = object.pointer_mut(&pointer) {

@@ -1,0 +1,165 @@
+//! The encodings in which a value of a Secret may be part of another text.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use super::digest::hexadecimal;
+use super::text::json_quoted;
+
+/// Returns a value in each encoding in which a copy of it may be written: as it is, quoted in JSON, in base64 and in
+/// base64 of that, in hexadecimal, and percent-encoded. None is shorter than the value, if that has four bytes.
+pub fn encodings(value: &[u8]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let text = std::str::from_utf8(value).ok();
+    let quoted = text.map(json_quoted);
+    // Go escapes what HTML would take for its own.
+    let quoted_by_go = quoted.as_ref().map(|quoted| {
+        let quoted = quoted.replace('&', "\\u0026");
+        quoted.replace('<', "\\u003c").replace('>', "\\u003e")
+    });
+    let texts = BTreeSet::from([text, quoted.as_deref(), quoted_by_go.as_deref()]);
+    for text in texts.into_iter().flatten() {
+        found.insert(text.to_owned());
+        found.extend(percent_encoded(text));
+        found.extend(in_base64(text.as_bytes()));
+    }
+    found.extend(in_base64(value));
+    let digits = hexadecimal(value);
+    found.insert(digits.to_ascii_uppercase());
+    found.insert(digits);
+    found
+}
+
+/// Returns what base64 makes of a value, as part of a URL, too, and what base64 makes of that again.
+fn in_base64(value: &[u8]) -> BTreeSet<String> {
+    let once = within_base64(value).into_iter().flat_map(in_both_alphabets);
+    let once: BTreeSet<String> = once.collect();
+    let again = once.iter().flat_map(|once| within_base64(once.as_bytes()));
+    let again: Vec<String> = again.flat_map(in_both_alphabets).collect();
+    let percent: Vec<String> = once.iter().flat_map(|once| percent_encoded(once)).collect();
+    once.into_iter().chain(again).chain(percent).collect()
+}
+
+/// Returns base64 in the alphabet of RFC 4648, section 4, and in that of section 5, which is safe in URLs.
+fn in_both_alphabets(base64: String) -> [String; 2] {
+    [base64.replace('+', "-").replace('/', "_"), base64]
+}
+
+/// Returns the parts that base64 makes of a text, whatever is before it and behind it: one for each place of its first
+/// byte in a group of three.
+fn within_base64(value: &[u8]) -> [String; 3] {
+    [0, 1, 2].map(|before| {
+        let encoded = STANDARD_NO_PAD.encode([&vec![0; before], value].concat());
+        // The letters that the value alone decides.
+        let end = (before + value.len()) * 8 / 6;
+        let begin = (before * 8).div_ceil(6).min(end);
+        encoded[begin..end].to_owned()
+    })
+}
+
+/// Punctuation that encoders leave as it is, beside `-._~`: none in Go's `QueryEscape`, `/` in Python's `quote`, the next
+/// in JavaScript's `encodeURIComponent`, the last in paths and user names of URLs.
+const LEFT: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;=:@/"];
+
+/// Returns the text as it is written in a URL, by different encoders.
+fn percent_encoded(text: &str) -> BTreeSet<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    if text.bytes().all(is_plain) {
+        return BTreeSet::new();
+    }
+    let encoded = LEFT.map(|left| {
+        let bytes = text.bytes().map(|byte| match char::from(byte) {
+            kept if is_plain(byte) || left.contains(kept) => kept.to_string(),
+            _ => format!("%{byte:02X}"),
+        });
+        bytes.collect::<String>()
+    });
+    let in_both_cases = encoded
+        .into_iter()
+        .flat_map(|text| [with_lower_case_escapes(&text), text]);
+    // Forms write a space as a plus.
+    in_both_cases
+        .flat_map(|text| [text.replace("%20", "+"), text])
+        .collect()
+}
+
+fn with_lower_case_escapes(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(2);
+        written.push('%');
+        written.push_str(&digits.to_ascii_lowercase());
+        written.push_str(rest);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_every_encoding() {
+        for value in ["hunter22", "Tr0ub4dor&3 <ü>?~", "two\nlines\"", "\u{3fb}~~>>??~~"] {
+            let within = format!("user:{value}@host");
+            let twice = |first: &str| [STANDARD.encode(first), URL_SAFE.encode(first)];
+            let texts = [
+                value.to_owned(),
+                json_quoted(value),
+                serde_json::json!({"password": value}).to_string(),
+                STANDARD.encode(value),
+                STANDARD.encode(&within),
+                URL_SAFE.encode(value),
+                URL_SAFE_NO_PAD.encode(&within),
+                STANDARD.encode(json_quoted(value)),
+                hexadecimal(value.as_bytes()),
+                hexadecimal(value.as_bytes()).to_uppercase(),
+            ];
+            let twice = [
+                STANDARD.encode(value),
+                STANDARD.encode(&within),
+                URL_SAFE.encode(&within),
+            ]
+            .into_iter()
+            .flat_map(|first| twice(&first));
+            let encodings = encodings(value.as_bytes());
+            for text in texts.into_iter().chain(twice) {
+                assert!(
+                    encodings.iter().any(|encoding| text.contains(encoding.as_str())),
+                    "{value} in {text}"
+                );
+            }
+            assert!(encodings.iter().all(|encoding| encoding.len() >= value.len()));
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_in_urls_of_any_encoder() {
+        let encodings = encodings("p@ss w/o+(ü)?".as_bytes());
+        for encoded in [
+            // Go's QueryEscape and PathEscape, Python's quote, JavaScript's encodeURIComponent.
+            "p%40ss+w%2Fo%2B%28%C3%BC%29%3F",
+            "p%40ss%20w%2fo%2b%28%c3%bc%29%3f",
+            "p@ss%20w/o+(%C3%BC)%3F",
+            "p%40ss%20w/o%2B%28%C3%BC%29%3F",
+            "p%40ss%20w%2Fo%2B(%C3%BC)%3F",
+        ] {
+            assert!(encodings.contains(encoded), "{encoded}");
+        }
+        // Base64 in a URL.
+        assert!(super::encodings(b"~~>>??").contains("fn4%2BPj8%2F"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_found_in_base64_and_in_hexadecimal() {
+        let encodings = encodings(&[0xff, 0xfe, 0xfb, 0x00]);
+        assert!(encodings.contains("fffefb00"));
+        assert!(encodings.contains("//77A"));
+        assert!(encodings.contains("__77A"));
+    }
+}
