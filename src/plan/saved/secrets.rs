@@ -1,7 +1,7 @@
 //! Keeps the values of Secrets out of the file of a plan, and takes them from the manifests
 //! again when it is carried out: only those that the plan was made with.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
 use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
-use crate::model::identity::GroupVersionKind;
+use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::text::HIDDEN;
 
 /// A Secret of the manifests has changed since the plan.
@@ -33,23 +33,58 @@ pub fn is_lost(manifest: &Manifest) -> bool {
 }
 
 /// Hides the values of a Secret, and returns their digests by JSON pointers.
-pub(super) fn hide(
-    gvk: &GroupVersionKind,
+pub(super) fn hide(gvk: &GroupVersionKind, object: Value, salt: &Salt) -> (Value, BTreeMap<String, String>) {
+    if !is_secret(gvk) {
+        return (object, BTreeMap::new());
+    }
+    let mut hidden = copies(&object, &[&object]);
+    hidden.extend(pointers(&object));
+    hide_at(&hidden, object, salt)
+}
+
+/// Hides what is at these JSON pointers.
+fn hide_at<'p>(
+    pointers: impl IntoIterator<Item = &'p String>,
     mut object: Value,
     salt: &Salt,
 ) -> (Value, BTreeMap<String, String>) {
     let mut hidden = BTreeMap::new();
-    if is_secret(gvk) {
-        let copies = copies(&object, &[&object]).into_iter();
-        let pointers: BTreeSet<String> = copies.chain(pointers(&object)).collect();
-        for pointer in pointers {
-            if let Some(value) = object.pointer_mut(&pointer) {
-                hidden.insert(pointer.clone(), digest(&pointer, value, salt));
-                *value = json!(HIDDEN);
-            }
+    for pointer in pointers {
+        if let Some(value) = object.pointer_mut(pointer) {
+            hidden.insert(pointer.clone(), digest(pointer, value, salt));
+            *value = json!(HIDDEN);
         }
     }
     (object, hidden)
+}
+
+impl SavedManifest {
+    /// Hides annotations and labels that hold a value of the live Secret, as a note of the former password does.
+    pub fn hide_copies_of_live(&mut self, live: &Value, salt: &Salt) {
+        let copies = copies(&self.object, &[live]);
+        let (object, hidden) = hide_at(&copies, std::mem::take(&mut self.object), salt);
+        self.object = object;
+        self.hidden.extend(hidden);
+    }
+
+    /// Returns whether the key of an annotation or label holds a value. Digests are saved by keys.
+    pub fn has_value_in_key(&self) -> bool {
+        FIELDS_WITH_COPIES
+            .iter()
+            .any(|field| self.hidden.contains_key(*field))
+    }
+
+    /// Returns the key of a Secret; `None` for any other object.
+    pub fn secret_key(&self, namespace: &str) -> Option<ObjectKey> {
+        let metadata = &self.object["metadata"];
+        let text = |field: &str| metadata[field].as_str().filter(|text| !text.is_empty());
+        is_saved_secret(self).then_some(())?;
+        Some(ObjectKey {
+            group_kind: GroupKind::new("", "Secret"),
+            namespace: Some(text("namespace").unwrap_or(namespace).to_owned()),
+            name: text("name")?.to_owned(),
+        })
+    }
 }
 
 /// The manifests of a plan, with the values of Secrets read from their files again.
@@ -160,19 +195,23 @@ fn digest(pointer: &str, value: &Value, salt: &Salt) -> String {
 }
 
 fn is_same(saved: &SavedManifest, manifest: &Manifest, salt: &Salt) -> bool {
-    let (object, hidden) = hide(&manifest.gvk, manifest.object.value(), salt);
+    // What was hidden for a value of the live Secret of that time is known by its place alone.
+    let (object, hidden) = hide_at(saved.hidden.keys(), manifest.object.value(), salt);
     object == saved.object && hidden == saved.hidden
 }
 
 /// Returns whether the values of a Secret are hidden, and nothing else but annotations and labels. If anything else were,
 /// live values of a Secret could be put into a field that is printed. These are printed only if they hold no value.
 pub(super) fn hides_values_of_a_secret(saved: &SavedManifest) -> bool {
-    let is_secret = saved.object["apiVersion"] == "v1" && saved.object["kind"] == "Secret";
     let mut pointers = pointers(&saved.object);
     pointers.retain(|pointer| !is_copy(pointer));
     pointers.sort();
     let values = saved.hidden.keys().filter(|pointer| !is_copy(pointer));
-    saved.hidden.is_empty() || (is_secret && values.eq(&pointers))
+    saved.hidden.is_empty() || (is_saved_secret(saved) && values.eq(&pointers))
+}
+
+fn is_saved_secret(saved: &SavedManifest) -> bool {
+    saved.object["apiVersion"] == "v1" && saved.object["kind"] == "Secret"
 }
 
 fn is_secret(gvk: &GroupVersionKind) -> bool {
@@ -202,15 +241,20 @@ fn pointers(object: &Value) -> Vec<String> {
 
 /// Returns the JSON pointer of an annotation.
 fn annotation(key: &str) -> String {
-    format!("{ANNOTATIONS}{}", escaped(key))
+    format!("{ANNOTATIONS}/{}", escaped(key))
 }
 
 fn is_copy(pointer: &str) -> bool {
-    pointer.starts_with(ANNOTATIONS) || pointer.starts_with(LABELS)
+    FIELDS_WITH_COPIES.iter().any(|field| {
+        pointer
+            .strip_prefix(field)
+            .is_some_and(|entry| entry.starts_with('/'))
+    })
 }
 
-const ANNOTATIONS: &str = "/metadata/annotations/";
-const LABELS: &str = "/metadata/labels/";
+const ANNOTATIONS: &str = "/metadata/annotations";
+const LABELS: &str = "/metadata/labels";
+const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, LABELS];
 
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")

@@ -26,8 +26,8 @@ use crate::model::pointer::Pointer;
 use crate::model::resource::Resource;
 use crate::model::text::{listed, os_cause};
 use crate::plan::saved::{
-    self, ChangeSincePlan, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedObject, SavedParent,
-    SavedPlan, SavedSet, Seen,
+    self, ChangeSincePlan, Fresh, Intent, NamespaceUids, Salt, SavedCluster, SavedManifest, SavedObject,
+    SavedParent, SavedPlan, SavedSet, Seen,
 };
 use crate::plan::{Policy, Preconditions};
 use crate::read::{self, NamespaceState};
@@ -79,7 +79,7 @@ pub async fn plan(
         conflicts: options.writing.conflicts,
         validation: options.writing.validation,
         ignore: options.ignore.as_ref().map(Ignore::to_save),
-        manifests: prepared.manifests.clone(),
+        manifests: manifests(prepared, predicted, parent, &salt)?,
         namespaces: uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
             let seen = parent.and_then(|parent| Seen::of_parent(parent, &salt));
@@ -90,6 +90,38 @@ pub async fn plan(
         detached: saved::detached(&prepared.plan),
         salt,
     })
+}
+
+/// Returns the manifests without the values of Secrets, those that the live ones have among them.
+fn manifests(
+    prepared: &Prepared,
+    predicted: &[Prediction],
+    parent: Option<&Value>,
+    salt: &Salt,
+) -> Result<Vec<SavedManifest>, Error> {
+    let members = predicted.iter().filter_map(|predicted| {
+        let live = predicted.live.as_ref()?;
+        Some((predicted.outcome.subject.key(), live))
+    });
+    let parent = parent.map(|live| (prepared.named.set.parent.clone(), live));
+    let live: BTreeMap<ObjectKey, &Value> = members.chain(parent).collect();
+    let mut manifests = prepared.manifests.clone();
+    for manifest in &mut manifests {
+        let key = manifest.secret_key(&prepared.cluster.namespace);
+        if let Some(live) = key.and_then(|key| live.get(&key)) {
+            manifest.hide_copies_of_live(live, salt);
+        }
+        if manifest.has_value_in_key() {
+            return Err(Error::Usage {
+                message: format!(
+                    "secret/{}: the plan is not saved: the key of an annotation or label holds a value",
+                    manifest.object["metadata"]["name"].as_str().unwrap_or_default()
+                ),
+                hint: "remove the value from the keys in the manifest".to_owned(),
+            });
+        }
+    }
+    Ok(manifests)
 }
 
 /// Returns what the plan does with each object, and how each was seen.
