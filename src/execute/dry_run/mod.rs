@@ -161,10 +161,19 @@ impl Execution<'_> {
         let Some(manifest) = &self.desired.parent else {
             return Ok(None);
         };
-        if self.is_out_of_reach(manifest) {
+        if is_not_yet_served(manifest) || self.lacks_namespace_of(manifest) {
             return Ok(Some(ParentPrediction::default()));
         }
         let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;
+        if self.is_incomplete(manifest) {
+            let content = manifest.object.value();
+            let predicted = live.as_ref().map(|live| laid_over(live, &content));
+            return Ok(Some(ParentPrediction {
+                predicted: Some(predicted.unwrap_or(content)),
+                live,
+                error: None,
+            }));
+        }
         let parent = self.parent_writing();
         let dry_run = async || parent.dry_run_manifest(manifest).await;
         Ok(Some(match self.dry_run_on(&mut live, manifest, dry_run).await {
@@ -328,6 +337,7 @@ impl Execution<'_> {
             };
         }
         let reason = match (is_not_yet_served(object), readable) {
+            _ if self.is_incomplete(object) => "the plan does not hold its values",
             (true, Some(_)) => "its version does not exist yet",
             (true, None) => "its kind does not exist yet",
             (false, Some(_)) => "its CustomResourceDefinition changes in the same run",

@@ -115,9 +115,9 @@ impl Execution<'_> {
     }
 
     /// Returns whether the server cannot validate this object before other members are written: its
-    /// kind, its version or its namespace comes with them.
+    /// kind, its version or its namespace comes with them. An incomplete object must not be sent.
     pub(crate) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
-        is_not_yet_served(object) || self.lacks_namespace_of(object)
+        is_not_yet_served(object) || self.lacks_namespace_of(object) || self.is_incomplete(object)
     }
 
     /// Returns the resource through which the object can be read now; `None` if it cannot exist.
@@ -128,7 +128,12 @@ impl Execution<'_> {
         object.readable_through(&self.places.resources)
     }
 
-    fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
+    /// Returns whether a value of the object is not known, so that it must not be sent.
+    pub(super) fn is_incomplete(&self, object: &DesiredObject) -> bool {
+        self.desired.incomplete.contains(&object.key)
+    }
+
+    pub(super) fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
         let namespace = object.key.namespace.as_ref();
         namespace.is_some_and(|namespace| !self.namespaces.contains_key(namespace))
     }

@@ -12,7 +12,7 @@ mod ignored_order_annotations;
 mod string_data;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use dependencies::{defined_kind, graph, must_exist_before_parent};
@@ -90,6 +90,9 @@ pub struct Desired {
     pub hooks: Vec<HookManifest>,
     /// What people should know of the manifests.
     pub warnings: Vec<String>,
+    /// Secrets with a placeholder in the place of a value, which a saved plan does not hold. They can be compared with
+    /// live ones, but are never sent.
+    pub incomplete: BTreeSet<ObjectKey>,
 }
 
 /// What manifests are resolved against.

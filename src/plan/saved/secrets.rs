@@ -130,11 +130,20 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>
     })
 }
 
-/// Returns the manifest of a plan to compare with the live object. A hidden value that the live Secret has,
-/// by its digest, is the live one; each other is a placeholder that differs from it. `None` if it is not
-/// an object.
-pub fn compared(saved: &SavedManifest, live: Option<&Value>, salt: &Salt) -> Option<Manifest> {
+/// A manifest of a plan, to compare with the live object.
+#[derive(Debug)]
+pub struct ComparedManifest {
+    /// The manifest. A hidden value that the live Secret has, by its digest, is the live one; each other is a
+    /// placeholder that differs from it.
+    pub manifest: Manifest,
+    /// True if there is no placeholder in it.
+    pub is_complete: bool,
+}
+
+/// Returns the manifest of a plan to compare with the live object. `None` if it is not an object.
+pub fn compared(saved: &SavedManifest, live: Option<&Value>, salt: &Salt) -> Option<ComparedManifest> {
     let mut filled = saved.clone();
+    let mut is_complete = true;
     for (pointer, hidden) in &saved.hidden {
         let live = live_value(pointer, live);
         let is_it = |value: &Value| digest(pointer, value, salt) == *hidden;
@@ -143,11 +152,16 @@ pub fn compared(saved: &SavedManifest, live: Option<&Value>, salt: &Salt) -> Opt
             .chain([&Value::Null])
             .find(|value| is_it(value))
             .cloned();
+        is_complete &= found.is_some();
         if let Some(value) = filled.object.pointer_mut(pointer) {
-            *value = found.unwrap_or_else(|| placeholder(pointer, live.as_ref()));
+            *value = found.unwrap_or_else(|| placeholder(live.as_ref()));
         }
     }
-    filled.open()
+    let manifest = filled.open()?;
+    Some(ComparedManifest {
+        manifest,
+        is_complete,
+    })
 }
 
 /// Returns what a live Secret has of a value, in the writing of the manifest.
@@ -161,26 +175,12 @@ fn live_value(pointer: &str, live: Option<&Value>) -> Option<Value> {
         .map(Value::from)
 }
 
-/// Returns a value that differs from the live one. It is an empty JSON object, since some types of Secrets
-/// are validated; a label may hold letters only.
-fn placeholder(pointer: &str, live: Option<&Value>) -> Value {
-    let written = |text: &str| {
-        if pointer.starts_with("/data/") {
-            json!(BASE64.encode(text))
-        } else {
-            json!(text)
-        }
-    };
-    let [first, second] = if pointer.starts_with(LABELS) {
-        ["a", "b"]
+/// Returns a value that differs from the live one.
+fn placeholder(live: Option<&Value>) -> Value {
+    if live == Some(&json!(HIDDEN)) {
+        json!(format!("{HIDDEN} "))
     } else {
-        ["{}", "{ }"]
-    };
-    let first = written(first);
-    if live == Some(&first) {
-        written(second)
-    } else {
-        first
+        json!(HIDDEN)
     }
 }
 
@@ -253,8 +253,7 @@ fn is_copy(pointer: &str) -> bool {
 }
 
 const ANNOTATIONS: &str = "/metadata/annotations";
-const LABELS: &str = "/metadata/labels";
-const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, LABELS];
+const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 
 fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
@@ -279,10 +278,8 @@ mod tests {
                 object,
                 hidden,
             };
-            compared(&saved, live.as_ref(), &salt)
-                .expect("an object")
-                .object
-                .value()
+            let compared = compared(&saved, live.as_ref(), &salt).expect("an object");
+            (compared.manifest.object.value(), compared.is_complete)
         };
         let table = [
             // The same value, as it is live.
@@ -321,38 +318,40 @@ mod tests {
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({"data": {"a": "eQ=="}})),
                 "/data/a",
-                json!("e30="),
+                json!("***"),
             ),
             (
                 json!({"data": {"a": "eA=="}}),
-                Some(json!({"data": {"a": "e30="}})),
+                Some(json!({"data": {"a": "***"}})),
                 "/data/a",
-                json!("eyB9"),
+                json!("*** "),
             ),
             (
                 json!({"stringData": {"a": "x"}}),
-                Some(json!({"data": {"a": "e30="}})),
+                Some(json!({"data": {"a": "Kioq"}})),
                 "/stringData/a",
-                json!("{ }"),
+                json!("*** "),
             ),
             (
                 json!({"stringData": {"a": "x"}}),
                 Some(json!({"data": {"a": "/w=="}})),
                 "/stringData/a",
-                json!("{}"),
+                json!("***"),
             ),
             // None.
             (
                 json!({"data": {"a": "eA=="}}),
                 Some(json!({})),
                 "/data/a",
-                json!("e30="),
+                json!("***"),
             ),
-            (json!({"data": {"a": "eA=="}}), None, "/data/a", json!("e30=")),
+            (json!({"data": {"a": "eA=="}}), None, "/data/a", json!("***")),
         ];
         for (manifest, live, pointer, expected) in table {
-            let found = filled(manifest.clone(), live.clone());
+            let (found, is_complete) = filled(manifest.clone(), live.clone());
             assert_eq!(found.pointer(pointer), Some(&expected), "{manifest} {live:?}");
+            let is_placeholder = expected.as_str().is_some_and(|text| text.starts_with(HIDDEN));
+            assert_eq!(is_complete, !is_placeholder, "{manifest} {live:?}");
         }
     }
 }

@@ -231,6 +231,7 @@ async fn resolve(
     input: Input,
 ) -> Result<Resolved, Error> {
     let mut kept = Vec::new();
+    let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
     let divide = |manifests| Manifests::divided(manifests, hooks);
     let (mut cluster, manifests) = match input {
@@ -272,7 +273,8 @@ async fn resolve(
         Input::Compared(plan) => {
             connection.namespace.clone_from(&plan.set.namespace);
             let mut cluster = discover(connection, run.kind_waits(), Wanted::Nothing).await?;
-            let manifests =
+            let manifests;
+            (manifests, incomplete) =
                 state_for_saved_plan::manifests(&cluster, &plan, options.writing.concurrency).await?;
             let manifests = divide(manifests);
             cluster.add_definitions(&manifests.applied).await?;
@@ -288,6 +290,7 @@ async fn resolve(
     let named = named_set(&mut cluster, &options.set, tooling, &manifests.applied).await?;
     run.set = SetDocument::from(&named.set);
     let mut desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
+    desired.incomplete = incomplete;
     leave_out_forbidden_nulls(&cluster.server, &mut desired).await?;
     if let Some(ignore) = &options.ignore {
         run.report_warnings(&ignore.rules.mark(&mut desired, &ignore.file));

@@ -1,6 +1,8 @@
 //! Reads the state for a comparison with a saved plan: the manifests are those of the plan, and no other
 //! source is read.
 
+use std::collections::BTreeSet;
+
 use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
@@ -12,8 +14,8 @@ use crate::cluster::discovery::KindLookup;
 use crate::error::Error;
 use crate::manifest::{Manifest, desired};
 use crate::model::history_annotation::History;
-use crate::model::identity::{GroupKind, ObjectKey};
-use crate::plan::saved::{self, SavedManifest, SavedPlan};
+use crate::model::identity::ObjectKey;
+use crate::plan::saved::{self, SavedPlan};
 use crate::read::{self, Cluster};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
@@ -50,45 +52,38 @@ pub async fn prepare(
     Ok(prepared)
 }
 
-/// Returns the manifests of a plan, with the values of live Secrets where their digests match.
+/// Returns the manifests of a plan, with the values of live Secrets where their digests match, and the Secrets with
+/// another value.
 pub(super) async fn manifests(
     cluster: &Cluster,
     plan: &SavedPlan,
     concurrency: usize,
-) -> Result<Vec<Manifest>, Error> {
+) -> Result<(Vec<Manifest>, BTreeSet<ObjectKey>), Error> {
     let reads = plan.manifests.iter().map(async |manifest| {
-        let live = live_secret(cluster, plan, manifest).await?;
-        Ok::<_, Error>(saved::compared(manifest, live.as_ref(), &plan.salt))
+        let secret = manifest.secret_key(&plan.set.namespace);
+        let secret = secret.filter(|_| !manifest.hidden.is_empty());
+        let live = match &secret {
+            Some(key) => live_secret(cluster, key).await?,
+            None => None,
+        };
+        let compared = saved::compared(manifest, live.as_ref(), &plan.salt);
+        Ok::<_, Error>(compared.map(|compared| (compared, secret)))
     });
-    let manifests: Vec<Option<Manifest>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
-    Ok(manifests.into_iter().flatten().collect())
+    let compared: Vec<Option<_>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
+    let mut manifests = Vec::new();
+    let mut incomplete = BTreeSet::new();
+    for (compared, secret) in compared.into_iter().flatten() {
+        manifests.push(compared.manifest);
+        incomplete.extend(secret.filter(|_| !compared.is_complete));
+    }
+    Ok((manifests, incomplete))
 }
 
-/// Reads the Secret of a manifest with hidden values.
-async fn live_secret(
-    cluster: &Cluster,
-    plan: &SavedPlan,
-    manifest: &SavedManifest,
-) -> Result<Option<Value>, Error> {
-    let text = |field: &str| {
-        manifest.object["metadata"][field]
-            .as_str()
-            .filter(|text| !text.is_empty())
-    };
-    let group_kind = GroupKind::new("", "Secret");
-    let (false, Some(name), KindLookup::Found(resource)) = (
-        manifest.hidden.is_empty(),
-        text("name"),
-        cluster.discovery.preferred(&group_kind),
-    ) else {
+async fn live_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, Error> {
+    let KindLookup::Found(resource) = cluster.discovery.preferred(&key.group_kind) else {
         return Ok(None);
     };
-    let key = ObjectKey {
-        group_kind,
-        namespace: Some(text("namespace").unwrap_or(&plan.set.namespace).to_owned()),
-        name: name.to_owned(),
-    };
-    let object = read::object(&cluster.server, resource, &key).await;
+    let object = read::object(&cluster.server, resource, key).await;
     object.map_err(|error| Error::Read {
         what: key.to_string(),
         error,
