@@ -360,7 +360,13 @@ fn what_no_manifest_needs_is_granted_only_if_asked_for() {
         assert!(!run.stdout.contains(forged), "{forged}: {}", run.stdout);
     }
     let names = format!("configmaps in namespace {other}");
-    for part in [&*names, "nodes", "tenant", "--include-recorded"] {
+    for part in [
+        &*names,
+        "nodes",
+        "tenant",
+        "list and delete",
+        "--include-recorded",
+    ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
     grant_what_is_printed(&user, &set, &objects);
@@ -402,6 +408,25 @@ fn a_namespace_among_the_manifests_is_made_before_its_role() {
     grant_what_is_printed(&user, &set, &objects);
     apply_as(&user, &set, &objects, &[]).expect(0);
     set.assert_holds(&objects);
+}
+
+/// The Roles in the namespace go with it.
+#[test]
+fn a_set_with_its_own_namespace_is_deleted_with_the_printed_rights() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let objects = [namespace_object(&shop), config_map(&shop, "one", "1")];
+    let user = user(&[]);
+    grant_what_is_printed(&user, &set, &objects);
+    apply_as(&user, &set, &objects, &[]).expect(0);
+    let program = Program::with_kubeconfig(&user.kubeconfig);
+    program
+        .args(["delete", "web", "-n", &shop, "--yes", "--allow-data-loss"])
+        .run()
+        .expect(0);
+    for gone in [&objects[0], &objects[1], &set.parent] {
+        assert_eq!(cluster().live(gone), None);
+    }
 }
 
 #[test]

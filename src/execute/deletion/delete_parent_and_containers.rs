@@ -15,6 +15,7 @@ use crate::execute::parent_record::begin::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
+use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
@@ -135,7 +136,7 @@ impl SetDeletion<'_> {
         if ending == Ending::Interrupted {
             return ending;
         }
-        match self.rest(lingering, &members.deleted, sink).await {
+        match self.rest(lingering, &members, sink).await {
             Ok(RemainingList { remains, .. }) => {
                 if !remains.kept.is_empty() {
                     sink(Event::Warning(format!(
@@ -162,7 +163,7 @@ impl SetDeletion<'_> {
         if ending == Ending::Interrupted || !awaits_homes {
             return ending;
         }
-        match self.rest(lingering, &members.deleted, sink).await {
+        match self.rest(lingering, &members, sink).await {
             Ok(RemainingList { remains, .. }) => worse(ending, self.report_rest(&remains, lingering, sink)),
             Err(unseen) => self.report_unseen(&unseen, sink),
         }
@@ -173,14 +174,20 @@ impl SetDeletion<'_> {
     async fn rest(
         &self,
         lingering: Lingering,
-        deleted: &BTreeSet<String>,
+        members: &MembersDeleted,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, Unlisted> {
         let homes = match lingering {
             Lingering::Awaited => Vec::new(),
             Lingering::Reported => self.homes().collect(),
         };
-        let remaining = self.remaining(homes, lingering, deleted);
+        let mut remaining = self.remaining(homes, lingering, &members.deleted);
+        // What is in a namespace goes with it, and so do the Roles that allowed to list it.
+        for home in self.homes().filter(|live| !members.left.contains(live)) {
+            if home.key.group_kind == GroupKind::new("", "Namespace") {
+                remaining.places.namespaces.remove(&home.key.name);
+            }
+        }
         remaining.settled(&ParentDisposition::Goes, sink).await
     }
 
