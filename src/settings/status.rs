@@ -30,11 +30,7 @@ pub fn status_rules(flags: &StatusFlags) -> Result<StatusRules, Error> {
 
 fn read(file: &str) -> Result<RuleSet, Error> {
     let text = rule_text("--wait-rules", file, "name a file of rules, or none for no rules")?;
-    RuleSet::read(&text, file).map_err(|error| {
-        let hint =
-            "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed";
-        invalid_rules(file, error.line, &error, hint)
-    })
+    RuleSet::read(&text, file).map_err(|error| invalid_rules(file, error.line, &error, error.hint()))
 }
 
 /// Reads the text of a file of rules.

@@ -26,6 +26,18 @@ pub enum RuleFault {
     Expression(&'static str, ExpressionError),
 }
 
+impl RuleFileError {
+    /// Returns what to do about the fault.
+    pub fn hint(&self) -> &'static str {
+        match self.fault {
+            Fault::Rule(RuleFault::Expression(..)) => {
+                "change the expression: it may use the functions of CEL and cel-go's strings, sets and encoders, but no timestamp or duration"
+            }
+            _ => "write each rule as Flux's healthCheckExprs: apiVersion, kind, current, inProgress, failed",
+        }
+    }
+}
+
 /// The format of the file.
 const FORMAT: Format = Format {
     names: &["healthCheckExprs"],

@@ -6,8 +6,10 @@
 
 mod cel_values;
 mod cost;
+mod deadline;
 mod expression;
 mod file;
+mod inputs;
 
 #[cfg(test)]
 mod flux_library_tests;

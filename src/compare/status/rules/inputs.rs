@@ -1,0 +1,64 @@
+//! The parts of an object that an expression reads. Only they count in its cost.
+
+use std::collections::BTreeSet;
+
+use cel::common::ast::{Expr, IdedExpr};
+use serde_json::Value;
+
+use super::cost::children;
+
+/// The fields that an expression reads, as paths from the top of an object. Names that are not fields, such as
+/// those of its macros, are among them.
+#[derive(Debug)]
+pub(super) struct Inputs(BTreeSet<Vec<String>>);
+
+impl Inputs {
+    /// Returns what an expression reads.
+    pub(super) fn of(expression: &IdedExpr) -> Self {
+        let mut found = BTreeSet::new();
+        collect(expression, &mut found);
+        let all = found.clone();
+        // A whole has its parts in it.
+        found.retain(|path| !(1..path.len()).any(|end| all.contains(&path[..end])));
+        Self(found)
+    }
+
+    /// Returns the values of an object that an expression reads.
+    pub(super) fn values<'o>(&'o self, object: &'o Value) -> impl Iterator<Item = &'o Value> {
+        self.0.iter().filter_map(|path| value_at(object, path))
+    }
+}
+
+fn collect(expression: &IdedExpr, found: &mut BTreeSet<Vec<String>>) {
+    match path(expression) {
+        Some(path) => _ = found.insert(path),
+        None => children(&expression.expr)
+            .into_iter()
+            .for_each(|inner| collect(inner, found)),
+    }
+}
+
+/// Returns the path of a field of a variable; `None` for another expression.
+fn path(expression: &IdedExpr) -> Option<Vec<String>> {
+    match &expression.expr {
+        Expr::Ident(name) => Some(vec![name.clone()]),
+        Expr::Select(select) => {
+            let mut path = path(&select.operand)?;
+            path.push(select.field.clone());
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+fn value_at<'o>(object: &'o Value, path: &[String]) -> Option<&'o Value> {
+    let (first, rest) = path.split_first()?;
+    let mut fields = rest.iter();
+    fields.try_fold(variable(object, first)?, |value, field| value.get(field))
+}
+
+/// Returns the value of a variable: a field at the top of the object, or `self`, the whole object, so that an expression
+/// can check whether it has a status.
+pub(super) fn variable<'o>(object: &'o Value, name: &str) -> Option<&'o Value> {
+    object.get(name).or((name == "self").then_some(object))
+}
