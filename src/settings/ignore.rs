@@ -5,8 +5,6 @@ use crate::compare::ignore::IgnoreRules;
 use crate::error::Error;
 use crate::plan::saved::SavedIgnore;
 
-const HINT: &str = "write rules as in Flux's spec.ignore: paths (JSON pointers) and target";
-
 /// The fields that the set leaves to others.
 #[derive(Debug, Clone)]
 pub struct Ignore {
@@ -42,7 +40,7 @@ impl Ignore {
     fn of(file: String, text: String) -> Result<Self, Error> {
         match IgnoreRules::read(&text) {
             Ok(rules) => Ok(Self { file, text, rules }),
-            Err(error) => Err(invalid_rules(&file, error.line, &error, HINT)),
+            Err(error) => Err(invalid_rules(&file, error.line, &error, error.hint())),
         }
     }
 }

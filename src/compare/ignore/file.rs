@@ -5,7 +5,9 @@ use kubernetes_yaml::Node;
 use regex::Regex;
 
 use super::labels::{LabelSelector, SelectorError};
-use super::target::{Expressions, MAX_BYTES_OF_EXPRESSIONS, Target, anchored, exactly, glob};
+use super::target::{
+    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, Target, anchored, exactly, glob,
+};
 use super::{IgnoreRule, IgnoreRules, Path};
 use crate::compare::rule_file::{self, Fault, Format, at};
 use crate::model::applyset::parent::is_applyset_key;
@@ -39,6 +41,9 @@ pub enum IgnoreFault {
         max = MAX_BYTES_OF_EXPRESSIONS >> 20
     )]
     TooLarge(&'static str),
+    /// A condition is too long.
+    #[error("{0}: the regular expression has {1} bytes, more than {LONGEST_EXPRESSION}")]
+    TooLong(&'static str, usize),
     /// A condition is not a label selector.
     #[error("{0}")]
     Selector(#[from] SelectorError),
@@ -47,6 +52,21 @@ pub enum IgnoreFault {
         "{0} is not supported: write the fields as JSON pointers, for example jsonPointers: [/spec/replicas]"
     )]
     NotSupported(&'static str),
+}
+
+impl IgnoreFileError {
+    /// Returns what to do about the fault.
+    pub fn hint(&self) -> &'static str {
+        match self.fault {
+            Fault::Rule(IgnoreFault::TooLarge(_)) => {
+                "use fewer rules, or expressions without large counts and classes, such as \\pL{100}"
+            }
+            Fault::Rule(IgnoreFault::TooLong(..)) => {
+                "shorten it, or write several rules, or select the objects by labelSelector"
+            }
+            _ => "write rules as in Flux's spec.ignore: paths (JSON pointers) and target",
+        }
+    }
 }
 
 const FORMAT: Format = Format {
@@ -176,6 +196,9 @@ fn compiled(
     expression: &str,
     expressions: &mut Expressions,
 ) -> Outcome<Regex> {
+    if expression.len() > LONGEST_EXPRESSION {
+        return Err(fault(item, name, IgnoreFault::TooLong(name, expression.len())));
+    }
     expressions.compile(expression).map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => fault(item, name, IgnoreFault::TooLarge(name)),
         error => not_a_pattern(item, name, &error),
