@@ -94,18 +94,31 @@ pub(super) fn mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) ->
         .iter()
         .find(|(field, mark)| metadata[field][mark].is_string());
     if let Some((_, mark)) = other {
-        return Mark::Other(format!("another tool manages it: it has {mark}"));
+        return Mark::Other(format!(
+            "it has {mark}, so another tool may manage it, too; if none does any more, {ADOPT_BY_MANIFEST}"
+        ));
     }
-    let application = if found.namespace == HOME {
-        found.name.clone()
+    let FoundInventory { name, namespace, .. } = found;
+    let is_at_home = namespace == HOME;
+    let application = if is_at_home {
+        name.clone()
     } else {
-        format!("{}_{}", found.namespace, found.name)
+        format!("{namespace}_{name}")
     };
     match metadata["annotations"][TRACKING_ID].as_str() {
+        Some(id) if !is_at_home && id.split(':').next() == Some(name.as_str()) => Mark::Other(format!(
+            "its {TRACKING_ID} names {name} without a namespace, which may be an application in namespace {HOME}; if this Argo CD is in namespace {namespace}, {ADOPT_BY_MANIFEST}"
+        )),
         Some(id) => mark_of_id(id, &application, key),
+        None if !is_at_home => Mark::Missing(format!(
+            "it has no {TRACKING_ID}, and a label counts only for applications in namespace {HOME}; {ADOPT_BY_MANIFEST}"
+        )),
         None => mark_of_label(found.settings.as_ref(), &application, metadata),
     }
 }
+
+/// The way to adopt what has no mark that can be trusted.
+const ADOPT_BY_MANIFEST: &str = "adopt it with -f MANIFESTS";
 
 fn mark_of_label(settings: Option<&Value>, application: &str, metadata: &Value) -> Mark {
     let Some(label) = settings.and_then(tracking_label) else {
@@ -243,6 +256,33 @@ mod tests {
         for id in ["shop-web:/Namespace:shop/web", "shop-web:/Namespace:/web"] {
             let metadata = json!({"annotations": {TRACKING_ID: id}});
             assert_eq!(mark_in(HOME, &everywhere, &metadata, None), Mark::Own, "{id}");
+        }
+    }
+
+    /// Argo CD may be in a namespace of another name, and does not write that name into marks; but a tenant may write an
+    /// application there. A release of Helm may be gone.
+    #[test]
+    fn reasons_say_how_to_adopt_what_may_be_argo_cds() {
+        let tracked = json!({"annotations": {TRACKING_ID: "shop-web:apps/Deployment:shop/web"}});
+        let labeled = json!({"labels": {INSTANCE: "shop-web"}});
+        let released = json!({"annotations": {"meta.helm.sh/release-name": "web"}});
+        for (metadata, expected) in [
+            (
+                tracked,
+                "names shop-web without a namespace, which may be an application in namespace argocd",
+            ),
+            (labeled, "counts only for applications in namespace argocd"),
+            (
+                released,
+                "it has meta.helm.sh/release-name, so another tool may manage it, too",
+            ),
+        ] {
+            let mark = mark_in("openshift-gitops", &deployment(), &metadata, None);
+            let (Mark::Other(reason) | Mark::Missing(reason)) = mark else {
+                panic!("{metadata}: {mark:?}");
+            };
+            assert!(reason.contains(expected), "{reason}");
+            assert!(reason.ends_with("adopt it with -f MANIFESTS"), "{reason}");
         }
     }
 
