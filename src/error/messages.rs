@@ -6,8 +6,8 @@ use std::fmt;
 
 use super::Error;
 use crate::execute::ParentWriteError;
-use crate::manifest::ManifestError;
 use crate::manifest::desired::{InvalidObject, InvalidObjectProblem};
+use crate::manifest::{MAX_FAULTS, ManifestError};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::permission::Permission;
@@ -106,7 +106,12 @@ pub(super) fn invalid_objects(objects: &[InvalidObject]) -> Vec<Message> {
             }
             _ => Some(Message::new(object.to_string()).with_hint(object.hint())),
         };
-    objects.iter().filter_map(message).collect()
+    let mut messages: Vec<Message> = objects.iter().filter_map(message).take(MAX_FAULTS + 1).collect();
+    if let Some(next) = messages.get_mut(MAX_FAULTS) {
+        let text = format!("too many errors: only the first {MAX_FAULTS} are shown");
+        *next = Message::new(text).with_hint("fix these first");
+    }
+    messages
 }
 
 fn is_about_kind(object: &InvalidObject) -> bool {
@@ -162,6 +167,7 @@ mod tests {
 
     use crate::manifest::{Position, Source};
     use crate::model::identity::GroupVersionKind;
+    use crate::plan::fixtures;
 
     #[test]
     fn an_unknown_kind_is_one_message_however_many_objects_have_it() {
@@ -190,5 +196,28 @@ mod tests {
         );
         assert_eq!(messages[0].details, ["web.yaml:1", "web.yaml:9"]);
         assert_eq!(messages[0].hints.len(), 1);
+    }
+
+    #[test]
+    fn objects_that_are_defined_twice_are_printed_up_to_a_limit() {
+        let position = |line| Position {
+            source: Arc::new(Source::Path(PathBuf::from("web.yaml"))),
+            line,
+        };
+        let objects: Vec<InvalidObject> = (0..1000)
+            .map(|line| InvalidObject {
+                position: position(line),
+                problem: InvalidObjectProblem::DefinedTwice {
+                    key: fixtures::live("ConfigMap", Some("shop"), "web").key,
+                    first: position(line),
+                },
+            })
+            .collect();
+        let messages = invalid_objects(&objects);
+        assert_eq!(messages.len(), MAX_FAULTS + 1);
+        assert_eq!(
+            messages[MAX_FAULTS].text,
+            "too many errors: only the first 100 are shown"
+        );
     }
 }

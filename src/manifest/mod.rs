@@ -156,4 +156,4 @@ pub fn read_with(
 }
 
 /// How many faults are shown. A short text can hold millions of them.
-const MAX_FAULTS: usize = 100;
+pub const MAX_FAULTS: usize = 100;

@@ -186,9 +186,8 @@ impl Problem {
             Self::Template => "render it first: `helm template CHART`; quote literal {{",
             Self::Merge => "write <<: *anchor with the anchor of a mapping",
             Self::RecursiveAlias => "write out the value",
-            Self::TooManyAliases | Self::TooDeep | Self::TooManyValues => {
-                "reduce the nesting, or split it into several documents"
-            }
+            Self::TooManyAliases => "write values out instead of aliases, or split the set",
+            Self::TooDeep | Self::TooManyValues => "reduce the nesting, or split it into several documents",
             Self::TooManyValuesInAll => "split the set",
             Self::TagMismatch { .. } => "correct the value, or drop the tag",
             Self::NotANumber(_) | Self::NumberTooLarge => "quote it to make it a string",

@@ -154,7 +154,7 @@ impl InvalidObject {
                 "give the hook a name, or leave hooks out with --hooks=skip".to_owned()
             }
             InvalidObjectProblem::DefinedTwice { first, .. } if first.is_same_place(&self.position) => {
-                "this file is read twice; name it once with -f".to_owned()
+                "name this file once with -f, or write the object once on this line".to_owned()
             }
             InvalidObjectProblem::DefinedTwice { .. } => "remove one of the two".to_owned(),
             InvalidObjectProblem::MalformedDependency { .. } => {
