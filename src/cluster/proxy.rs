@@ -55,7 +55,9 @@ impl Proxy {
         with_scheme
             .parse::<Uri>()
             .ok()
-            .filter(|uri| matches!(uri.scheme_str(), Some("http" | "https" | "socks5")))
+            .filter(|uri| {
+                matches!(uri.scheme_str(), Some("http" | "https" | "socks5")) && has_host_and_port(uri)
+            })
             .map(|uri| Self {
                 uri,
                 named_by: named_by.to_owned(),
@@ -107,6 +109,15 @@ impl Proxy {
     pub fn uri(&self) -> &Uri {
         &self.uri
     }
+}
+
+/// Returns whether there is a host, and a port is all that follows it: parsing takes any number for one.
+fn has_host_and_port(uri: &Uri) -> bool {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let behind_user = authority.rsplit('@').next().unwrap_or_default();
+    let host = uri.host().filter(|host| !host.is_empty());
+    let port = host.and_then(|host| behind_user.strip_prefix(host));
+    port.is_some_and(|port| matches!(port, "" | ":") || uri.port().is_some())
 }
 
 fn is_this_machine(target: &Uri) -> bool {
@@ -172,6 +183,8 @@ mod tests {
             "http://u:SECRET@",
             "socks4://SECRET",
             "http://SECRET x",
+            "http://u:SECRET@x:99999",
+            "http://u:SECRET@:3128",
         ] {
             let error = Proxy::parse(address, "HTTPS_PROXY").expect_err(address);
             assert!(!error.to_string().contains("SECRET"), "{error}");

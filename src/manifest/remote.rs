@@ -19,7 +19,7 @@ use super::error::Problem;
 use super::source::stream;
 use super::url::UrlWithCredentials;
 use crate::cluster::apiserver::USER_AGENT;
-use crate::cluster::proxy::Proxy;
+use crate::cluster::proxy::{InvalidProxy, Proxy};
 use crate::model::text::os_cause;
 
 /// The attempts at one URL, and the pause between them (`defaultHttpGetAttempts`).
@@ -43,7 +43,7 @@ pub enum RemoteError {
     Address,
     /// The environment names a proxy that cannot be used.
     #[error(transparent)]
-    Proxy(#[from] crate::cluster::proxy::InvalidProxy),
+    Proxy(#[from] InvalidProxy),
     /// The server answered with another status than 200.
     #[error("the server returned {0}")]
     Status(StatusCode),
@@ -76,7 +76,8 @@ impl RemoteError {
                 "fetch it with credentials: `curl -fsSL … | kubectl applyset apply SET -f -`".to_owned()
             }
             Self::Status(status) if status.is_server_error() => "try again later".to_owned(),
-            Self::Status(_) | Self::NoHost => "check the URL".to_owned(),
+            Self::Status(_) => "check the URL".to_owned(),
+            Self::NoHost => "check the URL, HTTPS_PROXY and NO_PROXY".to_owned(),
             Self::NoAnswer(_) => "check the URL, HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE".to_owned(),
             Self::Unencrypted | Self::Redirects => "pass the URL that it redirects to".to_owned(),
             Self::WebPage => "pass the URL of the raw file".to_owned(),
@@ -132,10 +133,11 @@ impl Agents {
 }
 
 fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
-    let proxy = proxy
-        .map(|proxy| ureq::Proxy::new(&proxy.uri().to_string()))
-        .transpose()
-        .map_err(failure)?;
+    let proxy = proxy.map(|proxy| {
+        let named_by = proxy.named_by().to_owned();
+        ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { named_by })
+    });
+    let proxy = proxy.transpose()?;
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -221,7 +223,6 @@ fn failure(error: ureq::Error) -> RemoteError {
         ureq::Error::HostNotFound => RemoteError::NoHost,
         ureq::Error::BadUri(_) | ureq::Error::Http(_) => RemoteError::Address,
         ureq::Error::Timeout(_) => RemoteError::NoAnswer("timed out".to_owned()),
-        ureq::Error::InvalidProxyUrl => RemoteError::NoAnswer("cannot use the proxy".to_owned()),
         // The resolver's error has no kind of its own.
         ureq::Error::Io(error) if error.to_string().contains("failed to lookup address") => {
             RemoteError::NoHost
