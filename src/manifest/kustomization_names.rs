@@ -43,7 +43,7 @@ pub(super) fn reason_to_withhold(argument: &str) -> Option<Withheld> {
             if !file.exists() || !seen.insert(file.clone()) {
                 continue;
             }
-            let Some(values) = values(&file) else {
+            let Some(values) = values(&file).and_then(|values| with_plugins(values, &directory)) else {
                 return Some(Withheld::Unreadable);
             };
             if values.iter().any(holds_secret_values) {
@@ -100,10 +100,38 @@ fn patches_secret(value: &Value) -> bool {
     }
 }
 
+/// The fields of a kustomization that name files with settings of kustomize's own steps, or hold them as text: a
+/// generator may have the URL of a chart's repository.
+const PLUGINS: [&str; 3] = ["generators", "transformers", "validators"];
+
+/// Returns the documents of a kustomization and of its plugins; `None` if one cannot be read.
+fn with_plugins(mut values: Vec<Value>, directory: &Path) -> Option<Vec<Value>> {
+    let fields = values
+        .iter()
+        .flat_map(|value| PLUGINS.map(|field| value[field].as_array()));
+    let texts: Vec<String> = fields
+        .flatten()
+        .flatten()
+        .filter_map(|text| Some(text.as_str()?.to_owned()))
+        .collect();
+    for text in texts {
+        let file = directory.join(&text);
+        if text.trim_end().contains('\n') {
+            values.extend(values_of(&text)?);
+        } else if file.is_file() {
+            values.extend(self::values(&file)?);
+        }
+    }
+    Some(values)
+}
+
 /// Returns the documents of a kustomization; `None` if it cannot be read.
 fn values(file: &Path) -> Option<Vec<Value>> {
-    let text = regular_file::read_text(file, SMALL).ok()?;
-    let values = documents(&text).map(|document| Some(document.ok()?.to_value()));
+    values_of(&regular_file::read_text(file, SMALL).ok()?)
+}
+
+fn values_of(text: &str) -> Option<Vec<Value>> {
+    let values = documents(text).map(|document| Some(document.ok()?.to_value()));
     values.collect()
 }
 
@@ -191,6 +219,13 @@ patches:
                 .to_owned(),
                 Some(Withheld::SecretValues),
             ),
+            ("base", "generators: [gen.yaml]\n".to_owned(), Some(Withheld::Url)),
+            ("base", base("gen.yaml"), None),
+            (
+                "base",
+                "transformers:\n- |-\n  kind: A\n  repo: https://h/x?token=S3CRET\n".to_owned(),
+                Some(Withheld::Url),
+            ),
             ("base", "resources: [".to_owned(), Some(Withheld::Unreadable)),
             ("at@home", base("a.yaml"), None),
         ];
@@ -202,6 +237,8 @@ patches:
                 fs::create_dir(directory).expect("a directory");
             }
             fs::write(directory.join("kustomization.yml"), &text).expect("a file");
+            let generator = "kind: A\nrepo: https://user:S3CRET@h/x\n";
+            fs::write(directory.join("gen.yaml"), generator).expect("a file");
             fs::write(overlay.join("Kustomization"), "bases: [../base, .]\n").expect("a file");
             let argument = directory.to_string_lossy();
             assert_eq!(reason_to_withhold(&argument), expected, "{text}");
