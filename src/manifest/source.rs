@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::Problem;
 use super::{kustomize, remote};
@@ -67,7 +67,12 @@ impl fmt::Display for Source {
             Self::StandardInput => f.write_str("standard input"),
             Self::Url(url) => write!(f, "{}", without_url_secrets(url).escape_debug()),
             Self::Kustomization { directory, document } => {
-                let directory = without_remote_secrets(directory);
+                // The name of a directory may have an `@`, as an address has behind a password.
+                let directory = if Path::new(directory).is_dir() {
+                    directory.clone()
+                } else {
+                    without_remote_secrets(directory)
+                };
                 write!(f, "kustomization {}", directory.escape_debug())?;
                 document.map_or(Ok(()), |number| write!(f, ", document {number}"))
             }
@@ -201,6 +206,14 @@ mod tests {
         assert_eq!(remote, "kustomization https://…@a.b/c?…");
         let remote = Source::kustomization("me:SECRET@a.b/c?ref=v1").to_string();
         assert_eq!(remote, "kustomization …@a.b/c?…");
+        let directory = tempfile::tempdir().expect("a directory");
+        let directory = directory.path().join("base@v2");
+        std::fs::create_dir(&directory).expect("a directory");
+        let directory = directory.to_str().expect("UTF-8");
+        assert_eq!(
+            Source::kustomization(directory).to_string(),
+            format!("kustomization {directory}")
+        );
         let url = "https://me:SEC RET@a.b/c?x=SECRET";
         let said = format!("cannot fetch '{url}'\nfrom git::https://me:SECRET@d.e/f?token=SECRET now");
         assert_eq!(
