@@ -42,6 +42,7 @@ pub(super) fn html_code(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
+            '`' => escaped.push_str("&#96;"),
             other => escaped.push(other),
         }
         escaped
@@ -138,7 +139,8 @@ mod tests {
     #[test]
     fn no_run_of_backticks_is_longer_than_github_understands() {
         for count in [15, 16, 17, 79, 80, 81, 254, 255, 256, 1000] {
-            for text in [code(&"`".repeat(count)), fenced("", &"`".repeat(count))] {
+            let ticks = "`".repeat(count);
+            for text in [code(&ticks), html_code(&ticks), fenced("", &ticks)] {
                 assert!(longest_run(&text) <= MAX_BACKTICKS, "{count}: {text}");
             }
         }
