@@ -202,7 +202,7 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
             )
         })
         .collect();
-    let flags = manifest_files::flags(&named.set.tooling, &writing.field_manager);
+    let flags = manifest_files::flags(&named.set.tooling, &writing.field_manager, &manifests);
     Ok(manifest_file(&named.set.parent, &flags, &lost, &manifests))
 }
 

@@ -105,7 +105,7 @@ async fn export(
     .await?;
     Ok(Exported {
         set,
-        flags: manifest_files::flags(tooling, manager),
+        flags: manifest_files::flags(tooling, manager, &manifests),
         manifests,
     })
 }

@@ -9,12 +9,24 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::compare::ownership::{MEMBER_FIELD_MANAGER, member_field_manager};
 use crate::error::Error;
+use crate::manifest::Hook;
 use crate::model::applyset::Tooling;
+use crate::model::object::Object;
 use crate::model::text::{os_cause, shell_word};
 use crate::report::ManifestText;
 
 /// Returns the flags that an apply of exported manifests needs, each after a space.
-pub fn flags(tooling: &Tooling, field_manager: &str) -> String {
+pub fn flags(tooling: &Tooling, field_manager: &str, manifests: &[ManifestText]) -> String {
+    let is_hook = |text: &ManifestText| Hook::of(&Object::from(text.manifest())).is_some();
+    let hooks = if manifests.iter().any(is_hook) {
+        " --hooks=apply"
+    } else {
+        ""
+    };
+    format!("{}{hooks}", flag_of_manager(tooling, field_manager))
+}
+
+fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {
     let own = Tooling::of_this_program();
     if !tooling.is_same_program(&own) && field_manager == member_field_manager(tooling) {
         format!(" --tooling {}", shell_word(&tooling.to_string()))

@@ -16,12 +16,13 @@ const KUSTOMIZATION: &str = "configMapGenerator: [{name: banner, literals: [text
 const RELEASED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: chart, namespace: shop}\n";
 
 /// The commands in an order in which each finds what it needs.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "apply",
     "diff",
     "list",
     "view",
     "history",
+    "export",
     "verify",
     "rbac",
     "completion",

@@ -137,3 +137,18 @@ fn a_file_that_cannot_be_written_stops_the_run_before_it_begins() {
     assert_eq!(set.members(), Vec::<String>::new());
     assert!(cluster().live(&objects[0]).is_none());
 }
+
+#[test]
+fn a_hook_that_is_a_member_is_in_the_file_with_the_flag_that_it_needs() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let hook = json!({"metadata": {"annotations": {"helm.sh/hook": "pre-install"}}});
+    let before = [with(config_map(&home, "hook", "1"), &hook)];
+    set.apply_with(&before, &["--hooks=apply"]).expect(0);
+    apply(&set, &files, "before.yaml", &[config_map(&home, "one", "1")], &[]).expect(0);
+    let text = fs::read_to_string(files.path("before.yaml")).expect("a file");
+    assert!(text.contains(" -f FILE --hooks=apply\n"), "{text}");
+    apply_file(&set, &files.path("before.yaml"), &["--hooks=apply"]).expect(0);
+    set.assert_holds(&before);
+}
