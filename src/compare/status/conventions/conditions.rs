@@ -151,15 +151,24 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
     if words.iter().any(|word| word == "last" || word == "previous") {
         return None;
     }
-    let tone = tone(words)?;
+    let Some(tone) = tone(words) else {
+        return (condition.status == "Unknown").then(|| Evidence::detail(condition.to_string()));
+    };
     match (tone, condition.status) {
         (Tone::Good, "True") => Some(good(condition, words)),
+        // `Running`, with the message `Waiting for …`.
+        (Tone::Fine, "True") if !is_detail && begins_with_work(condition.message) => {
+            Some(Evidence::detail(condition.to_string()))
+        }
         (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirmed(condition))),
         (Tone::Good, _) if !is_detail || !weight.has_summary => {
             not_good(condition, words, is_detail, weight.is_ready)
         }
         (Tone::Progress, "True") if !(is_detail && weight.is_ready) || is_change(words) => {
             progressing(condition, words, weight)
+        }
+        (Tone::Progress, "Unknown") if words == ["progressing"] => {
+            Some(Evidence::progress(condition.to_string()))
         }
         (Tone::Progress, "False")
             if words == ["progressing"] && tone_of_text(condition.reason) >= Some(Tone::Trouble) =>
@@ -178,13 +187,26 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
     }
 }
 
+/// Returns whether a message begins with what a controller does, and does not end with what it has done.
+fn begins_with_work(message: &str) -> bool {
+    let words = super::words::words(message);
+    let tone_of = |word: Option<&String>| tone(std::slice::from_ref(word?));
+    tone_of(words.first()) == Some(Tone::Progress)
+        && !matches!(tone_of(words.last()), Some(Tone::Fine | Tone::Good))
+}
+
 /// A good condition is True. `Complete` is True of a failed object, too; then the reason says so.
 fn good(condition: Condition, words: &[String]) -> Evidence {
     let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
     if is_end && tone_of_text(condition.reason) >= Some(Tone::Trouble) {
         return Evidence::failed(condition.to_string());
     }
-    Evidence::good(affirmed(condition))
+    // `Accepted`, `Deployed` and the like are steps on the way.
+    if sums_up_details(words) {
+        Evidence::good(affirmed(condition))
+    } else {
+        Evidence::weak(affirmed(condition))
+    }
 }
 
 fn affirmed(condition: Condition) -> String {

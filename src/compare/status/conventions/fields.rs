@@ -118,10 +118,10 @@ fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
     });
 }
 
-/// `lastRunStatus`; but `lastObservedState` is of now.
+/// `lastRunStatus`, `phaseTransitionTimestamps`; but `lastObservedState` is of now.
 fn is_history(words: &[String]) -> bool {
     let has = |name: &str| words.iter().any(|word| word == name);
-    has("previous") || has("last") && !has("observed")
+    has("history") || has("transition") || has("previous") || has("last") && !has("observed")
 }
 
 /// `ready: 2/3`, `statusReplicas: 2/3`
@@ -241,12 +241,29 @@ fn of_items(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
         {
             found.push(of_all(have, wanted, &format!("replicas of its {name} are ready")));
         }
+        let state = SUMMARIES
+            .into_iter()
+            .find_map(|field| Some((field, item.get(field)?.as_str()?)));
+        if let Some((field, text)) = state
+            && !is_history(&words(name))
+            && !text.eq_ignore_ascii_case("unknown")
+            && matches!(
+                tone_of_text(text),
+                Some(Tone::Final | Tone::Trouble | Tone::Progress)
+            )
+        {
+            found.push(Evidence::progress(format!(
+                "the {field} in its status.{name} is {text}"
+            )));
+        }
     }
 }
 
 fn of_all(have: i64, wanted: i64, what: &str) -> Evidence {
     let reason = format!("{have} of {wanted} {what}");
-    if have < wanted {
+    if have == 0 && wanted > 0 {
+        Evidence::progress(reason)
+    } else if have < wanted {
         Evidence::detail(reason)
     } else {
         Evidence::weak(reason)

@@ -375,3 +375,75 @@ fn a_status_that_says_nothing_is_silent() {
 fn no_word_is_in_two_lists() {
     assert_eq!(words::repeated(), Vec::<String>::new());
 }
+
+#[test]
+fn a_step_that_was_taken_says_less_than_a_part_that_is_missing() {
+    let with = |conditions: &[&str], fields: Value| {
+        let mut object = self::conditions(conditions);
+        let status = object["status"].as_object_mut().expect("a status");
+        status.extend(fields.as_object().expect("fields").clone());
+        object
+    };
+    let message = |text: &str| json!({"status": {"conditions": [{"type": "Running", "status": "True", "message": text}]}});
+    check([
+        // A sum outweighs its parts, a step does not.
+        (
+            with(&["Available=True"], json!({"unavailableReplicas": 1})),
+            Some(Current),
+            "Available",
+        ),
+        (
+            with(&["Admitted=True"], json!({"unavailableReplicas": 1})),
+            Some(InProgress),
+            "unavailable",
+        ),
+        (
+            with(&["Deployed=True", "Frobbed=Unknown"], json!({})),
+            Some(InProgress),
+            "Frobbed",
+        ),
+        (
+            with(&["Ready=True", "Frobbed=Unknown"], json!({})),
+            Some(Current),
+            "Ready",
+        ),
+        (
+            with(&["Available=True", "Progressing=Unknown"], json!({})),
+            Some(InProgress),
+            "Progressing",
+        ),
+        // None of the replicas is there.
+        (
+            json!({"spec": {"replicas": 2}, "status": {"availableReplicas": 0, "phase": "Ready"}}),
+            Some(InProgress),
+            "0 of 2",
+        ),
+        // The state of one of many things outweighs that of the controller.
+        (
+            with(
+                &["Ready=True"],
+                json!({"environments": [{"phase": "success"}, {"phase": "pending"}]}),
+            ),
+            Some(InProgress),
+            "status.environments is pending",
+        ),
+        (
+            with(
+                &["Ready=True"],
+                json!({"environments": [{"health": "Unknown"}, {"phase": "success"}]}),
+            ),
+            Some(Current),
+            "Ready",
+        ),
+        (
+            with(
+                &["Ready=True"],
+                json!({"phaseTransitionTimestamps": [{"phase": "Pending"}]}),
+            ),
+            Some(Current),
+            "Ready",
+        ),
+        (message("Waiting for the first run"), Some(InProgress), "Waiting"),
+        (message("Binding has been scheduled"), Some(Current), "Running"),
+    ]);
+}
