@@ -1,49 +1,381 @@
-//! The action: the workflow of its page runs against the real server and a stand-in for GitHub, and
-//! nothing is applied but what the comment shows.
+//! The action: its steps run against the real server, and nothing is applied but what the comment shows.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::cancel::{Held, assert_stopped, one_after_the_other};
-use super::rest::{BOT, Rest};
-use super::runner::{Event, Job, Repository, merged};
-use super::{checkout, file_of_page, program, read};
-use crate::packaging::search_path_behind;
-use crate::release::{Release, VERSION};
-use crate::support::{
-    Files, Run, Set, admin_kubeconfig, cluster, config_map, jq, named, namespace, objects_file, with,
-};
+use super::job::{BOT, COMMIT, Job, REPOSITORY};
+use super::read;
+use crate::packaging::PROGRAM;
+use crate::release::{Release, VERSION, archive_on, here};
+use crate::support::{Set, admin_kubeconfig, cluster, config_map, namespace};
 
-const PAGE: &str = "docs/guides/github-actions.md";
 /// The repository whose release workflow builds the program.
 const SOURCE: &str = "kubectl-applyset/kubectl-applyset";
+/// What GitHub is asked for.
+const RUN: &str = "/actions/runs/3";
+const BRANCH: &str = "/git/matching-refs/heads/main";
+const TAG: &str = "/git/matching-refs/tags/main";
+const COMMENTS: &str = "/issues/7/comments?per_page=100&page=1";
+/// A part of the answer about artifacts.
+const OTHER_REPOSITORY: &str = "/artifacts/0/workflow_run/head_repository_id";
+/// What the step says, its name, and that of the next one.
+const ARTIFACT: &str = "expected exactly one artifact";
+const FORK: &str = "code of a fork may have run in it";
+const FIND: &str = "Find the approved plan";
+const FETCH: &str = "Fetch the approved plan";
 
-/// The archives of a release, made once.
-fn release() -> &'static Path {
-    static RELEASE: OnceLock<Release> = OnceLock::new();
-    let release = RELEASE.get_or_init(|| {
-        let release = Release::with(|file| {
-            fs::copy(program().path("kubectl-applyset"), file).expect("a stand-in");
-        });
-        for archive in fs::read_dir(release.directory()).expect("archives") {
-            let archive = archive.expect("an archive").path();
-            if archive.to_string_lossy().ends_with(".tar.gz") {
-                fs::write(format!("{}.sigstore.json", archive.display()), "{}").expect("a bundle");
-            }
-        }
-        release
+fn artifacts(namespace: &str) -> String {
+    format!("/actions/runs/3/artifacts?per_page=100&name=applyset-plan,,{namespace},web")
+}
+
+fn marker(namespace: &str) -> String {
+    format!("<!-- kubectl-applyset {namespace}/web -->\n")
+}
+
+/// The last line of a comment with a plan.
+fn plan_line(digest: &str) -> String {
+    let run = format!("https://github.com/{REPOSITORY}/actions/runs/3");
+    format!("Plan `sha256:{digest}` for commit {COMMIT}, [run 3]({run})\n")
+}
+
+/// The event of a push to a branch with pull request 7.
+fn pull_request(repository: &str) -> Value {
+    let head = json!({"sha": "b".repeat(40), "repo": {"full_name": repository}});
+    json!({"pull_request": {"number": 7, "head": head}})
+}
+
+/// Lets GitHub know the merge of pull request 7, with a plan in the artifact of the run, and this comment.
+fn merge(job: &Job, namespace: &str, comment: &str) {
+    let repository = json!({"full_name": REPOSITORY});
+    let of_run = json!({"id": 3, "head_sha": COMMIT, "repository_id": 1, "head_repository_id": 1});
+    let name = format!("applyset-plan,,{namespace},web");
+    let artifact = json!({"id": 9, "name": name, "expired": false, "workflow_run": of_run});
+    let merged = json!({"number": 7, "merged_at": "2026-01-01T00:00:00Z", "merge_commit_sha": COMMIT});
+    let run = json!({
+        "event": "push",
+        "head_branch": "main",
+        "head_sha": COMMIT,
+        "head_repository": repository,
+        "repository": repository,
     });
-    release.directory()
+    let head = json!({"ref": "refs/heads/main", "object": {"sha": COMMIT}});
+    let comment = json!({"id": 5, "user": {"login": BOT}, "body": comment});
+    job.answer(RUN, run);
+    job.answer(&artifacts(namespace), json!({"artifacts": [artifact]}));
+    job.answer(BRANCH, json!([head]));
+    job.answer(TAG, json!([]));
+    job.answer(&format!("/commits/{COMMIT}/pulls"), json!([merged]));
+    job.answer(COMMENTS, json!([comment]));
+}
+
+/// Compares after a merge, and returns the plan, which the comment shows.
+fn compare(job: &mut Job, namespace: &str) -> Vec<u8> {
+    job.begin("diff");
+    job.runs(&["Compare"]);
+    let comment = marker(namespace) + &plan_line(&job.output("diff", "digest"));
+    merge(job, namespace, &comment);
+    let name = format!("applyset-plan,,{namespace},web");
+    assert_eq!(job.passed("Save the plan", "name"), name);
+    fs::read(job.passed("Save the plan", "path")).expect("a plan")
+}
+
+/// Finds the approved plan, and puts this one where the artifact of it is unpacked.
+fn fetch(job: &mut Job, plan: &[u8]) {
+    let digest = job.output("diff", "digest");
+    job.begin("apply");
+    job.input("digest", &digest);
+    job.runs(&[FIND]);
+    assert_eq!(job.passed(FETCH, "artifact-ids"), "9");
+    assert_eq!(job.passed(FETCH, "run-id"), "3");
+    unpack(job, plan);
+}
+
+fn unpack(job: &Job, plan: &[u8]) {
+    let directory = PathBuf::from(job.passed(FETCH, "path"));
+    fs::write(directory.join("plan.json"), plan).expect("a plan");
+}
+
+#[test]
+fn a_pull_request_is_compared_and_its_plan_is_applied_once_it_is_merged() {
+    let shop = namespace("shop");
+    let set = Set::secret(&shop, "web");
+    let mut job = Job::on_cluster(&shop);
+    let [one, two] = ["1", "2"].map(|value| [config_map(&shop, "one", value)]);
+    job.on("pull_request", &pull_request(REPOSITORY));
+    job.answer(COMMENTS, json!([]));
+    job.write(&one);
+    job.runs(&["Compare", "Comment", "Result"]);
+    assert_eq!(job.output("diff", "changes"), "true");
+    let (request, text) = job.written().remove(0);
+    assert_eq!(request, "POST /issues/7/comments");
+    assert!(text.starts_with(&marker(&shop)), "{text}");
+    assert!(
+        text.contains(&job.summary()) && text.contains(&"b".repeat(40)),
+        "{text}"
+    );
+
+    // The merge, of other manifests.
+    job.write(&two);
+    job.on("push", &json!({"ref": "refs/heads/main"}));
+    let plan = compare(&mut job, &shop);
+    job.runs(&["Comment"]);
+    let (request, text) = job.written().remove(1);
+    assert_eq!(request, "PATCH /issues/comments/5");
+    let digest = job.output("diff", "digest");
+    assert!(text.ends_with(&plan_line(&digest)), "{text}");
+    assert_eq!(set.members(), Vec::<String>::new());
+
+    fetch(&mut job, &plan);
+    job.runs(&["Apply", "Comment", "Result"]);
+    set.assert_holds(&two);
+    let live = cluster().live(&two[0]).expect("the object");
+    assert_eq!(live["data"], two[0]["data"]);
+    let text = job.comment();
+    assert!(
+        text.contains(&job.summary()) && text.ends_with(&plan_line(&digest)),
+        "{text}"
+    );
+
+    // Nothing is left to approve.
+    job.begin("diff");
+    job.runs(&["Compare", "Result"]);
+    let outputs = ["changes", "digest", "exit-code"].map(|name| job.output("diff", name));
+    assert_eq!(outputs, ["false", "", "0"]);
+}
+
+#[test]
+fn only_the_plan_that_was_approved_is_found() {
+    let mut job = Job::new("shop");
+    let digest = "c".repeat(64);
+    merge(&job, "shop", &(marker("shop") + &plan_line(&digest)));
+    job.begin("apply");
+    job.input("digest", &digest);
+    job.runs(&[FIND]);
+
+    let zeros = || json!("0".repeat(40));
+    let later = json!(marker("shop") + &plan_line(&"d".repeat(64)));
+    let quoted = json!(format!("{}{}and more", marker("shop"), plan_line(&digest)));
+    let of_shop = &*artifacts("shop");
+    for (path, part, value, message) in [
+        (RUN, "/head_repository/full_name", json!("x/y"), "from a fork"),
+        (RUN, "/repository/full_name", json!("x/y"), "another repository"),
+        (RUN, "/head_sha", zeros(), "it is not for commit"),
+        (RUN, "/event", json!("pull_request_target"), FORK),
+        (RUN, "/event", json!("workflow_run"), FORK),
+        (RUN, "/event", json!("issue_comment"), FORK),
+        (of_shop, "/artifacts/0/expired", json!(true), ARTIFACT),
+        (of_shop, "/artifacts/0/workflow_run/id", json!(4), ARTIFACT),
+        (of_shop, "/artifacts/0/workflow_run/head_sha", zeros(), ARTIFACT),
+        (of_shop, OTHER_REPOSITORY, json!(2), ARTIFACT),
+        // A later run has compared again while this one waited for its reviewer.
+        (COMMENTS, "/0/body", later, "does not show the plan"),
+        (COMMENTS, "/0/body", quoted, "does not show the plan"),
+        (COMMENTS, "/0/user/login", json!("jane"), "does not show the plan"),
+        // The last commit may undo what the plan does. It then has no differences, and no plan.
+        (BRANCH, "/0/object/sha", zeros(), "branch main is at 0000"),
+        (BRANCH, "/0/ref", json!("refs/heads/main2"), "no longer exists"),
+    ] {
+        let kept = job.replace(path, part, value);
+        job.refuses(FIND, message);
+        if path == BRANCH {
+            job.input("allow-outdated", "true");
+            job.runs(&[FIND]);
+            job.input("allow-outdated", "false");
+        }
+        job.replace(path, part, kept);
+    }
+
+    // Of a tag, there is no later commit.
+    let tag = json!({"ref": "refs/tags/main", "object": {"sha": COMMIT}});
+    job.answer(BRANCH, json!([]));
+    job.answer(TAG, json!([tag]));
+    job.runs(&[FIND]);
+    for (input, value) in [
+        ("allow-outdated", "True"),
+        ("digest", ""),
+        ("run-id", "../1"),
+        ("commit", "x"),
+    ] {
+        let mut job = Job::new("shop");
+        job.input("digest", &digest);
+        job.input(input, value);
+        job.refuses(FIND, &format!("input {input}: "));
+    }
+}
+
+#[test]
+fn a_plan_that_was_swapped_or_overtaken_is_not_applied() {
+    let shop = namespace("shop");
+    let mut job = Job::on_cluster(&shop);
+    let one = config_map(&shop, "one", "1");
+    job.write(std::slice::from_ref(&one));
+    let plan = compare(&mut job, &shop);
+
+    fetch(&mut job, &[&plan[..], b"\n"].concat());
+    job.refuses("Apply", "the artifact holds another one");
+    // The comment may show a newer plan, which stays valid.
+    job.runs(&["Comment"]);
+    job.run("Result").expect(2);
+    assert_eq!(job.written(), []);
+
+    cluster().create(&config_map(&shop, "one", "2"));
+    unpack(&job, &plan);
+    job.runs(&["Apply", "Comment"]);
+    job.run("Result").expect(3);
+    assert_eq!(Set::secret(&shop, "web").members(), Vec::<String>::new());
+    assert!(job.comment().contains(&job.summary()), "{}", job.comment());
+}
+
+/// GitHub cancels a run with SIGINT, and with SIGTERM some seconds later.
+#[test]
+fn a_canceled_run_ends_in_order() {
+    for signal in ["-INT", "-TERM"] {
+        let shop = namespace("shop");
+        let mut job = Job::on_cluster(&shop);
+        let objects = one_after_the_other(&shop);
+        job.write(&objects);
+        let plan = compare(&mut job, &shop);
+        fetch(&mut job, &plan);
+        let held = Held::new();
+        job.input("kubeconfig", &read(&held.kubeconfig()));
+        let code = held.cancel(job.command("Apply"), signal);
+        assert_eq!(code, Some(0));
+        job.take_outputs("Apply");
+        job.run("Result").expect(130);
+        assert_stopped(&Set::secret(&shop, "web"), &objects);
+        assert!(job.summary().contains("one"), "{}", job.summary());
+    }
+}
+
+/// The secret of an environment is empty in runs of Dependabot, and if its name is misspelled. A runner
+/// in a Pod has a ServiceAccount of its own, and other runners may have a kubeconfig.
+#[test]
+fn an_empty_secret_is_not_replaced_by_what_the_runner_has() {
+    let shop = namespace("shop");
+    let mut job = Job::new(&shop);
+    job.write(&[config_map(&shop, "one", "1")]);
+    let admin = admin_kubeconfig().display().to_string();
+    let fallback = format!("KUBECONFIG=${{KUBECONFIG:-{admin}}} exec '{PROGRAM}' \"$@\"");
+    job.tools = job.tools.with_script("kubectl-applyset", &fallback);
+    for empty in ["", " \n"] {
+        job.input("kubeconfig", empty);
+        job.refuses("Compare", "input kubeconfig: empty");
+        job.refuses("Apply", "input kubeconfig: empty");
+    }
+    job.input("kubeconfig", "apiVersion: v1\nkind: Config");
+    let run = job.run("Compare").expect(0);
+    assert!(run.stdout.contains("it has no cluster"), "{}", run.stdout);
+    job.run("Result").expect(2);
+    // Without the input, the program finds one as usual.
+    job.input("kubeconfig", "environment");
+    job.runs(&["Compare", "Result"]);
+    assert_eq!(job.output("diff", "changes"), "true");
+}
+
+#[test]
+fn code_of_forks_gets_no_credentials() {
+    let mut job = Job::new("shop");
+    let with_credentials = "code of a fork could run with credentials";
+    for (event, repository, message) in [
+        ("pull_request", "x/y", "pull request from a fork"),
+        ("pull_request_target", REPOSITORY, with_credentials),
+        ("workflow_run", REPOSITORY, with_credentials),
+        ("issue_comment", REPOSITORY, with_credentials),
+    ] {
+        job.on(event, &pull_request(repository));
+        for step in ["Compare", FIND, "Comment"] {
+            job.refuses(step, message);
+        }
+    }
+    assert_eq!(job.written(), []);
+}
+
+#[test]
+fn only_the_comment_of_the_action_is_updated() {
+    let mut job = Job::new("shop");
+    job.on("pull_request", &pull_request(REPOSITORY));
+    let comment = |id: u32, login, body: &str| json!({"id": id, "user": {"login": login}, "body": body});
+    let others = (100..200).map(|id| comment(id, "jane", &marker("shop")));
+    job.answer(COMMENTS, others.collect());
+    let more = json!([
+        comment(1, BOT, &format!("of another tool\n{}", marker("shop"))),
+        comment(2, BOT, &marker("shop2")),
+        comment(5, BOT, &(marker("shop") + "of an earlier run"))
+    ]);
+    let second = "/issues/7/comments?per_page=100&page=2";
+    for known in [more, json!([])] {
+        job.answer(second, known);
+        job.runs(&["Comment"]);
+    }
+    let requests: Vec<String> = job.written().into_iter().map(|(request, _)| request).collect();
+    assert_eq!(requests, ["PATCH /issues/comments/5", "POST /issues/7/comments"]);
+}
+
+/// The plan of an earlier run would otherwise stay in the comment.
+#[test]
+fn a_comparison_that_does_not_begin_replaces_the_comment() {
+    for (step, input, value) in [
+        ("Compare", "kubeconfig", ""),
+        ("Compare", "install", "no"),
+        ("Compare", "args", "--timeout=1m\n--exit-code-on=drift"),
+        ("Install the program", "version", "latest"),
+        // GitHub compares without case: it would be posted, and not verified.
+        ("Compare", "comment", "TRUE"),
+    ] {
+        let mut job = Job::new("shop");
+        job.on("pull_request", &pull_request(REPOSITORY));
+        job.answer(COMMENTS, json!([]));
+        job.input(input, value);
+        job.refuses(step, &format!("input {input}"));
+        job.runs(&["Comment"]);
+        job.run("Result").expect(2);
+        let comment = job.comment();
+        let is_of_run = comment.contains("failed for web") && comment.contains(&"b".repeat(40));
+        assert!(is_of_run && !comment.contains("Plan `"), "{comment}");
+    }
+    let mut job = Job::new("shop");
+    job.input("set", "web -->");
+    for step in ["Compare", FIND, "Comment"] {
+        job.refuses(step, "not the name of a set");
+    }
+}
+
+/// What is left out of the comment is in the summary, and no line of the program is a command for the runner.
+#[test]
+fn the_pages_of_the_program_become_summary_and_comment() {
+    let mut job = Job::new("shop");
+    let program = r#"
+        for argument; do brief=$argument; done
+        echo ::error::forged >&2
+        test -n "$PAGES" && echo long page && echo brief > "$brief"
+        exit 4"#;
+    job.tools = job.tools.with_script("kubectl-applyset", program);
+    job.on("pull_request", &pull_request(REPOSITORY));
+    job.answer(COMMENTS, json!([]));
+    let brief = "brief\n\nThe summary of the run shows more.\n\nCommit b";
+    for (pages, summary, comment) in [
+        ("", "Exit code 4", "Exit code 4"),
+        ("1", "long page\n\nCommit b", brief),
+    ] {
+        job.set("PAGES", pages);
+        let run = job.run("Compare").expect(0);
+        let (_, stopped) = run.stdout.split_once("::stop-commands::").expect("a stop");
+        let (word, stopped) = stopped.split_once('\n').expect("a word");
+        let (stopped, _) = stopped.split_once(&format!("\n::{word}::\n")).expect("the end");
+        assert!(stopped.contains("::error::forged"), "{}", run.stdout);
+        job.runs(&["Comment"]);
+        job.run("Result").expect(4);
+        assert!(job.summary().contains(summary), "{}", job.summary());
+        assert!(job.comment().contains(comment), "{}", job.comment());
+    }
 }
 
 /// `gh` for a release in a directory: it hands out files, and believes what has a bundle `{}`.
-fn gh(release: &Path) -> String {
-    let release = release.display();
+fn gh(release: &str) -> String {
     format!(
         r#"case "$1 $2" in
 "release download")
@@ -61,596 +393,48 @@ esac"#
     )
 }
 
-/// A repository of a person who has copied the workflow.
-struct Shop {
-    repository: Repository,
-    namespace: String,
-    set: Set,
-    tools: Files,
-}
-
-impl Shop {
-    fn new() -> Self {
-        let namespace = namespace("shop");
-        let tools = Files::new().with_script("gh", &gh(release()));
-        symlink(jq().join("jq"), tools.path("jq")).expect("a link");
-        let kubeconfig = fs::read_to_string(admin_kubeconfig()).expect("a kubeconfig");
-        let repository = Repository {
-            rest: Rest::start(),
-            files: Files::new().with("manifests/.keep", ""),
-            tools: tools.directory().to_owned(),
-            kubeconfig,
-            on_start: Box::new(|_| ()),
-        };
-        let set = Set::secret(&namespace, "web");
-        Self {
-            repository,
-            namespace,
-            set,
-            tools,
-        }
-    }
-
-    /// The workflow of the page for the namespace of this test.
-    fn workflow(&self) -> Value {
-        let text = file_of_page(PAGE, "applyset.yml");
-        let text = text.replace("namespace: shop", &format!("namespace: {}", self.namespace));
-        serde_saphyr::from_str(&text).expect("YAML")
-    }
-
-    fn write(&self, objects: &[Value]) {
-        let path = self.repository.files.path("manifests/objects.yaml");
-        fs::write(path, objects_file(objects)).expect("manifests");
-    }
-
-    /// Merges the pull request: the run of the workflow for this commit.
-    fn merge(&self, run: u64, between: impl Fn(&str)) -> [Job; 2] {
-        let event = Event::merge(run);
-        self.repository.rest.state().pull_requests[&event.commit] = merged(&event.commit);
-        self.jobs(&event, between)
-    }
-
-    fn jobs(&self, event: &Event, between: impl Fn(&str)) -> [Job; 2] {
-        let mut jobs = self.repository.run(&self.workflow(), event, between);
-        ["diff", "apply"].map(|name| jobs.remove(name).expect("a job"))
-    }
-
-    /// The only comment of the action.
-    fn comment(&self) -> String {
-        let state = self.repository.rest.state();
-        let own = state.own_comments();
-        assert_eq!(own.len(), 1, "{own:#?}");
-        own[0].to_owned()
-    }
-
-    fn inputs(&self, command: &str) -> Value {
-        json!({
-            "command": command,
-            "set": "web",
-            "namespace": self.namespace,
-            "manifests": "manifests/",
-            "kubeconfig": self.repository.kubeconfig,
-        })
-    }
-
-    /// Asserts that the run ended with this message, and that no object was written.
-    #[track_caller]
-    fn assert_refused(&self, job: &Job, message: &str) {
-        assert_eq!(job.failure, Some(2), "{}", job.log);
-        assert!(job.log.contains(message), "{message}\n{}", job.log);
-        assert_eq!(self.set.members(), Vec::<String>::new());
-    }
-}
-
-#[test]
-fn a_pull_request_is_compared_approved_and_applied() {
-    let shop = Shop::new();
-    let [one, two] = ["1", "2"].map(|value| config_map(&shop.namespace, "one", value));
-
-    shop.write(std::slice::from_ref(&one));
-    let [diff, apply] = shop.jobs(&Event::pull_request(1), |_| ());
-    assert_eq!(diff.failure, None, "{}", diff.log);
-    assert!(apply.is_skipped);
-    assert_eq!(diff.outputs["changes"], "true");
-    let first = shop.comment();
-    assert!(
-        first.starts_with(&format!("<!-- kubectl-applyset {}/web -->\n", shop.namespace)),
-        "{first}"
-    );
-    assert!(
-        diff.summary.contains("one") && first.contains(&diff.summary),
-        "{first}"
-    );
-    assert_eq!(shop.set.members(), Vec::<String>::new());
-
-    shop.write(std::slice::from_ref(&two));
-    let [diff, _] = shop.jobs(&Event::pull_request(2), |_| ());
-    assert_eq!(diff.failure, None, "{}", diff.log);
-    assert_ne!(shop.comment(), first);
-
-    let [diff, apply] = shop.merge(3, |job| {
-        if job == "apply" {
-            assert!(shop.comment().contains("Plan `sha256:"), "{}", shop.comment());
-        }
-    });
-    assert_eq!((diff.failure, apply.failure), (None, None), "{}", apply.log);
-    shop.set.assert_holds(std::slice::from_ref(&two));
-    let live = cluster().live(&two).expect("the object");
-    assert_eq!(live["data"], two["data"]);
-    let digest = diff.outputs["digest"].as_str().expect("a digest");
-    assert!(shop.comment().contains(digest) && shop.comment().contains("runs/3"));
-    assert!(apply.summary.contains("one"), "{}", apply.summary);
-
-    // Nothing is left to approve.
-    let [diff, apply] = shop.merge(4, |_| ());
-    assert_eq!(diff.failure, None, "{}", diff.log);
-    assert!(apply.is_skipped);
-    assert_eq!(shop.repository.rest.state().artifacts.len(), 3);
-}
-
-#[test]
-fn what_the_approver_did_not_see_is_not_applied() {
-    let shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let rest = || shop.repository.rest.state();
-    let merge = |run, tamper: &dyn Fn()| {
-        let [_, apply] = shop.merge(run, |job| {
-            if job == "apply" {
-                tamper();
-            }
-        });
-        apply
-    };
-
-    let swapped = merge(1, &|| {
-        let mut state = rest();
-        let plan = &mut state.artifacts.last_mut().expect("a plan").1;
-        plan.push(b'\n');
-    });
-    shop.assert_refused(&swapped, "the artifact holds another one");
-
-    // A later run has compared again while this one waited for its reviewer.
-    let overtaken = merge(2, &|| {
-        let body = rest().comments[0]["body"].to_string();
-        assert!(body.contains("sha256:"));
-        let marker = shop.comment().lines().next().expect("a marker").to_owned();
-        rest().comments[0]["body"] = json!(format!("{marker}\nPlan `sha256:{}` for", "0".repeat(64)));
-    });
-    shop.assert_refused(&overtaken, "its comment does not show the plan");
-
-    let of_fork = merge(3, &|| {
-        let mut state = rest();
-        let artifact = &mut state.artifacts.last_mut().expect("a plan").0;
-        artifact["workflow_run"]["head_repository_id"] = json!(2);
-    });
-    shop.assert_refused(&of_fork, "expected exactly one artifact");
-
-    let of_other_commit = merge(4, &|| {
-        rest().runs.last_mut().expect("a run")["head_sha"] = json!("0".repeat(40));
-    });
-    shop.assert_refused(&of_other_commit, "it is not for commit");
-
-    let of_foreign_run = merge(5, &|| {
-        rest().runs.last_mut().expect("a run")["head_repository"]["full_name"] = json!("stranger/manifests");
-    });
-    shop.assert_refused(&of_foreign_run, "it is from a fork");
-
-    let of_other_repository = merge(6, &|| {
-        rest().runs.last_mut().expect("a run")["repository"]["full_name"] = json!("team/other");
-    });
-    shop.assert_refused(&of_other_repository, "it is from another repository");
-
-    for (number, event) in (7..).zip(["pull_request_target", "workflow_run", "issue_comment"]) {
-        let of_event = merge(number, &|| {
-            rest().runs.last_mut().expect("a run")["event"] = json!(event);
-        });
-        shop.assert_refused(&of_event, "code of a fork may have run in it");
-    }
-
-    let expired = merge(10, &|| {
-        rest().artifacts.last_mut().expect("a plan").0["expired"] = json!(true);
-    });
-    shop.assert_refused(&expired, "expected exactly one artifact");
-}
-
-/// The last commit undoes what the plan does, has no differences, and so nothing that is newer to apply.
-#[test]
-fn the_plan_of_an_earlier_commit_is_not_applied() {
-    let shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let set_head = |name: &str, commit: Value| {
-        let mut state = shop.repository.rest.state();
-        state.refs = json!({"refs/heads/main2": "0".repeat(40), "refs/heads/mai": "0".repeat(40)});
-        state.refs[name] = commit;
-    };
-    let pushed = |run: u64, name: &'static str, head: Value| {
-        let [_, apply] = shop.merge(run, |job| {
-            if job == "apply" {
-                set_head(name, head.clone());
-            }
-        });
-        apply
-    };
-    let other = json!("0".repeat(40));
-    let superseded = pushed(1, "refs/heads/main", other.clone());
-    shop.assert_refused(&superseded, "branch main is at 0000");
-    let comment = shop.comment();
-    assert!(comment.contains("Plan `sha256:"), "{comment}");
-    let deleted = pushed(2, "refs/heads/topic", other.clone());
-    shop.assert_refused(&deleted, "branch main: it no longer exists");
-
-    let allowed = |value: &str| {
-        let mut workflow = shop.workflow();
-        let steps = workflow["jobs"]["apply"]["steps"].as_array_mut().expect("steps");
-        let step = steps.last_mut().expect("a step");
-        step["with"]["allow-outdated"] = json!(value);
-        let event = Event::merge(3);
-        let mut jobs = shop.repository.run(&workflow, &event, |job| {
-            if job == "apply" {
-                set_head("refs/heads/main", other.clone());
-            }
-        });
-        jobs.remove("apply").expect("a job")
-    };
-    shop.assert_refused(&allowed("True"), "input allow-outdated: neither true nor false");
-    // The refused attempt has left its own artifact.
-    shop.repository.rest.state().artifacts.clear();
-    let applied = allowed("true");
-    assert_eq!(applied.failure, None, "{}", applied.log);
-}
-
-#[test]
-fn a_plan_that_the_cluster_has_overtaken_is_not_applied() {
-    let shop = Shop::new();
-    let one = config_map(&shop.namespace, "one", "1");
-    shop.write(std::slice::from_ref(&one));
-    let [diff, apply] = shop.merge(1, |job| {
-        if job == "apply" {
-            cluster().create(&config_map(&shop.namespace, "one", "2"));
-        }
-    });
-    assert_eq!((diff.failure, apply.failure), (None, Some(3)), "{}", apply.log);
-    assert_eq!(shop.set.members(), Vec::<String>::new());
-    let comment = shop.comment();
-    assert!(comment.contains(&apply.summary), "{comment}");
-}
-
-/// GitHub cancels a run with SIGINT, and with SIGTERM some seconds later.
-#[test]
-fn a_canceled_run_ends_in_order() {
-    for signal in ["-INT", "-TERM"] {
-        let mut shop = Shop::new();
-        let objects = one_after_the_other(&shop.namespace);
-        shop.write(&objects);
-        let held = Held::new();
-        let direct = std::mem::replace(&mut shop.repository.kubeconfig, read(&held.kubeconfig()));
-        shop.repository.on_start = Box::new(move |script| {
-            if script.step == "Apply" {
-                held.cancel(script.shell, signal, || script.log());
-            }
-        });
-        let [diff, apply] = shop.merge(1, |_| ());
-        assert_eq!(diff.failure, None, "{}", diff.log);
-        assert_stopped(&shop.set, &objects);
-        assert!(apply.summary.contains("one"), "{}", apply.summary);
-        assert_eq!(apply.failure, Some(130), "{}", apply.log);
-
-        shop.repository.on_start = Box::new(|_| ());
-        shop.repository.kubeconfig = direct;
-        let [diff, apply] = shop.merge(2, |_| ());
-        assert_eq!((diff.failure, apply.failure), (None, None), "{}", apply.log);
-        shop.set.assert_holds(&objects);
-    }
-}
-
-/// The secret of an environment is empty in runs of Dependabot, and if its name is misspelled. A runner
-/// in a Pod has a ServiceAccount of its own, and other runners may have a kubeconfig.
-#[test]
-fn an_empty_secret_is_not_replaced_by_what_the_runner_has() {
-    let mut shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let admin = admin_kubeconfig().display().to_string();
-    let program = program();
-    let start = format!(
-        "#!/bin/sh\nKUBECONFIG=${{KUBECONFIG:-{admin}}} exec '{}' \"$@\"\n",
-        program.path("kubectl-applyset").display()
-    );
-    let stand_in = shop.tools.path("kubectl-applyset");
-    fs::write(&stand_in, start).expect("a program");
-    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).expect("a mode");
-    let mut inputs = shop.inputs("diff");
-    inputs["install"] = json!("false");
-    for empty in ["", " \n"] {
-        inputs["kubeconfig"] = json!(empty);
-        let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
-        shop.assert_refused(&job, "input kubeconfig: empty");
-    }
-    for without_cluster in ["# later", "apiVersion: v1\nkind: Config"] {
-        inputs["kubeconfig"] = json!(without_cluster);
-        let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
-        shop.assert_refused(&job, "it has no cluster");
-    }
-    // Without the input, the program finds one as usual.
-    inputs.as_object_mut().expect("inputs").remove("kubeconfig");
-    let job = shop.repository.run_action(&Event::pull_request(2), &inputs);
-    assert_eq!(job.failure, None, "{}", job.log);
-
-    shop.repository.kubeconfig = String::new();
-    let [diff, apply] = shop.merge(3, |_| ());
-    shop.assert_refused(&diff, "input kubeconfig: empty");
-    assert!(apply.is_skipped);
-    let of_dependabot = Event {
-        actor: "dependabot[bot]",
-        ..Event::pull_request(4)
-    };
-    let [diff, _] = shop.jobs(&of_dependabot, |_| ());
-    assert!(diff.is_skipped);
-}
-
-#[test]
-fn forks_are_refused() {
-    let shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let [diff, apply] = shop.jobs(&Event::fork(1), |_| ());
-    assert!(diff.is_skipped && apply.is_skipped);
-
-    // Also by the action itself, if the workflow does not ask.
-    let job = shop.repository.run_action(&Event::fork(2), &shop.inputs("diff"));
-    shop.assert_refused(&job, "pull request from a fork");
-    for name in ["pull_request_target", "workflow_run"] {
-        let event = Event {
-            name,
-            ..Event::pull_request(3)
-        };
-        for command in ["diff", "apply"] {
-            let job = shop.repository.run_action(&event, &shop.inputs(command));
-            shop.assert_refused(&job, "code of a fork could run with credentials");
-        }
-    }
-    assert_eq!(shop.repository.rest.state().comments.len(), 0);
-}
-
-#[test]
-fn only_the_comment_of_the_action_is_updated() {
-    let shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let marker = format!("<!-- kubectl-applyset {}/web -->\n", shop.namespace);
-    for number in 0..120 {
-        let text = format!("comment {number}");
-        shop.repository.rest.state().comment("jane", &text);
-    }
-    {
-        let mut state = shop.repository.rest.state();
-        state.comment("jane", &marker);
-        state.comment(BOT, &format!("of another tool\n{marker}"));
-        state.comment(BOT, &format!("{marker}of an earlier run"));
-    }
-    let [diff, _] = shop.jobs(&Event::pull_request(1), |_| ());
-    assert_eq!(diff.failure, None, "{}", diff.log);
-    let state = shop.repository.rest.state();
-    assert_eq!(state.comments.len(), 123);
-    let body = |index: usize| state.comments[index]["body"].as_str().expect("a text").to_owned();
-    assert_eq!(body(120), marker);
-    assert!(body(121).starts_with("of another tool"));
-    assert!(!body(122).contains("of an earlier run"));
-}
-
-#[test]
-fn failures_are_in_the_comment() {
-    let shop = Shop::new();
-    let path = shop.repository.files.path("manifests/objects.yaml");
-    fs::write(path, "kind: [").expect("a file");
-    let [diff, apply] = shop.jobs(&Event::pull_request(1), |_| ());
-    assert_eq!(diff.failure, Some(2), "{}", diff.log);
-    assert!(apply.is_skipped);
-    let comment = shop.comment();
-    assert!(
-        comment.lines().count() > 3 && !comment.contains("Plan `"),
-        "{comment}"
-    );
-    assert_eq!(diff.outputs["digest"], "");
-
-    let mut inputs = shop.inputs("diff");
-    inputs["set"] = json!("web -->");
-    let job = shop.repository.run_action(&Event::pull_request(2), &inputs);
-    shop.assert_refused(&job, "not the name of a set");
-}
-
-/// A comment has room for 64 KiB, a summary for 1 MiB.
-#[test]
-fn what_does_not_fit_in_the_comment_is_in_the_summary() {
-    let shop = Shop::new();
-    let lines: Vec<String> = (0..9000).map(|number| format!("line-{number}")).collect();
-    let large = config_map(&shop.namespace, "large", &lines.join("\n"));
-    let small = config_map(&shop.namespace, "small", "1");
-    // The note about it begins a line with seven backticks, as a fence does. The diff shows no other ones.
-    let taken_in = with(
-        named(
-            "rbac.authorization.k8s.io/v1",
-            "Role",
-            Some(&shop.namespace),
-            "``````",
-        ),
-        &json!({"metadata": {"labels": {"b1": "", "b2": "", "b3": "", "b4": ""}}}),
-    );
-    cluster().create(&taken_in);
-    shop.write(&[large, small, taken_in]);
-    let [diff, _] = shop.jobs(&Event::pull_request(1), |_| ());
-    assert_eq!(diff.failure, None, "{}", diff.log);
-    let digest = diff.outputs["digest"].as_str().expect("a digest");
-    for shown in [shop.comment(), diff.summary.clone()] {
-        let last = shown.lines().last().expect("a line");
-        assert!(last.starts_with(&format!("Plan `sha256:{digest}`")), "{last}");
-        assert!(shown.contains("large") && shown.contains("small"), "{shown}");
-    }
-    assert!(diff.summary.contains("line-8999"));
-    let comment = shop.comment();
-    assert!(!comment.contains("line-1"), "{comment}");
-    assert!(
-        comment.contains("\n```````role.rbac.authorization.k8s.io/``````"),
-        "{comment}"
-    );
-    assert!(comment.contains("The summary of the run shows more"), "{comment}");
-}
-
-/// The plan of an earlier run would otherwise stay in the comment.
-#[test]
-fn a_comparison_that_does_not_begin_replaces_the_comment() {
-    let shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let compared = || {
-        let [diff, _] = shop.jobs(&Event::pull_request(2), |_| ());
-        assert_eq!(diff.failure, None, "{}", diff.log);
-        assert!(shop.comment().contains("Plan `sha256:"), "{}", shop.comment());
-    };
-    let refused = |message: &str, change: &dyn Fn(&mut Value)| {
-        compared();
-        let mut inputs = shop.inputs("diff");
-        change(&mut inputs);
-        let event = Event::pull_request(3);
-        let job = shop.repository.run_action(&event, &inputs);
-        shop.assert_refused(&job, message);
-        let comment = shop.comment();
-        assert!(
-            comment.contains("failed for web")
-                && comment.contains(&event.head)
-                && !comment.contains("Plan `"),
-            "{comment}"
-        );
-    };
-    refused("input kubeconfig: empty", &|inputs| {
-        inputs["kubeconfig"] = json!("");
-    });
-    refused("input version", &|inputs| inputs["version"] = json!("latest"));
-    refused("--exit-code-on is not possible", &|inputs| {
-        inputs["args"] = json!("--timeout=1m\n--exit-code-on=drift");
-    });
-    refused("input install: neither true nor false", &|inputs| {
-        inputs["install"] = json!("no");
-    });
-    // GitHub compares without case: it would be posted, and not verified.
-    let mut inputs = shop.inputs("diff");
-    inputs["comment"] = json!("TRUE");
-    let job = shop.repository.run_action(&Event::pull_request(4), &inputs);
-    shop.assert_refused(&job, "input comment: neither true nor false");
-}
-
 #[test]
 fn only_a_verified_program_is_installed() {
-    let shop = Shop::new();
-    let broken = Files::new();
-    let name = format!(
-        "kubectl-applyset-{VERSION}-linux-{}.tar.gz",
-        match std::env::consts::ARCH {
-            "aarch64" => "arm64",
-            _ => "amd64",
-        }
-    );
-    let install = json!({"command": "install"});
-    let copy = |name: &str| fs::copy(release().join(name), broken.path(name)).expect("a copy");
-    copy("SHA256SUMS");
-    copy(&name);
-    copy(&format!("{name}.sigstore.json"));
-    fs::write(
-        shop.tools.path("gh"),
-        format!("#!/bin/sh\n{}\n", gh(broken.directory())),
-    )
-    .expect("gh");
-    fs::set_permissions(shop.tools.path("gh"), fs::Permissions::from_mode(0o755)).expect("a mode");
-    let installed = |run| shop.repository.run_action(&Event::merge(run), &install);
-
-    let job = installed(1);
-    assert_eq!(job.failure, None, "{}", job.log);
-    assert!(job.log.contains(VERSION.trim_start_matches('v')), "{}", job.log);
-
-    fs::write(broken.path(&format!("{name}.sigstore.json")), "forged").expect("a bundle");
-    shop.assert_refused(&installed(2), "the provenance is wrong");
-
-    let mut archive = fs::read(broken.path(&name)).expect("an archive");
-    archive.push(0);
-    fs::write(broken.path(&name), archive).expect("an archive");
-    shop.assert_refused(&installed(3), "the checksum does not match");
+    let release = Release::of_stand_ins();
+    let archive = release.file(&archive_on(here().0, here().1));
+    let bundle = archive.with_added_extension("sigstore.json");
+    let mut job = Job::new("shop");
+    let gh = gh(&release.directory().display().to_string());
+    job.tools = job.tools.with_script("gh", &gh);
+    let install = "Install the program";
+    fs::write(&bundle, "{}").expect("a bundle");
+    let run = job.run(install).expect(0);
+    assert!(run.stdout.contains(VERSION), "{}", run.stdout);
+    fs::write(&bundle, "forged").expect("a bundle");
+    job.refuses(install, "the provenance is wrong");
+    let content = fs::read(&archive).expect("an archive");
+    fs::write(&archive, [&content[..], b"\0"].concat()).expect("an archive");
+    job.refuses(install, "the checksum does not match");
+    // The token of another server is not valid there, and stays here.
+    job.set("GITHUB_SERVER_URL", "https://github.example");
+    job.refuses(install, "releases are on github.com");
 }
 
+/// Of two sets, one may have a parent without a namespace.
 #[test]
-fn plans_of_two_sets_in_one_run_are_two_artifacts() {
-    let shop = Shop::new();
-    shop.write(&[config_map(&shop.namespace, "one", "1")]);
-    let names = [
-        ("", format!("{}-web", shop.namespace)),
-        (shop.namespace.as_str(), "web".to_owned()),
+fn no_two_sets_share_a_plan_or_a_comment() {
+    let sets = [
+        ("", "", "shop/web"),
+        ("", "shop", "web"),
+        ("shop", "", "web"),
+        ("", "", "shop-web"),
     ];
-    for (id, set) in names {
-        let mut inputs = shop.inputs("diff");
-        inputs["id"] = json!(id);
-        inputs["set"] = json!(set);
-        let job = shop.repository.run_action(&Event::merge(1), &inputs);
-        assert_eq!(job.failure, None, "{}", job.log);
+    let mut names = BTreeSet::new();
+    for (id, namespace, set) in sets {
+        let mut job = Job::new(namespace);
+        job.tools = job.tools.with_script("kubectl-applyset", "true");
+        job.on("pull_request", &pull_request(REPOSITORY));
+        job.answer(COMMENTS, json!([]));
+        job.input("id", id);
+        job.input("set", set);
+        job.runs(&["Compare", "Comment"]);
+        names.insert(job.output("diff", "artifact"));
+        names.extend(job.comment().lines().next().map(str::to_owned));
     }
-    let state = shop.repository.rest.state();
-    let names: Vec<&Value> = state
-        .artifacts
-        .iter()
-        .map(|(artifact, _)| &artifact["name"])
-        .collect();
-    assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
-}
-
-/// Of two sets, one has a parent without a namespace.
-#[test]
-fn comments_of_two_sets_have_different_markers() {
-    let shop = Shop::new();
-    let tools = &shop.tools;
-    let program = tools.path("kubectl-applyset");
-    fs::write(&program, "#!/bin/sh\necho '### result'\n").expect("a program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
-    for (namespace, set) in [("shop", "web"), ("", "shop/web")] {
-        let mut inputs = shop.inputs("diff");
-        inputs["install"] = json!("false");
-        inputs["namespace"] = json!(namespace);
-        inputs["set"] = json!(set);
-        let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
-        assert_eq!(job.failure, None, "{}", job.log);
-    }
-    assert_eq!(shop.repository.rest.state().own_comments().len(), 2);
-}
-
-#[test]
-fn lines_of_the_program_are_no_commands_for_the_runner() {
-    let shop = Shop::new();
-    let program = shop.tools.path("kubectl-applyset");
-    fs::write(&program, "#!/bin/sh\necho ::error::forged >&2\nexit 4\n").expect("a program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
-    let mut inputs = shop.inputs("diff");
-    inputs["install"] = json!("false");
-    let job = shop.repository.run_action(&Event::pull_request(1), &inputs);
-    assert_eq!(job.failure, Some(4), "{}", job.log);
-    let (_, stopped) = job.log.split_once("::stop-commands::").expect("a stop");
-    let word = stopped.lines().next().expect("a word");
-    let (stopped, _) = stopped.split_once(&format!("\n::{word}::\n")).expect("the end");
-    assert!(stopped.contains("::error::forged"), "{}", job.log);
-}
-
-#[test]
-fn the_token_of_another_server_stays_there() {
-    let tools = Files::new().with_script("gh", "echo sent $GH_TOKEN");
-    let output = Command::new("bash")
-        .arg(checkout("integrations/github/install"))
-        .env("PATH", search_path_behind(&[tools.directory()]))
-        .env("RUNNER_TEMP", tools.directory())
-        .env("RUNNER_OS", "Linux")
-        .env("RUNNER_ARCH", "X64")
-        .env("GITHUB_ACTION_PATH", checkout(""))
-        .env("GITHUB_SERVER_URL", "https://github.example")
-        .env("GH_TOKEN", "token-of-the-job")
-        .env("VERSION", "")
-        .output()
-        .expect("bash runs");
-    let run = Run::of(&output).expect(2);
-    assert!(
-        run.stderr.contains("releases are on github.com"),
-        "{}",
-        run.stderr
-    );
-    assert!(!run.stdout.contains("sent"), "{}", run.stdout);
+    assert_eq!(names.len(), 2 * sets.len(), "{names:?}");
 }

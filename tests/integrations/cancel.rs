@@ -1,16 +1,17 @@
 //! A job that is canceled while the server is at work on a write. What the system signals is the shell
 //! of the script, and nothing else.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Proxy, Sent, Set, Verdict, Watch, config_map, eventually, identities, with};
+use super::read;
+use crate::support::{Files, Proxy, Sent, Set, config_map, eventually, identities, succeed, with};
 
 /// A server that holds the first write of the object `one`.
 pub(super) struct Held {
@@ -19,36 +20,24 @@ pub(super) struct Held {
     release: Sender<()>,
 }
 
-struct Gate {
-    is_passed: AtomicBool,
-    ends: Mutex<(Sender<()>, Receiver<()>)>,
-}
-
-impl Watch for Gate {
-    fn before(&self, sent: &Sent, _: usize) -> Verdict {
-        let is_real = sent.is_write() && !sent.path.contains("dryRun=");
-        let is_one = sent.path.contains("/configmaps/one?");
-        if is_real && is_one && !self.is_passed.swap(true, Ordering::SeqCst) {
-            let (reached, released) = &*self.ends.lock().expect("no panic");
-            let _ = reached.send(());
-            // An error means that the test has failed.
-            let _ = released.recv();
-        }
-        Verdict::Forward
-    }
+fn is_write_of_one(sent: &Sent) -> bool {
+    sent.is_write() && !sent.path.contains("dryRun=") && sent.path.contains("/configmaps/one?")
 }
 
 impl Held {
     pub(super) fn new() -> Self {
-        let (reached, is_reached) = mpsc::channel();
+        let (reach, reached) = mpsc::channel();
         let (release, released) = mpsc::channel();
-        let gate = Gate {
-            is_passed: AtomicBool::new(false),
-            ends: Mutex::new((reached, released)),
-        };
+        let ends = Mutex::new((reach, released));
+        let proxy = Proxy::before_request(is_write_of_one, move || {
+            let (reach, released) = &*ends.lock().expect("no panic");
+            let _ = reach.send(());
+            // An error means that the test has failed.
+            let _ = released.recv();
+        });
         Self {
-            proxy: Proxy::watched(Arc::new(gate)),
-            reached: is_reached,
+            proxy,
+            reached,
             release,
         }
     }
@@ -58,21 +47,25 @@ impl Held {
         self.proxy.kubeconfig()
     }
 
-    /// Sends the signal to the shell while the write is held, and lets the write go once the program
-    /// has reported that it stops.
-    pub(super) fn cancel(&self, shell: u32, signal: &str, log: impl Fn() -> String) {
+    /// Runs a shell, sends it the signal while the write is held, lets the write go once the program has
+    /// reported that it stops, and returns the exit code.
+    pub(super) fn cancel(&self, mut shell: Command, signal: &str) -> Option<i32> {
+        let files = Files::new();
+        let log = files.path("log");
+        let file = File::create(&log).expect("a file");
+        shell.stdout(file.try_clone().expect("a file")).stderr(file);
+        let mut shell = shell.spawn().expect("a shell");
         let limit = Duration::from_mins(1);
-        self.reached
-            .recv_timeout(limit)
-            .unwrap_or_else(|_| panic!("nothing is written: {}", log()));
-        let status = Command::new("kill").args([signal, &shell.to_string()]).status();
-        assert!(status.expect("kill runs").success());
+        let reached = self.reached.recv_timeout(limit);
+        reached.unwrap_or_else(|_| panic!("nothing is written: {}", read(&log)));
+        let mut kill = Command::new("kill");
+        succeed(kill.args([signal, &shell.id().to_string()]));
         eventually("the program stops", || {
-            log()
-                .contains("stopping after the requests in flight")
-                .then_some(())
+            let stops = read(&log).contains("stopping after the requests in flight");
+            stops.then_some(())
         });
         let _ = self.release.send(());
+        shell.wait().expect("it ends").code()
     }
 }
 

@@ -2,12 +2,11 @@
 
 mod action;
 mod cancel;
-mod expression;
 mod in_cluster;
+mod job;
 mod pipelines;
-mod rest;
-mod runner;
 mod schemas;
+mod systems;
 
 use std::fs;
 use std::path::{Path, PathBuf};

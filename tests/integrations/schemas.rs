@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{checkout, file_of_page, read, yaml};
 use crate::support::{Files, go_tools, python_tools, succeed};
@@ -37,13 +37,30 @@ fn the_page_of_the_action_has_its_inputs_and_outputs() {
     }
 }
 
-/// GitHub cancels what waits in a group when another run joins it, so no two sets share a group.
+/// GitHub cancels what waits in a group when another run joins it, so no two sets share a group. Only the
+/// environment waits for a reviewer, of the plan that the other job has compared.
 #[test]
-fn the_groups_of_the_workflow_name_the_set() {
+fn the_workflow_applies_what_was_approved() {
     let workflow: Value = serde_saphyr::from_str(&file_of_page(PAGE, "applyset.yml")).expect("YAML");
     for (name, job) in workflow["jobs"].as_object().expect("jobs") {
         let group = job["concurrency"].as_str().expect("a group");
         assert!(group.contains("-web"), "{name}: {group}");
+    }
+    let apply = &workflow["jobs"]["apply"];
+    let condition = "github.event_name == 'push' && needs.diff.outputs.changes == 'true'";
+    assert_eq!(
+        [&apply["needs"], &apply["if"], &apply["environment"]],
+        ["diff", condition, "production"]
+    );
+    let steps = apply["steps"].as_array().expect("steps");
+    let with = &steps.last().expect("a step")["with"];
+    assert_eq!(with["digest"], "${{ needs.diff.outputs.digest }}");
+    let condition = workflow["jobs"]["diff"]["if"].as_str().expect("a condition");
+    for refused in [
+        "head.repo.full_name == github.repository",
+        "github.actor != 'dependabot[bot]'",
+    ] {
+        assert!(condition.contains(refused), "{condition}");
     }
 }
 
@@ -59,11 +76,57 @@ fn scripts_of_the_action_hold_no_expression() {
     }
 }
 
+/// Tests run each step by its name. GitHub runs them if these hold, and after a failure only what is
+/// `always()` run: a comment that shows an older result would stay.
+#[test]
+fn steps_of_the_action_have_conditions() {
+    let action = yaml(&checkout("action.yml"));
+    let steps = action["runs"]["steps"].as_array().expect("steps").iter();
+    let conditions: Vec<_> = steps.map(|step| [&step["name"], &step["if"]]).collect();
+    let expected = [
+        ["Install the program", "inputs.install == 'true'"],
+        ["Compare", "inputs.command == 'diff'"],
+        ["Save the plan", "steps.diff.outputs.digest != ''"],
+        ["Find the approved plan", "inputs.command == 'apply'"],
+        ["Fetch the approved plan", "inputs.command == 'apply'"],
+        ["Apply", "inputs.command == 'apply'"],
+        [
+            "Comment",
+            "always() && inputs.command != 'install' && inputs.comment == 'true'",
+        ],
+        ["Result", "inputs.command != 'install'"],
+    ];
+    assert_eq!(conditions, expected);
+}
+
+/// The steps of the action as those of a reusable workflow, since actionlint reads no expression of an
+/// action: whether conditions, variables and outputs name inputs and steps that exist.
+fn workflow_of_action() -> String {
+    let action = yaml(&checkout("action.yml"));
+    let inputs = action["inputs"].as_object().expect("inputs").iter();
+    let inputs: Map<String, Value> = inputs
+        .map(|(name, _)| (name.clone(), json!({"type": "string"})))
+        .collect();
+    let outputs = action["outputs"].as_object().expect("outputs").iter();
+    let outputs: Map<String, Value> = outputs
+        .map(|(name, output)| (name.clone(), output["value"].clone()))
+        .collect();
+    let job = json!({
+        "runs-on": "ubuntu-24.04",
+        "permissions": {},
+        "outputs": outputs,
+        "steps": action["runs"]["steps"],
+    });
+    json!({"name": "action", "on": {"workflow_call": {"inputs": inputs}}, "jobs": {"action": job}})
+        .to_string()
+}
+
 /// actionlint compares what a workflow passes to an action beside it with the inputs of that.
 #[test]
-fn workflows_pass_actionlint() {
+fn the_action_and_workflows_pass_actionlint() {
     let files = Files::new()
         .with(".git/HEAD", "ref: refs/heads/main\n")
+        .with(".github/workflows/action-of-checkout.yml", &workflow_of_action())
         .with("action.yml", &read(&checkout("action.yml")));
     let own = "kubectl-applyset/kubectl-applyset@0000000000000000000000000000000000000000";
     let pages = [

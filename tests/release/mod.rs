@@ -45,7 +45,7 @@ impl Release {
     }
 
     /// Of small stand-ins for the programs of all platforms.
-    fn of_stand_ins() -> Self {
+    pub(crate) fn of_stand_ins() -> Self {
         Self::with(|file| write_script(file, &stand_in(here().0, here().1)))
     }
 
@@ -105,7 +105,7 @@ impl Release {
         release
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -127,7 +127,7 @@ impl Release {
 }
 
 /// The name of the archive of this version for a platform.
-fn archive_on(os: &str, arch: &str) -> String {
+pub(crate) fn archive_on(os: &str, arch: &str) -> String {
     let ending = if os == "windows" { "zip" } else { "tar.gz" };
     format!("kubectl-applyset-{VERSION}-{os}-{arch}.{ending}")
 }
@@ -137,7 +137,7 @@ fn stand_in(os: &str, arch: &str) -> String {
     format!("#!/bin/sh\n# of {os} on {arch}\nexec '{PROGRAM}' \"$@\"\n")
 }
 
-fn here() -> (&'static str, &'static str) {
+pub(crate) fn here() -> (&'static str, &'static str) {
     let arch = match std::env::consts::ARCH {
         "aarch64" => "arm64",
         _ => "amd64",

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use controlplane::ControlPlane;
 use http::{Request, Response, header};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -34,8 +34,10 @@ pub(crate) struct Web {
 /// A request that came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
+    pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
+    pub(crate) body: Bytes,
     /// The Authorization header.
     pub(crate) authorization: Option<String>,
 }
@@ -189,9 +191,8 @@ fn acceptor() -> TlsAcceptor {
 }
 
 /// The answer to a review that allows it.
-async fn review(request: Request<Incoming>) -> String {
-    let body = request.into_body().collect().await.expect("a body").to_bytes();
-    let review: Value = serde_json::from_slice(&body).expect("a review");
+fn review(body: &[u8]) -> String {
+    let review: Value = serde_json::from_slice(body).expect("a review");
     json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -205,30 +206,32 @@ async fn serve(
     asked: Arc<Mutex<Vec<Asked>>>,
     answering: Arc<Answering>,
 ) {
-    let answer = service_fn(|request: Request<Incoming>| {
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        let authorization = request.headers().get(header::AUTHORIZATION);
+    let service = service_fn(async |request: Request<Incoming>| {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let authorization = head.headers.get(header::AUTHORIZATION);
         let mut asked = asked.lock().expect("no panic in the server");
         let answer = answering(path, asked.len());
         asked.push(Asked {
+            method: head.method.to_string(),
             path: path.to_owned(),
+            body: body.clone(),
             authorization: authorization.map(|value| value.to_str().expect("ASCII").to_owned()),
         });
         let mut response = Response::builder().status(answer.status);
         if let Some((name, value)) = answer.header {
             response = response.header(name, value);
         }
-        async move {
-            let body = if answer.is_admission {
-                review(request).await.into()
-            } else {
-                answer.body
-            };
-            Ok::<_, Infallible>(response.body(Full::new(body)).expect("a response"))
-        }
+        let answer = if answer.is_admission {
+            review(&body).into()
+        } else {
+            answer.body
+        };
+        Ok::<_, Infallible>(response.body(Full::new(answer)).expect("a response"))
     });
     // A client that has what it wants hangs up.
     let _ = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), answer)
+        .serve_connection(TokioIo::new(stream), service)
         .await;
 }
