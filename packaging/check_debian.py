@@ -1,8 +1,8 @@
 """Compares a Debian package with the archive that it was made from: check_debian.py PACKAGE ARCHIVE
 
-Ends with 1 if the package holds anything that is not from the archive or from this directory, or
-runs or needs anything when it is installed. So it is as trustworthy as the archive, although other
-tools have packed it.
+Ends with 1 if the package holds anything that is not from the archive or from this directory, runs
+or needs anything when it is installed, or is not of the version and architecture in its name. So it
+is as trustworthy as the archive, although other tools have packed it.
 """
 
 import gzip
@@ -90,8 +90,11 @@ def main():
     fields = {name: value.strip() for name, value in (line.split(":", 1) for line in lines)}
     if (more := fields.keys() - FIELDS) or fields["Package"] != "kubectl-applyset" or fields.get("Depends"):
         sys.exit(f"{package}: needs or replaces others: {', '.join(sorted(more)) or 'Package, Depends'}")
+    if package.name != f"kubectl-applyset_{fields.get('Version')}_{fields.get('Architecture')}.deb":
+        sys.exit(f"{package}: not of its version or architecture")
     installed = files(parts["data.tar.gz"])
-    installed.pop(f"{DOC}/changelog.Debian.gz", None)
+    if not installed.pop(f"{DOC}/changelog.Debian.gz", None):
+        sys.exit(f"{package}: no changelog")
     for path, (content, mode) in installed.items():
         if path.startswith("usr/share/man/"):
             installed[path] = (gzip.decompress(content), mode)

@@ -1,12 +1,9 @@
-//! What is packaged beside the program fits the program: completion scripts, and the manifest for
-//! krew. No cluster is asked.
+//! The completion scripts that are packaged beside the program fit it. No cluster is asked.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-
-use serde_json::{Value, json};
 
 use crate::support::succeed;
 
@@ -27,41 +24,6 @@ fn completion_scripts_are_what_the_program_prints() {
         let is_same = kept == printed;
         assert!(is_same, "completions/{file} is out of date: `just completions`");
     }
-}
-
-/// plugin.yaml names the version of the program and its archives. Their checksums are known only when
-/// they have been built.
-#[test]
-fn the_manifest_for_krew_is_of_this_version() {
-    let manifest = fs::read_to_string(Path::new(CHECKOUT).join("plugin.yaml")).expect("a manifest");
-    let manifest: Value = serde_saphyr::from_str(&manifest).expect("YAML");
-    let spec = &manifest["spec"];
-    let version = concat!("v", env!("CARGO_PKG_VERSION"));
-    assert_eq!(spec["version"], version);
-    let description = spec["shortDescription"].as_str().expect("a description");
-    assert!(description.len() <= 50, "krew cuts it: {description}");
-    let caveats = spec["caveats"].as_str().expect("caveats");
-    assert!(caveats.contains(&format!("/{version}/")), "{caveats}");
-
-    let releases = "https://github.com/kubectl-applyset/kubectl-applyset/releases/download";
-    let platform = |os: &str, arch: &str| {
-        let (ending, suffix) = if os == "windows" {
-            ("zip", ".exe")
-        } else {
-            ("tar.gz", "")
-        };
-        json!({
-            "selector": {"matchLabels": {"os": os, "arch": arch}},
-            "uri": format!("{releases}/{version}/kubectl-applyset-{version}-{os}-{arch}.{ending}"),
-            "sha256": "0".repeat(64),
-            "bin": format!("kubectl-applyset{suffix}"),
-        })
-    };
-    let systems = ["darwin", "linux", "windows"].into_iter();
-    let platforms: Vec<Value> = systems
-        .flat_map(|os| [platform(os, "amd64"), platform(os, "arm64")])
-        .collect();
-    assert_eq!(spec["platforms"], json!(platforms));
 }
 
 /// Loads the script that people load and presses Tab behind `apply --pru`.

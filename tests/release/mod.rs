@@ -7,12 +7,13 @@ mod packages;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::packaging::{CHECKOUT, PROGRAM, search_path_behind, text};
-use crate::support::succeed;
+use crate::support::{Files, succeed};
 
 /// The six platforms of a release, as Go names them.
 const PLATFORMS: [(&str, &str); 6] = [
@@ -32,28 +33,41 @@ const PUBLISHED: &str = "https://github.com/kubectl-applyset/kubectl-applyset/re
 /// A release that is made step by step.
 pub(crate) struct Release {
     directory: TempDir,
-    checkout: PathBuf,
     published: String,
 }
 
 impl Release {
-    /// Of this program, and of stand-ins for those of other platforms. It takes seconds to pack.
-    fn of_this_program() -> Self {
-        Self::with(|file| {
-            fs::copy(PROGRAM, file).expect("the program");
-        })
-    }
-
-    /// Of small stand-ins for the programs of all platforms.
+    /// Of small stand-ins for the programs of all platforms: a copy of what is made only once.
     pub(crate) fn of_stand_ins() -> Self {
-        Self::with(|file| write_script(file, &stand_in(here().0, here().1)))
+        static MADE: OnceLock<PathBuf> = OnceLock::new();
+        let made = MADE.get_or_init(|| {
+            let release = Self::new();
+            release.add_parts("755");
+            let release = release.made(&["archives", "index"]);
+            let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("release");
+            let _ = fs::remove_dir_all(&place);
+            succeed(Command::new("cp").arg("-a").arg(release.directory()).arg(&place));
+            place
+        });
+        let release = Self::new();
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(made.join(".")).arg(release.directory());
+        succeed(&mut copy);
+        release
     }
 
-    /// Of a program for this platform, which `program` writes, and of stand-ins for the others.
-    pub(crate) fn with(program: impl Fn(&Path)) -> Self {
-        let release = Self::at(Path::new(CHECKOUT), PUBLISHED);
-        release.add_parts(program);
-        release.made(&["archives", "index"])
+    /// Has neither parts nor archives yet.
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a directory"),
+            published: PUBLISHED.to_owned(),
+        }
+    }
+
+    /// The same for downloads from this address.
+    fn published_at(mut self, address: &str) -> Self {
+        address.clone_into(&mut self.published);
+        self.made(&["index"])
     }
 
     /// The directory with its files.
@@ -61,17 +75,8 @@ impl Release {
         self.directory.path()
     }
 
-    /// Of a checkout, for downloads from this address. It has neither parts nor archives yet.
-    fn at(checkout: &Path, published: &str) -> Self {
-        Self {
-            directory: tempfile::tempdir().expect("a directory"),
-            checkout: checkout.to_owned(),
-            published: published.to_owned(),
-        }
-    }
-
-    /// Adds the programs: `program` writes that of this platform.
-    fn add_parts(&self, program: impl Fn(&Path)) {
+    /// Adds stand-ins for the programs, with this mode where programs have one.
+    fn add_parts(&self, mode: &str) {
         let sboms = self.file("sboms");
         fs::create_dir_all(&sboms).expect("a directory");
         for (os, arch) in PLATFORMS {
@@ -79,11 +84,8 @@ impl Release {
             fs::create_dir_all(&part).expect("a directory");
             fs::write(sboms.join(format!("{os}-{arch}.cdx.json")), "{}").expect("a stand-in");
             let file = part.join(program_on(os));
-            if (os, arch) == here() {
-                program(&file);
-            } else {
-                fs::write(&file, stand_in(os, arch)).expect("a stand-in");
-            }
+            fs::write(&file, stand_in(os, arch)).expect("a stand-in");
+            succeed(Command::new("chmod").arg(mode).arg(file));
         }
     }
 
@@ -96,9 +98,10 @@ impl Release {
     }
 
     fn step(&self, step: &str) -> Command {
-        let mut release = Command::new(self.checkout.join("packaging/release"));
+        let mut release = Command::new("packaging/release");
         release
             .arg(step)
+            .current_dir(CHECKOUT)
             .env("DIST", self.directory.path())
             .env("RELEASES", &self.published)
             .env("SOURCE_DATE_EPOCH", "1700000000");
@@ -153,12 +156,6 @@ fn program_on(os: &str) -> &'static str {
     }
 }
 
-/// Writes a script as a program.
-fn write_script(file: &Path, script: &str) {
-    fs::write(file, script).expect("a script");
-    succeed(Command::new("chmod").arg("755").arg(file));
-}
-
 fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -180,12 +177,12 @@ fn no_archive_is_made_when_the_program_cannot_be_built() {
         .join("release");
     fs::create_dir_all(&earlier).expect("a directory");
     fs::copy(PROGRAM, earlier.join("kubectl-applyset")).expect("the program");
-    write_script(&place.path().join("cargo"), "#!/bin/sh\nexit 1\n");
+    let cargo = Files::new().with_script("cargo", "exit 1");
 
     let made = Command::new("packaging/release")
         .arg("dist")
         .current_dir(CHECKOUT)
-        .env("PATH", search_path_behind(&[place.path()]))
+        .env("PATH", search_path_behind(&[cargo.directory()]))
         .env("CARGO_TARGET_DIR", place.path().join("built"))
         .env("DIST", place.path().join("dist"))
         .env("SOURCE_DATE_EPOCH", "1700000000")
@@ -199,17 +196,16 @@ fn no_archive_is_made_when_the_program_cannot_be_built() {
 /// managers.
 #[test]
 fn archives_of_the_same_files_are_the_same() {
-    let make = |umask: &str| {
-        let release = Release::at(Path::new(CHECKOUT), PUBLISHED);
-        release.add_parts(|file| {
-            fs::write(file, stand_in(here().0, here().1)).expect("a program");
-            succeed(Command::new("chmod").arg(umask).arg(file));
-        });
-        let release = release.made(&["archives", "index"]);
+    let other = Release::new();
+    other.add_parts("777");
+    let files = |release: &Release| {
         let packages = fs::read(release.file("packages.tar.gz")).expect("packages");
         (release.read("SHA256SUMS"), packages)
     };
-    let (one, other) = (make("700"), make("777"));
+    let (one, other) = (
+        files(&Release::of_stand_ins()),
+        files(&other.made(&["archives", "index"])),
+    );
     assert_eq!(one.0.lines().count(), PLATFORMS.len());
     assert!(one == other, "{}\n{}", one.0, other.0);
 }
