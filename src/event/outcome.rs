@@ -99,9 +99,6 @@ pub struct ObjectOutcome {
     /// `true` if the object existed outside of any set and became a member in this run.
     #[serde(rename = "takenIn", skip_serializing_if = "std::ops::Not::not")]
     pub taken_in: bool,
-    /// Fields that left the manifest and keep their live values, since an autoscaler writes them.
-    #[serde(rename = "handedOver", skip_serializing_if = "Vec::is_empty")]
-    pub handed_over: Vec<String>,
     /// `true` if the object failed after it was deleted to be created again.
     #[serde(skip)]
     pub was_deleted: bool,
@@ -147,7 +144,6 @@ impl ObjectOutcome {
             reason: String::new(),
             error: None,
             taken_in: false,
-            handed_over: Vec::new(),
             was_deleted: false,
             remainder: Remainder::Unknown,
             claims: Claims::NotTouched,

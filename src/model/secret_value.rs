@@ -8,12 +8,22 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use super::digest::hexadecimal;
 use super::text::json_quoted;
 
+/// The longest value that is searched for in every encoding, in bytes. Longer ones are searched for as they are, quoted,
+/// and in base64: dozens of copies of a large value would take minutes.
+pub const LONGEST_ENCODED: usize = 4096;
+
 /// Returns a value in each encoding in which a copy of it may be written: as it is, quoted in JSON, in base64 and in
 /// base64 of that, in hexadecimal, and percent-encoded. None is shorter than the value, if that has four bytes.
 pub fn encodings(value: &[u8]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = std::str::from_utf8(value).ok();
     let quoted = text.map(json_quoted);
+    if value.len() > LONGEST_ENCODED {
+        found.extend(text.map(str::to_owned));
+        found.extend(quoted);
+        found.insert(STANDARD_NO_PAD.encode(value));
+        return found;
+    }
     // Go escapes what HTML would take for its own.
     let quoted_by_go = quoted.as_ref().map(|quoted| {
         let quoted = quoted.replace('&', "\\u0026");

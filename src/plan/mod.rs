@@ -7,6 +7,7 @@ mod adopt_move_disband;
 mod annotations_limit;
 mod applied_and_unchanged;
 mod apply_order_of_kinds;
+mod autoscalers;
 mod claims_after_recreation;
 mod consent;
 mod container_index;
@@ -36,7 +37,6 @@ pub mod recorded_kinds;
 mod recreation;
 mod refusal;
 mod refuse_to_prune_all;
-mod replicas_handover;
 pub mod saved;
 mod skip_reason;
 mod unowned_objects;
@@ -51,6 +51,9 @@ pub use adopt_move_disband::{
 pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_order_of_kinds::apply_order;
+pub use autoscalers::{
+    autoscaler_kinds, autoscalers_by_target, kept_unsure, left_to_autoscalers, not_left, target_of,
+};
 pub use claims_after_recreation::{claims_after_recreation, data_of_volumes};
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use container_kinds::{holds_parent_of, is_container, is_container_kind};
@@ -75,10 +78,6 @@ use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, adopts_pods, loses_data};
 pub use refusal::{Refusal, copies_released, of_hooks, with_keep_annotations};
-pub use replicas_handover::{
-    HandoverCause, ReplicasHandover, autoscaler_kinds, autoscalers_by_target, kept_unsure, not_handed_over,
-    target_of,
-};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 
@@ -133,7 +132,6 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         },
         skips,
         dependents,
-        handovers: observed.handovers.clone(),
         accepted: Vec::new(),
         preconditions: Preconditions::default(),
         refusals: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Dependent, KnownDependencies, OtherParents, ReplicasHandover};
+use super::{Dependent, KnownDependencies, OtherParents};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
@@ -31,8 +31,6 @@ pub struct Observed {
     pub existing: Vec<Live>,
     /// Results of comparing live members with their manifests, by index in `Desired::members`.
     pub comparisons: BTreeMap<usize, Verdict>,
-    /// What to do about numbers of replicas that leave the manifests, or return to them.
-    pub handovers: BTreeMap<ObjectKey, ReplicasHandover>,
     /// What is known of the objects that the manifests depend on.
     pub dependencies: KnownDependencies,
     /// Namespaces that are being deleted, with everything in them.

@@ -1,11 +1,8 @@
 //! The plan of a run, and its items: applies, prunes and kept objects.
 
-use std::collections::BTreeMap;
-
-use super::{Dependents, Edges, Preconditions, Refusal, ReplicasHandover, SkipReason};
+use super::{Dependents, Edges, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
 use crate::model::applyset::Record;
-use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
 /// Everything that one run does.
@@ -31,8 +28,6 @@ pub struct Plan {
     pub skips: Vec<Skip>,
     /// Desired or kept objects that the prunes endanger by owner references.
     pub dependents: Dependents,
-    /// Members whose number of replicas is handed over, or taken back, before they are applied.
-    pub handovers: BTreeMap<ObjectKey, ReplicasHandover>,
     /// Refusals that the user has confirmed.
     pub accepted: Vec<Refusal>,
     /// What the objects have to be when they are written.

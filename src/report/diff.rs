@@ -192,9 +192,6 @@ impl Comparison {
     /// which only the ownership of fields changes.
     pub(super) fn mark(&self) -> Option<String> {
         let key = self.outcome.subject.key();
-        if !self.outcome.handed_over.is_empty() {
-            return Some(format!("{key} {}", self.outcome.reason));
-        }
         match &self.ownership {
             Some(change) => Some(format!("{key} ownership only: {change}")),
             None if self.outcome.taken_in => Some(format!("{key} {}", self.outcome.reason)),

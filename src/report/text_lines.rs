@@ -58,10 +58,6 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
         rest.push_str(" in namespace ");
         rest.push_str(namespace);
     }
-    if !outcome.handed_over.is_empty() {
-        rest.push_str(", handed over ");
-        rest.push_str(&outcome.handed_over.join(", "));
-    }
     rest.push_str(suffix(dry_run));
     Line::new(Color::Plain, format!("{} ", name(outcome)))
         .with(color(outcome.action), outcome.action.to_string())

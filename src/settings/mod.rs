@@ -39,8 +39,7 @@ pub use waiting::{DEFAULT_WAIT, WaitOptions};
 
 use crate::cli::{DryRunFlag, DryRunMode, HooksMode, SetArgument};
 use crate::compare::ownership::{
-    APPLIERS, FOREIGN_PARENT_FIELD_MANAGER, HANDOVER_FIELD_MANAGER, MEMBER_FIELD_MANAGER,
-    PARENT_FIELD_MANAGER,
+    APPLIERS, FOREIGN_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::error::Error;
 use crate::model::applyset::Tooling;
@@ -154,13 +153,6 @@ fn consent_unless_dry(yes: bool, dry_run: DryRun) -> Consent {
 /// A record written under a field manager of members would remove all other fields from a parent that
 /// is a member of another set.
 fn field_manager(name: &str) -> Result<String, Error> {
-    // An apply of one field under the manager of all others would remove these.
-    if name == HANDOVER_FIELD_MANAGER {
-        return Err(Error::Usage {
-            message: format!("--field-manager {name}: reserved for fields that are handed over"),
-            hint: format!("use another name, such as the default {MEMBER_FIELD_MANAGER}"),
-        });
-    }
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
         return Err(Error::Usage {
             message: format!("--field-manager {name}: reserved for the records of parents"),
@@ -234,7 +226,6 @@ mod tests {
             (&long, false),
             ("kubectl-applyset-parent", false),
             ("kubectl-applyset-foreign-parent", false),
-            ("applyset-handover", false),
         ];
         for (name, is_valid) in table {
             assert_eq!(field_manager(name).is_ok(), is_valid, "{name:?}");

@@ -1,6 +1,7 @@
 //! A module for each capability.
 
 mod adopt;
+mod autoscaled_replicas;
 mod changed_while_waiting;
 mod clusters;
 mod completion;
@@ -29,7 +30,6 @@ mod failures;
 mod filled_during_run;
 mod flow_control;
 mod former_tools;
-mod handover;
 mod history;
 mod hooks;
 mod ignore;

@@ -31,7 +31,7 @@ pub use migration::{
 };
 pub use owned_fields::{applied_version, manifest_of, manifest_of_all};
 pub use owners_of_invalid_fields::only_others_own;
-pub use replicas::{HANDOVER_FIELD_MANAGER, Replicas, ReplicasPath, replicas, take_back};
+pub use replicas::{ReplicasPath, dropped_replicas};
 pub use stale_fields::{own_manifest, without_stale_fields};
 pub use unusable_versions::{names_other_version, without_unusable_versions};
 

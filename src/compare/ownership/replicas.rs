@@ -1,35 +1,19 @@
 //! The ownership of the number of replicas, which autoscalers write through the subresource `scale`.
 //!
 //! If that field leaves a manifest and no other manager owns it, server-side apply removes it, and the
-//! server fills in its default: one replica. A run hands such a field over to [`HANDOVER_FIELD_MANAGER`]
-//! with its live value first. Once an autoscaler writes another value, the field belongs to that
-//! autoscaler, and the entry of the hand-over disappears by itself.
+//! server fills in its default: one replica.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::{entries, is_apply_of};
-use super::migration::{Former, LastApplied, migrated};
-
-/// The field manager that owns the number of replicas between its manifest and its autoscaler.
-pub const HANDOVER_FIELD_MANAGER: &str = "applyset-handover";
+use super::migration::{Former, migrated};
+use crate::model::pointer::Pointer;
 
 /// The place of the number of replicas in an object: `spec.replicas`, or as a CRD says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicasPath(Vec<String>);
-
-/// What a run does about the number of replicas.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Replicas {
-    /// The field has left the manifest, and only our manager owns it: an apply would remove this value.
-    Dropped(Value),
-    /// The same, but it has been handed over already: this value stays.
-    HandedOver(Value),
-    /// The field is in the manifest, and a hand-over still owns it.
-    Returned,
-}
 
 impl Default for ReplicasPath {
     fn default() -> Self {
@@ -71,16 +55,9 @@ impl ReplicasPath {
         self.0.iter().try_fold(object, |value, name| value.get(name))
     }
 
-    /// Sets the value at this path.
-    pub fn set(&self, object: &mut Value, value: &Value) {
-        let mut place = object;
-        for name in &self.0 {
-            if !place.is_object() {
-                *place = Value::Object(Map::new());
-            }
-            place = &mut place[name.as_str()];
-        }
-        *place = value.clone();
+    /// Returns the same place as a JSON pointer.
+    pub fn pointer(&self) -> Pointer {
+        Pointer::of(self.0.iter().cloned())
     }
 
     /// Returns whether an entry of managedFields owns the field, by itself or with what it is in.
@@ -99,64 +76,32 @@ impl ReplicasPath {
     }
 }
 
-/// Returns what a run that applies `manifest` over `live` does about its number of replicas; `None` if
-/// nothing. Fields of the `former` owners count as those of our manager, since the run takes them.
-pub fn replicas(manifest: &Value, live: &Value, path: &ReplicasPath, former: &Former) -> Option<Replicas> {
-    let metadata = &live["metadata"];
-    let is_handover = |entry: &Value| is_apply_of(entry, HANDOVER_FIELD_MANAGER);
+/// Returns the number of replicas that an apply of `manifest` over `live` would remove: it has left the
+/// manifest, and only our manager owns it. Fields of the `former` owners count as ours, since the run
+/// takes them.
+pub fn dropped_replicas(
+    manifest: &Value,
+    live: &Value,
+    path: &ReplicasPath,
+    former: &Former,
+) -> Option<Value> {
     if path.value_in(manifest).is_some() {
-        let is_left = entries(metadata)
-            .iter()
-            .any(|entry| is_handover(entry) && path.is_owned_by(entry));
-        return is_left.then_some(Replicas::Returned);
-    }
-    let value = path.value_in(live).filter(|value| !value.is_null())?.clone();
-    let moved = migrated(metadata, former).map(|moved| json!({"managedFields": moved}));
-    let owners = entries(moved.as_ref().unwrap_or(metadata)).iter();
-    let owners: Vec<&Value> = owners.filter(|entry| path.is_owned_by(entry)).collect();
-    let is_ours = |entry: &Value| is_apply_of(entry, former.manager);
-    if !owners.iter().any(|entry| is_ours(entry)) {
         return None;
     }
-    if owners.iter().all(|entry| is_ours(entry)) {
-        return Some(Replicas::Dropped(value));
-    }
-    let is_between = owners.iter().all(|entry| is_ours(entry) || is_handover(entry));
-    is_between.then_some(Replicas::HandedOver(value))
-}
-
-/// Returns a JSON patch that gives to `manager` what the hand-over owns; `None` if that is nothing. No
-/// value changes. The patch is bound to the resourceVersion of `metadata`.
-pub fn take_back(metadata: &Value, manager: &str) -> Option<Value> {
-    let mut handed_over = metadata.clone();
-    // Client-side apply has its own way, with its own precautions.
-    let entries = handed_over["managedFields"].as_array_mut()?;
-    let others: Vec<Value> = entries
-        .extract_if(.., |entry| {
-            !is_apply_of(entry, HANDOVER_FIELD_MANAGER) && !is_apply_of(entry, manager)
-        })
-        .collect();
-    let former = Former {
-        manager,
-        tool: Some(HANDOVER_FIELD_MANAGER),
-        writers: &[],
-        last_applied: LastApplied::LeftToItsOwner,
-    };
-    let ours = migrated(&handed_over, &former)?;
-    let entries: Vec<Value> = others
-        .into_iter()
-        .chain(ours.as_array().into_iter().flatten().cloned())
-        .collect();
-    Some(json!([
-        {"op": "replace", "path": "/metadata/managedFields", "value": entries},
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
-    ]))
+    let value = path.value_in(live).filter(|value| !value.is_null())?;
+    let metadata = &live["metadata"];
+    let moved = migrated(metadata, former).map(|moved| json!({"managedFields": moved}));
+    let owners = entries(moved.as_ref().unwrap_or(metadata)).iter();
+    let mut owners = owners.filter(|entry| path.is_owned_by(entry)).peekable();
+    let is_owned = owners.peek().is_some();
+    let is_ours = is_owned && owners.all(|entry| is_apply_of(entry, former.manager));
+    is_ours.then(|| value.clone())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::ownership::CLIENT_SIDE_APPLY;
+    use crate::compare::ownership::{CLIENT_SIDE_APPLY, LastApplied};
 
     const FORMER: Former = Former {
         manager: "applyset",
@@ -177,9 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_handed_over_only_if_nothing_else_keeps_it() {
+    fn a_field_is_dropped_only_if_nothing_else_keeps_it() {
         let ours = || entry("applyset", "Apply", "");
-        let dropped = || Some(Replicas::Dropped(json!(5)));
+        let dropped = || Some(json!(5));
         let table = [
             (vec![ours()], dropped()),
             (vec![], None),
@@ -194,48 +139,16 @@ mod tests {
             // The run takes what client-side apply owns.
             (vec![entry(CLIENT_SIDE_APPLY, "Update", "")], dropped()),
             (vec![ours(), entry(CLIENT_SIDE_APPLY, "Update", "")], dropped()),
-            (
-                vec![ours(), entry(HANDOVER_FIELD_MANAGER, "Apply", "")],
-                Some(Replicas::HandedOver(json!(5))),
-            ),
-            (vec![entry(HANDOVER_FIELD_MANAGER, "Apply", "")], None),
             (vec![entry("applyset", "Update", "")], None),
         ];
         let path = ReplicasPath::default();
         for (entries, expected) in table {
             let live = live(&entries);
-            assert_eq!(
-                replicas(&json!({"spec": {}}), &live, &path, &FORMER),
-                expected,
-                "{live}"
-            );
+            let without = dropped_replicas(&json!({"spec": {}}), &live, &path, &FORMER);
+            assert_eq!(without, expected, "{live}");
+            let with = json!({"spec": {"replicas": 3}});
+            assert_eq!(dropped_replicas(&with, &live, &path, &FORMER), None, "{live}");
         }
-    }
-
-    #[test]
-    fn a_field_that_returns_is_taken_back_from_the_hand_over_alone() {
-        let path = ReplicasPath::default();
-        let manifest = json!({"spec": {"replicas": 3}});
-        let others = [
-            entry("other", "Apply", ""),
-            entry(CLIENT_SIDE_APPLY, "Update", ""),
-        ];
-        let without = live(&others);
-        assert_eq!(replicas(&manifest, &without, &path, &FORMER), None);
-        assert_eq!(take_back(&without["metadata"], "applyset"), None);
-        let mut entries = others.to_vec();
-        entries.push(entry(HANDOVER_FIELD_MANAGER, "Apply", ""));
-        let with = live(&entries);
-        assert_eq!(
-            replicas(&manifest, &with, &path, &FORMER),
-            Some(Replicas::Returned)
-        );
-        let patch = take_back(&with["metadata"], "applyset").expect("an entry");
-        let left = patch[0]["value"].as_array().expect("entries");
-        let names: Vec<&Value> = left.iter().map(|entry| &entry["manager"]).collect();
-        assert_eq!(names, ["other", CLIENT_SIDE_APPLY, "applyset"]);
-        assert!(path.is_owned_by(&left[2]));
-        assert_eq!(patch[1]["value"], "7");
     }
 
     #[test]
@@ -255,9 +168,8 @@ mod tests {
             assert_eq!(ReplicasPath::of(definition.as_ref(), "v1").to_string(), expected);
         }
         let path = ReplicasPath::of(Some(&scaled(".spec.size.nodes")), "v1");
-        let mut object = json!({"metadata": {}});
-        path.set(&mut object, &json!(4));
-        assert_eq!(object, json!({"metadata": {}, "spec": {"size": {"nodes": 4}}}));
+        let object = json!({"spec": {"size": {"nodes": 4}}});
         assert_eq!(path.value_in(&object), Some(&json!(4)));
+        assert_eq!(path.pointer().to_string(), "/spec/size/nodes");
     }
 }

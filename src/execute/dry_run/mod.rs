@@ -212,7 +212,6 @@ impl Execution<'_> {
         {
             prediction.outcome.reason = reason.to_string();
         }
-        self.mark_planned_handover(object, &mut prediction.outcome);
         prediction
     }
 

@@ -9,6 +9,7 @@ use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
+use crate::execute::members::apply_with_live_fields::with_former_fields_taken;
 use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::write_settings::{Conflicts, WriteSettings};
@@ -59,8 +60,6 @@ impl Execution<'_> {
     ) -> Result<Reply, ApiError> {
         let with_live = self.apply_with_live_fields(object, live_membership).await?;
         let object = with_live.as_ref().map_or(object, |with_live| &with_live.object);
-        let scaled = self.with_live_replicas(object).await?;
-        let object = scaled.as_ref().unwrap_or(object);
         match self
             .server
             .send(self.member_request(object, live_membership, None))
@@ -140,7 +139,8 @@ impl Execution<'_> {
         live: &Value,
     ) -> Option<Reply> {
         let former = self.former(live_membership);
-        let manifest = ignore::body_of(object, live, former.manager, Purpose::Send).value();
+        let taken = with_former_fields_taken(live.clone(), &former);
+        let manifest = ignore::body_of(object, &taken, former.manager, Purpose::Send).value();
         let mut applied = laid_over(live, &manifest);
         ownership::own_manifest(&mut applied["metadata"], &former, &manifest);
         let secret = object.is_secret().then_some(live);
@@ -148,7 +148,8 @@ impl Execution<'_> {
         self.dry_run_patch(object, live, &left).await.ok()
     }
 
-    fn former(&self, live_membership: &LiveMembership) -> Former<'_> {
+    /// Returns the owners whose fields the run takes.
+    pub(crate) fn former(&self, live_membership: &LiveMembership) -> Former<'_> {
         Former {
             manager: &self.writing.field_manager,
             tool: match live_membership {

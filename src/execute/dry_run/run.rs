@@ -75,7 +75,6 @@ impl Execution<'_> {
         let prediction = self.predict_on_server(object, subject, live_membership).await;
         MemberReply {
             warnings: prediction.warnings,
-            handover: self.plan.handovers.get(&object.key).cloned(),
             ..reply_of(prediction.outcome)
         }
     }
@@ -90,10 +89,7 @@ impl Execution<'_> {
     ) -> MemberReply {
         if matches!(live_membership, LiveMembership::Member { .. }) {
             let outcome = ObjectOutcome::new(subject, Action::Configured);
-            return MemberReply {
-                handover: self.plan.handovers.get(&object.key).cloned(),
-                ..reply_of(outcome)
-            };
+            return reply_of(outcome);
         }
         let Some(resource) = self.readable_through(object) else {
             return reply_of(ObjectOutcome::new(subject, Action::Created));

@@ -14,7 +14,6 @@ use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
 use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
-use crate::execute::members::replicas_handover::mark_handed_over;
 use crate::execute::members::webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
@@ -53,7 +52,6 @@ impl Execution<'_> {
                 None => reason.to_string(),
             };
         }
-        mark_handed_over(reply.handover.as_ref(), &mut reply.outcome);
         reply
     }
 
@@ -84,27 +82,13 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
         kinds: &Kinds,
     ) -> MemberReply {
-        let handover = match self.hand_over(object).await {
-            Ok(handover) => handover,
-            Err(error) => return self.not_applied(object, subject, Unapplied::Failed(error)).await,
-        };
-        if let Some(reason) = self.reason_not_applied_if_interrupted(object) {
-            return failed(subject, reason);
-        }
         if *live_membership == LiveMembership::OfAnotherSet
             && let Some(error) = self.predict_label_error(object, live_membership).await
         {
             return failed(subject, error);
         }
-        let written = handover.written.as_ref();
-        let locked = written.map(|written| self.with_own_write(live_membership, written));
-        let handover = handover.done.cloned();
-        let locked = locked.as_ref().unwrap_or(live_membership);
-        match self.apply_if_allowed(object, locked, kinds).await {
-            Ok(applied) => MemberReply {
-                handover,
-                ..self.applied(object, subject, live_membership, &applied, kinds)
-            },
+        match self.apply_if_allowed(object, live_membership, kinds).await {
+            Ok(applied) => self.applied(object, subject, live_membership, &applied, kinds),
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }

@@ -5,7 +5,6 @@
 //! without a report. The version is part of the body, so the check costs no request unless the object has changed.
 
 use http::StatusCode;
-use serde_json::Value;
 
 use crate::cluster::apiserver::{EarlierAttempts, Reply};
 use crate::execute::Execution;
@@ -53,18 +52,6 @@ impl Execution<'_> {
     fn may_take(&self, live: &Live) -> bool {
         self.policy.take_ownership == TakeOwnership::Allowed
             && live.part_of.as_ref().is_some_and(|id| id != self.set.id.as_str())
-    }
-
-    /// Returns the membership of an object after a write of this run, with the version of the answer. An object
-    /// that is not in this set any more keeps the version that was listed, so its apply is refused.
-    pub(crate) fn with_own_write(&self, live_membership: &LiveMembership, written: &Value) -> LiveMembership {
-        let mut live_membership = live_membership.clone();
-        if let LiveMembership::Member { resource_version, .. } = &mut live_membership
-            && self.set.holds(written)
-        {
-            *resource_version = Seen::version(written).resource_version;
-        }
-        live_membership
     }
 
     /// Applies a member over its listed version. If it has changed since, it is judged again and applied

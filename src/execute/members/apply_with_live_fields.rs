@@ -1,9 +1,11 @@
 //! Applies that contain fields copied from the live object, and so carry its resourceVersion: the
 //! ApplySet metadata of a parent, and the fields that the set leaves to others.
 
+use serde_json::Value;
+
 use crate::cluster::apiserver::{ApiError, ApiServer, Status};
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership;
+use crate::compare::ownership::{self, Former};
 use crate::execute::Execution;
 use crate::execute::members::creation::as_new;
 use crate::manifest::desired::DesiredObject;
@@ -29,32 +31,42 @@ pub(crate) enum Sent {
     Over(ApplyWithLiveFields),
 }
 
-/// Reads the live object, and returns what to send if an apply of the manifest by `manager` would remove
-/// ApplySet metadata from it, or change ignored fields.
-pub(crate) async fn apply_with_live_fields(
+impl ApplyWithLiveFields {
+    /// Returns what to send over the live object, if an apply of the manifest by `manager` would remove
+    /// ApplySet metadata from it, or change ignored fields.
+    pub(crate) fn over(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
+        let settled = ignore::body_of(object, live, manager, Purpose::Send);
+        let sent = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
+        let sent = sent.or_else(|| (!object.ignored.is_empty()).then_some(settled))?;
+        Some(Self {
+            seen: Seen::version(live),
+            object: DesiredObject {
+                object: sent,
+                ..object.clone()
+            },
+        })
+    }
+}
+
+/// Reads what [`ApplyWithLiveFields::over`] needs of the live object: all of it only for ignored fields.
+pub(crate) async fn live_fields(
     server: &ApiServer,
     object: &DesiredObject,
-    manager: &str,
-) -> Result<Option<ApplyWithLiveFields>, ApiError> {
-    let has_ignored = !object.ignored.is_empty();
-    let live = if has_ignored {
-        read::object(server, &object.resource, &object.key).await?
+) -> Result<Option<Value>, ApiError> {
+    if object.ignored.is_empty() {
+        read::metadata(server, &object.resource, &object.key).await
     } else {
-        read::metadata(server, &object.resource, &object.key).await?
-    };
-    let Some(live) = live else {
-        return Ok(None);
-    };
-    let settled = ignore::body_of(object, &live, manager, Purpose::Send);
-    let sent = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
-    let sent = sent.or_else(|| has_ignored.then_some(settled));
-    Ok(sent.map(|sent| ApplyWithLiveFields {
-        seen: Seen::version(&live),
-        object: DesiredObject {
-            object: sent,
-            ..object.clone()
-        },
-    }))
+        read::object(server, &object.resource, &object.key).await
+    }
+}
+
+/// Returns the live object as if our manager owned the fields of the `former` owners already: the run takes
+/// them, so an ignored field among them has to be sent.
+pub(crate) fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
+    if let Some(moved) = ownership::migrated(&live["metadata"], former) {
+        live["metadata"]["managedFields"] = moved;
+    }
+    live
 }
 
 /// Whether this is a field conflict, and the object has changed since it was `seen`: a field that is sent
@@ -97,11 +109,16 @@ impl Execution<'_> {
         live_membership: &LiveMembership,
     ) -> Result<Option<ApplyWithLiveFields>, ApiError> {
         let manager = &self.writing.field_manager;
-        if may_hold_record(object, live_membership, manager) || !object.ignored.is_empty() {
-            apply_with_live_fields(self.server, object, manager).await
-        } else {
-            Ok(None)
+        if !may_hold_record(object, live_membership, manager) && object.ignored.is_empty() {
+            return Ok(None);
         }
+        let Some(mut live) = live_fields(self.server, object).await? else {
+            return Ok(None);
+        };
+        if !object.ignored.is_empty() {
+            live = with_former_fields_taken(live, &self.former(live_membership));
+        }
+        Ok(ApplyWithLiveFields::over(&live, object, manager))
     }
 
     /// Returns what to send for a member. Of ignored fields, the first attempt relies on the LIST, and

@@ -6,7 +6,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
-use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, HANDOVER_FIELD_MANAGER, LastApplied};
+use crate::compare::ownership::{self, CLIENT_SIDE_APPLY, Former, LastApplied};
 use crate::execute::Execution;
 use crate::execute::unusable_versions::{is_refusal_of_unusable_version, without_unusable_versions};
 use crate::manifest::desired::DesiredObject;
@@ -161,7 +161,7 @@ impl Execution<'_> {
     }
 
     /// Returns whether all fields in conflict belong to a manager that gives them up to a run: client-side
-    /// apply, the hand-over of replicas, or the former tool of a set that is taken over.
+    /// apply, or the former tool of a set that is taken over.
     pub(crate) fn is_conflict_with_former_owner(
         &self,
         error: &ApiError,
@@ -171,7 +171,7 @@ impl Execution<'_> {
             LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
         };
-        let owners = [Some(CLIENT_SIDE_APPLY), Some(HANDOVER_FIELD_MANAGER), former];
+        let owners = [Some(CLIENT_SIDE_APPLY), former];
         let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
         let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
         error.status().is_some_and(|status| {

@@ -15,7 +15,6 @@ pub(crate) mod message_of_rejected_manifest;
 pub(crate) mod migrate;
 pub(crate) mod not_recreated;
 pub(crate) mod recreate;
-pub(crate) mod replicas_handover;
 pub(crate) mod reply;
 pub(crate) mod round;
 pub(crate) mod taken_by_concurrent_run;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, ApiRequest};
 use crate::compare::ignore;
-use crate::compare::ownership::{CLIENT_SIDE_APPLY, HANDOVER_FIELD_MANAGER};
+use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
@@ -239,8 +239,7 @@ impl Execution<'_> {
         } = self.writing;
         let appliers = self.policy.appliers.iter();
         let ours = appliers.chain([field_manager]).chain(former_manager);
-        let tools = [HANDOVER_FIELD_MANAGER, CLIENT_SIDE_APPLY];
-        let ours: BTreeSet<&str> = ours.map(String::as_str).chain(tools).collect();
+        let ours: BTreeSet<&str> = ours.map(String::as_str).chain([CLIENT_SIDE_APPLY]).collect();
         let fields = error.status()?.causes().map(|cause| cause.field.as_str());
         RecreationObstacle::of_faults(fields, &object.object.value(), live, &ours)
     }

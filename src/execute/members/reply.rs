@@ -12,7 +12,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, ReplicasHandover};
+use crate::plan::LiveMembership;
 
 /// Outcome of one member, with the warnings about it.
 pub(crate) struct MemberReply {
@@ -23,8 +23,6 @@ pub(crate) struct MemberReply {
     pub(crate) found: Option<FoundLive>,
     /// Set if the object failed because a webhook could not be called.
     pub(crate) webhook: Option<Unreachable>,
-    /// Set if a field was handed over, or would be in a dry run.
-    pub(crate) handover: Option<ReplicasHandover>,
 }
 
 /// An object that existed when it was applied, although the plan expected it to be new.
@@ -89,7 +87,6 @@ impl Execution<'_> {
             outcome: ObjectOutcome::new(subject, action),
             found: None,
             webhook: None,
-            handover: None,
         };
         let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
         let error = match label_error(object.part_of().as_deref(), label) {
@@ -114,7 +111,6 @@ pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
         warnings: Vec::new(),
         found: None,
         webhook: None,
-        handover: None,
     }
 }
 

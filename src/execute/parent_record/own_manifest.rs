@@ -10,9 +10,7 @@ use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::event::Event;
 use crate::execute::Sink;
 use crate::execute::members::apply::{ATTEMPTS, is_passing_conflict, with_preconditions};
-use crate::execute::members::apply_with_live_fields::{
-    ApplyWithLiveFields, apply_with_live_fields, is_outdated,
-};
+use crate::execute::members::apply_with_live_fields::{ApplyWithLiveFields, is_outdated, live_fields};
 use crate::manifest::desired::DesiredObject;
 use crate::model::object::Object;
 use crate::model::write_settings::Conflicts;
@@ -105,7 +103,8 @@ impl ParentWriting<'_> {
         if manager == MEMBER_FIELD_MANAGER && object.ignored.is_empty() {
             return Ok(None);
         }
-        apply_with_live_fields(self.server, object, manager).await
+        let live = live_fields(self.server, object).await?;
+        Ok(live.and_then(|live| ApplyWithLiveFields::over(&live, object, manager)))
     }
 
     pub(super) fn member_parameters(&self) -> Vec<(&str, &str)> {

@@ -93,6 +93,8 @@ pub struct Desired {
     /// Secrets with a placeholder in the place of a value, which a saved plan does not hold. They can be compared with
     /// live ones, but are never sent.
     pub incomplete: BTreeSet<ObjectKey>,
+    /// The numbers of replicas that are ignored, besides those of rules: autoscalers write them.
+    pub left_to_autoscalers: BTreeMap<ObjectKey, Pointer>,
 }
 
 /// What manifests are resolved against.
@@ -126,6 +128,20 @@ impl Desired {
             if let Lookup::Found(resource) = discovery.resource(&object.resource.gvk()) {
                 object.resource = Arc::new(resource.clone());
             }
+        }
+    }
+
+    /// Ignores the numbers of replicas that autoscalers write by now, and no longer those of an earlier time.
+    pub fn leave_to_autoscalers(&mut self, fields: BTreeMap<ObjectKey, Pointer>) {
+        let former = std::mem::replace(&mut self.left_to_autoscalers, fields);
+        let now = &self.left_to_autoscalers;
+        if former.is_empty() && now.is_empty() {
+            return;
+        }
+        for member in &mut self.members {
+            let former = former.get(&member.key);
+            member.ignored.retain(|ignored| Some(ignored) != former);
+            member.ignored.extend(now.get(&member.key).cloned());
         }
     }
 

@@ -33,8 +33,7 @@ pub fn needed_for_plan(
         // the manifests define.
         if !(grants_permissions && is_not_yet_served(object)) {
             needed.apply(apply, object);
-            let is_read = may_hold_record(object, &apply.live_membership, field_manager)
-                || plan.handovers.contains_key(&object.key);
+            let is_read = may_hold_record(object, &apply.live_membership, field_manager);
             if is_read || !object.ignored.is_empty() {
                 needed.read(&object.key, &object.resource);
             }

@@ -145,7 +145,7 @@ impl RecreationObstacle {
             }
             Self::ResetsIgnored(_) => {
                 "give the manifest the live values of these fields, or remove their rules from the file of \
-                 --ignore"
+                 --ignore, if they have any"
                     .to_owned()
             }
             Self::FaultsOfOthers(_) => {
@@ -185,7 +185,7 @@ impl fmt::Display for RecreationObstacle {
                 let fields: Vec<String> = fields.iter().map(Pointer::to_string).collect();
                 write!(
                     f,
-                    "fields that are left to others (--ignore) would change: {}",
+                    "fields that are left to others would change: {}",
                     fields.join(", ")
                 )
             }
@@ -218,7 +218,6 @@ impl Plan {
             edges: Edges::default(),
             skips: self.skips.clone(),
             dependents: Dependents::default(),
-            handovers: BTreeMap::new(),
             accepted: Vec::new(),
             preconditions: Preconditions::default(),
             refusals: Vec::new(),

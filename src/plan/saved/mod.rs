@@ -20,7 +20,9 @@ use serde_json::Value;
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
 pub use file::{Unsealable, discard, read, write};
-pub use overtaken::{ChangeSincePlan, Fresh, looked_at, moved, namespaces_not_compared, other_cluster};
+pub use overtaken::{
+    ChangeSincePlan, Fresh, left_to_autoscaler, looked_at, moved, namespaces_not_compared, other_cluster,
+};
 pub use secrets::{Alteration, ComparedManifest, compared, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
@@ -32,7 +34,7 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
-use crate::plan::{Plan, Policy, ReplicasHandover, TakeOver};
+use crate::plan::{Plan, Policy, TakeOver};
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -186,9 +188,9 @@ pub struct SavedObject {
     /// True if the object is deleted and created again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreated: bool,
-    /// Fields that are handed over to an autoscaler.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub handed_over: Vec<String>,
+    /// The number of replicas, if it is left to an autoscaler: a JSON pointer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_to_autoscaler: Option<String>,
     /// When it is pruned, as a clause; empty if that only follows the applies.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prune_time: String,
@@ -315,15 +317,6 @@ impl SavedParent {
 fn can_be_read_again(path: &Path) -> bool {
     let is_something_else = path.metadata().is_ok_and(|found| !found.is_file());
     path.to_str().is_some() && !is_something_else
-}
-
-/// Returns the fields of an object that a plan hands over.
-pub fn fields_left_to_autoscalers(plan: &Plan, key: &ObjectKey) -> Vec<String> {
-    let handover = plan.handovers.get(key);
-    handover
-        .and_then(ReplicasHandover::field_left_to_autoscaler)
-        .into_iter()
-        .collect()
 }
 
 /// The objects that a plan detaches from their owners.

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{
-    Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen,
-    fields_left_to_autoscalers, intents,
-};
+use super::{Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, SavedPlan, Seen, intents};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
+use crate::model::pointer::Pointer;
 use crate::model::set::Set;
 use crate::plan::{Plan, Refusal};
 
@@ -72,8 +70,8 @@ pub enum ChangeSincePlan {
     },
     /// An object would be detached from other owners than in the plan.
     Detached(ObjectKey),
-    /// Other fields of an object would be handed over than in the plan.
-    HandedOver(ObjectKey),
+    /// The number of replicas would be left to an autoscaler, or would no longer be.
+    LeftToAutoscaler(ObjectKey),
     /// A namespace was deleted or recreated.
     Namespace(String),
     /// The parent was created.
@@ -125,8 +123,8 @@ impl fmt::Display for ChangeSincePlan {
                 }
             }
             Self::Detached(key) => write!(f, "{key}: other owner references would be removed"),
-            Self::HandedOver(key) => {
-                write!(f, "{key}: other fields would be handed over to an autoscaler")
+            Self::LeftToAutoscaler(key) => {
+                write!(f, "{key}: other fields would be left to an autoscaler")
             }
             Self::Namespace(name) => write!(f, "namespace/{name} was deleted or recreated"),
             Self::ParentCreated(parent) => write!(f, "the set's parent {parent} was created"),
@@ -190,8 +188,8 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
                 key: key(),
                 intent: intent.clone(),
             }),
-            _ if object.handed_over != fields_left_to_autoscalers(fresh.plan, &object.key) => {
-                Some(ChangeSincePlan::HandedOver(key()))
+            _ if object.left_to_autoscaler != left_to_autoscaler(fresh.desired, &object.key) => {
+                Some(ChangeSincePlan::LeftToAutoscaler(key()))
             }
             _ => None,
         });
@@ -204,6 +202,11 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
     }
     found.extend(fresh.plan.refusals.iter().cloned().map(ChangeSincePlan::Refused));
     found
+}
+
+/// Returns the number of replicas of an object that is left to an autoscaler.
+pub fn left_to_autoscaler(desired: &Desired, key: &ObjectKey) -> Option<String> {
+    desired.left_to_autoscalers.get(key).map(Pointer::to_string)
 }
 
 fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {

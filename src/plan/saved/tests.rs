@@ -341,7 +341,6 @@ fn scene() -> Scene {
         skips: Vec::new(),
         dependents: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),
-        handovers: BTreeMap::new(),
         accepted: Vec::new(),
         refusals: Vec::new(),
     };
@@ -353,7 +352,7 @@ fn scene() -> Scene {
     let object = |key: &ObjectKey, intent, seen| SavedObject {
         taken_in: false,
         recreated: false,
-        handed_over: Vec::new(),
+        left_to_autoscaler: None,
         prune_time: String::new(),
         key: key.clone(),
         intent,

@@ -5,20 +5,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
-use crate::compare::ownership::{self, Former, Replicas, ReplicasPath};
+use crate::compare::changes::Verdict;
+use crate::compare::ownership::{self, Former, ReplicasPath};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
+use crate::model::pointer::Pointer;
 use crate::model::resource::ScaleSubresource;
-use crate::plan::{self, HandoverCause, ReplicasHandover};
+use crate::plan::{self, Pruning};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
-use crate::read::{self, Cluster, ReadError};
+use crate::read::{self, Cluster, ReadError, WithLiveFields};
 
-/// The members whose number of replicas is of interest, with its place.
-pub(super) type Scaled = BTreeMap<ObjectKey, (ReplicasPath, Replicas)>;
+/// The members whose number of replicas an apply would remove.
+pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
+
+/// The number of replicas that an apply of a member would remove.
+#[derive(Debug)]
+pub(super) struct DroppedReplicas {
+    pub(super) path: ReplicasPath,
+    value: Value,
+    /// How the member compares with its manifest if the number is ignored, with the index of the manifest and
+    /// what to send; `None` if it is not compared.
+    pub(super) if_ignored: Option<(usize, Verdict, Option<WithLiveFields>)>,
+}
 
 /// The autoscalers by their targets, and why those of a namespace are not known.
 #[derive(Default)]
@@ -27,48 +41,78 @@ struct Autoscalers {
     unknown: BTreeMap<Option<String>, String>,
 }
 
-/// Returns what the run does about the numbers of replicas, and adds warnings about those that are not
-/// handed over for certain.
-pub(super) async fn handovers(
+impl DroppedReplicas {
+    /// Returns the number that an apply of a member over the live object would remove; `None` if there is none, or
+    /// if it is ignored already.
+    pub(super) fn find(
+        member: &DesiredObject,
+        live: &Value,
+        path: ReplicasPath,
+        former: &Former<'_>,
+    ) -> Option<Self> {
+        let pointer = path.pointer();
+        let has_it = |ignored: &Pointer| pointer.segments().starts_with(ignored.segments());
+        if member.ignored.iter().any(has_it) {
+            return None;
+        }
+        let value = ownership::dropped_replicas(&member.object.value(), live, &path, former)?;
+        Some(Self {
+            path,
+            value,
+            if_ignored: None,
+        })
+    }
+}
+
+/// Keeps those members whose number is left to an autoscaler. Adds a note about these, and warnings about the
+/// numbers that are removed, or of which that is not certain. Autoscalers that are `leaving` do not count.
+pub(super) async fn retain_autoscaled(
     cluster: &Cluster,
     desired: &Desired,
-    scaled: Scaled,
-    warnings: &mut Vec<String>,
-) -> Result<BTreeMap<ObjectKey, ReplicasHandover>, ReadError> {
-    let mut autoscalers = Autoscalers::default();
-    if scaled
-        .values()
-        .any(|(_, replicas)| matches!(replicas, Replicas::Dropped(_)))
-    {
-        autoscalers.by_target = plan::autoscalers_by_target(desired);
-        autoscalers.read(cluster, &scaled).await?;
+    leaving: &BTreeSet<&ObjectKey>,
+    scaled: &mut ScaledMembers,
+    (notes, warnings): (&mut Vec<String>, &mut Vec<String>),
+) -> Result<(), ReadError> {
+    if scaled.is_empty() {
+        return Ok(());
     }
-    let mut handovers = BTreeMap::new();
-    for (key, (path, replicas)) in scaled {
-        let cause = match replicas {
-            Replicas::Returned => HandoverCause::Returned,
-            Replicas::HandedOver(_) => HandoverCause::Begun,
-            Replicas::Dropped(value) => {
-                let position = position(desired, &key);
-                match (
-                    autoscalers.by_target.get(&key),
-                    autoscalers.unknown.get(&key.namespace),
-                ) {
-                    (Some(autoscaler), _) => HandoverCause::ScaledBy(autoscaler.clone()),
-                    (None, Some(reason)) => {
-                        warnings.push(plan::kept_unsure(&position, &key, &path, &value, reason));
-                        HandoverCause::Unknown
-                    }
-                    (None, None) => {
-                        warnings.extend(plan::not_handed_over(&position, &key, &path, &value));
-                        continue;
-                    }
-                }
-            }
-        };
-        handovers.insert(key, ReplicasHandover { path, cause });
-    }
-    Ok(handovers)
+    let mut autoscalers = Autoscalers {
+        by_target: plan::autoscalers_by_target(desired),
+        ..Autoscalers::default()
+    };
+    autoscalers.read(cluster, leaving, scaled).await?;
+    scaled.retain(|key, DroppedReplicas { path, value, .. }| {
+        if autoscalers.by_target.contains_key(key) {
+            return true;
+        }
+        let position = position(desired, key);
+        let unknown = autoscalers.unknown.get(&key.namespace);
+        match unknown {
+            Some(reason) => warnings.push(plan::kept_unsure(&position, key, path, value, reason)),
+            None => warnings.extend(plan::not_left(&position, key, path, value)),
+        }
+        unknown.is_some()
+    });
+    let left = scaled
+        .keys()
+        .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
+    notes.extend(plan::left_to_autoscalers(&left.collect()));
+    Ok(())
+}
+
+/// Returns the autoscalers that the run prunes.
+pub(super) fn leaving<'m>(
+    desired: &Desired,
+    members: &'m [Live],
+    pruning: Pruning,
+) -> BTreeSet<&'m ObjectKey> {
+    let kinds = plan::autoscaler_kinds();
+    let is_desired = |key: &ObjectKey| desired.members.iter().any(|member| member.key == *key);
+    members
+        .iter()
+        .map(|live| &live.key)
+        .filter(|key| pruning != Pruning::Disabled && kinds.contains(&key.group_kind) && !is_desired(key))
+        .collect()
 }
 
 /// Adds the numbers of replicas of objects that the run takes from other sets. They are read one by one:
@@ -78,7 +122,7 @@ pub(super) async fn add_taken(
     desired: &Desired,
     others: &[Live],
     former: &Former<'_>,
-    scaled: &mut Scaled,
+    scaled: &mut ScaledMembers,
 ) -> Result<(), ReadError> {
     let path = ReplicasPath::default();
     for live in others {
@@ -88,8 +132,7 @@ pub(super) async fn add_taken(
         let Some(member) = desired.members.iter().find(is_it) else {
             continue;
         };
-        let manifest = member.object.value();
-        if path.value_in(&manifest).is_some() {
+        if path.value_in(&member.object.value()).is_some() {
             continue;
         }
         let object = read::object(server, &member.resource, &live.key).await;
@@ -97,9 +140,9 @@ pub(super) async fn add_taken(
             what: live.key.to_string(),
             error,
         })?;
-        if let Some(found) = object.and_then(|object| ownership::replicas(&manifest, &object, &path, former))
-        {
-            scaled.insert(live.key.clone(), (path.clone(), found));
+        let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path.clone(), former));
+        if let Some(dropped) = dropped {
+            scaled.insert(live.key.clone(), dropped);
         }
     }
     Ok(())
@@ -116,14 +159,17 @@ fn position(desired: &Desired, key: &ObjectKey) -> String {
 impl Autoscalers {
     /// Reads the autoscalers of each kind in the namespaces of dropped numbers, as long as one of them is
     /// without an autoscaler.
-    async fn read(&mut self, cluster: &Cluster, scaled: &Scaled) -> Result<(), ReadError> {
+    async fn read(
+        &mut self,
+        cluster: &Cluster,
+        leaving: &BTreeSet<&ObjectKey>,
+        scaled: &ScaledMembers,
+    ) -> Result<(), ReadError> {
         for kind in plan::autoscaler_kinds() {
             let namespaces: BTreeSet<&Option<String>> = scaled
-                .iter()
-                .filter(|(key, (_, replicas))| {
-                    matches!(replicas, Replicas::Dropped(_)) && !self.by_target.contains_key(key)
-                })
-                .map(|(key, _)| &key.namespace)
+                .keys()
+                .filter(|key| !self.by_target.contains_key(key))
+                .map(|key| &key.namespace)
                 .collect();
             let resource = match cluster.discovery.preferred(&kind) {
                 KindLookup::Found(resource) if resource.supports("list") => Arc::new(resource.clone()),
@@ -159,7 +205,10 @@ impl Autoscalers {
                 );
                 match targets.await {
                     Ok(targets) => {
-                        for (target, autoscaler) in targets {
+                        let staying = targets
+                            .into_iter()
+                            .filter(|(_, autoscaler)| !leaving.contains(autoscaler));
+                        for (target, autoscaler) in staying {
                             self.by_target.entry(target).or_insert(autoscaler);
                         }
                     }

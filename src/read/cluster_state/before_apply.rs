@@ -1,5 +1,7 @@
 //! The state before objects are applied.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::join;
 
 use super::comparison::Compared;
@@ -20,19 +22,20 @@ pub(super) async fn read(
     cluster: &mut Cluster,
     named: &NamedSet,
     mut scoped: Scoped,
-    (desired, policy): (&Desired, &Policy),
+    (desired, policy): (&mut Desired, &Policy),
     rules: Rules<'_>,
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
     let former = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former.as_ref().map(member_field_manager);
     let mut warnings = warnings_before_lists(named, &scoped);
+    desired.leave_to_autoscalers(BTreeMap::new());
     let members = match &scoped.judged.parent {
         Some(_) => Members::PerhapsInScope,
         None => first_look(server, named, &scoped, desired, rules).await?,
     };
-    let run = (desired, rules, former);
-    let compared = match &members {
+    let run = (&*desired, rules, former);
+    let mut compared = match &members {
         Members::Missing { .. } => Compared::default(),
         Members::PerhapsInScope => read_members(cluster, named, &mut scoped, run, &mut warnings).await?,
         Members::InCluster => search_members(cluster, named, &mut scoped, run, &mut warnings).await?,
@@ -43,22 +46,33 @@ pub(super) async fn read(
             other_sets::others(server, named, desired, &compared.members, rules.concurrency).await?
         }
     };
+    if policy.take_ownership == TakeOwnership::Allowed {
+        let former = comparison::former(named, rules, former);
+        autoscalers::add_taken(server, desired, &others, &former, &mut compared.scaled).await?;
+    }
+    let mut notes = Vec::new();
+    let reports = (&mut notes, &mut warnings);
+    Box::pin(leave_to_autoscalers(
+        cluster,
+        desired,
+        policy,
+        &mut compared,
+        reports,
+    ))
+    .await?;
     let Compared {
         members,
         comparisons,
         with_live_fields,
-        mut scaled,
+        scaled: _,
         current,
     } = compared;
     let mut state = scoped.state(named);
     state.with_live_fields = with_live_fields;
+    state.notes = notes;
     let namespaces = &state.namespaces;
     let observed = &mut state.observed;
     observed.others = others;
-    if policy.take_ownership == TakeOwnership::Allowed {
-        let former = comparison::former(named, rules, former);
-        autoscalers::add_taken(server, desired, &observed.others, &former, &mut scaled).await?;
-    }
     observed.existing = match policy.unowned {
         Unowned::TakenIn => Vec::new(),
         Unowned::Refused => {
@@ -75,7 +89,6 @@ pub(super) async fn read(
         &mut warnings,
     )
     .await;
-    observed.handovers = Box::pin(autoscalers::handovers(cluster, desired, scaled, &mut warnings)).await?;
     observed.dependencies = Box::pin(dependencies::known(cluster, desired, &members, current, rules)).await?;
     observed.members = members;
     observed.comparisons = comparisons;
@@ -97,6 +110,23 @@ pub(super) async fn read(
     state.pruning = policy.pruning;
     state.warnings = warnings;
     Ok(state)
+}
+
+/// Ignores the numbers of replicas that have left the manifests and that autoscalers write.
+async fn leave_to_autoscalers(
+    cluster: &Cluster,
+    desired: &mut Desired,
+    policy: &Policy,
+    compared: &mut Compared,
+    reports: (&mut Vec<String>, &mut Vec<String>),
+) -> Result<(), ReadError> {
+    let leaving = autoscalers::leaving(desired, &compared.members, policy.pruning);
+    autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
+    compared.ignore_replicas();
+    let scaled = compared.scaled.iter();
+    let fields = scaled.map(|(key, dropped)| (key.clone(), dropped.path.pointer()));
+    desired.leave_to_autoscalers(fields.collect());
+    Ok(())
 }
 
 /// Returns the warnings about the scope, and about what was found while it was determined.

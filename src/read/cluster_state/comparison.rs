@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::autoscalers::Scaled;
+use super::autoscalers::{DroppedReplicas, ScaledMembers};
 use super::definitions_to_compare::NeededDefinitions;
 use super::{Rules, WithLiveFields, dependencies};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
-use crate::compare::ownership::{self, Former, LastApplied, Replicas, ReplicasPath};
+use crate::compare::ownership::{self, Former, LastApplied, ReplicasPath};
 use crate::compare::status::{self, Others};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::PART_OF_LABEL;
@@ -34,8 +34,8 @@ pub(super) struct Compared {
     pub(super) comparisons: BTreeMap<usize, Verdict>,
     /// What to send of those that changed and have ignored fields.
     pub(super) with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
-    /// Numbers of replicas that have left the manifest, or returned to it.
-    pub(super) scaled: Scaled,
+    /// Numbers of replicas that an apply would remove.
+    pub(super) scaled: ScaledMembers,
     /// Members that are Current and that objects of the manifests depend on.
     pub(super) current: BTreeSet<ObjectKey>,
 }
@@ -56,7 +56,7 @@ struct Listed {
     /// What to send if it changed and has ignored fields.
     with_live_fields: Option<Box<WithLiveFields>>,
     signs: Signs,
-    scaled: Option<Box<(ReplicasPath, Replicas)>>,
+    scaled: Option<Box<DroppedReplicas>>,
 }
 
 /// What each member is compared with.
@@ -123,21 +123,13 @@ impl Comparing<'_> {
         if member.is_some_and(DesiredObject::is_secret) {
             live.client_side_apply |= ownership::has_string_data(&item["metadata"], self.rules.field_manager);
         }
-        let definition = self.definitions.get(&live.key.group_kind);
-        let scaled = member.and_then(|member| replicas(member, item, resource, definition, &self.former));
         let mut with_live_fields = None;
         let compared = wanted.map(|(index, member)| {
             let (verdict, over) = self.compared(member, item, resource);
             with_live_fields = over.map(Box::new);
-            let verdict = match (&scaled, verdict) {
-                // The object is as its manifest, but an interrupted run has left its hand-over behind.
-                (Some((path, Replicas::Returned)), Verdict::Unchanged) => {
-                    Verdict::Send(Reason::FieldAdded(path.to_string()))
-                }
-                (_, verdict) => verdict,
-            };
             (index, verdict)
         });
+        let scaled = wanted.and_then(|wanted| self.scaled(wanted, item, resource));
         Some(Listed {
             compared,
             with_live_fields,
@@ -168,6 +160,27 @@ impl Comparing<'_> {
             seen: Seen::version(item),
         });
         (verdict, with_live_fields)
+    }
+
+    /// Returns the number of replicas that an apply of a member would remove, and how the member compares
+    /// without it; `None` if its kind cannot be scaled.
+    fn scaled(
+        &self,
+        (index, member): (usize, &DesiredObject),
+        item: &Value,
+        resource: &Resource,
+    ) -> Option<DroppedReplicas> {
+        if resource.scale == ScaleSubresource::Unlisted {
+            return None;
+        }
+        let definition = self.definitions.get(&member.key.group_kind);
+        let path = ReplicasPath::of(definition, &resource.version);
+        let mut dropped = DroppedReplicas::find(member, item, path, &self.former)?;
+        let mut ignoring = member.clone();
+        ignoring.ignored.push(dropped.path.pointer());
+        let (verdict, with_live_fields) = self.compared(&ignoring, item, resource);
+        dropped.if_ignored = Some((index, verdict, with_live_fields));
+        Some(dropped)
     }
 
     fn signs(&self, key: &ObjectKey, item: &Value, resource: &Arc<Resource>) -> Signs {
@@ -227,6 +240,19 @@ impl Compared {
     }
 }
 
+impl Compared {
+    /// Takes the comparisons of members whose number of replicas is ignored, since it is left to an autoscaler.
+    pub(super) fn ignore_replicas(&mut self) {
+        for (key, dropped) in &mut self.scaled {
+            if let Some((index, verdict, with_live_fields)) = dropped.if_ignored.take() {
+                self.comparisons.insert(index, verdict);
+                let with_live_fields = with_live_fields.map(|sent| (key.clone(), sent));
+                self.with_live_fields.extend(with_live_fields);
+            }
+        }
+    }
+}
+
 /// Returns the body of an object that is compared with the live one, or sent over it.
 fn body_over(member: &DesiredObject, live: &Value, manager: &str, purpose: Purpose) -> Object {
     let settled = ignore::body_of(member, live, manager, purpose);
@@ -241,21 +267,4 @@ pub(super) fn former<'a>(named: &NamedSet, rules: Rules<'a>, former_manager: Opt
         writers: &[],
         last_applied: LastApplied::in_set_of(&named.set.tooling),
     }
-}
-
-/// Returns what a run does about the number of replicas of a member, with the place of that number;
-/// `None` if nothing, or if its kind cannot be scaled.
-fn replicas(
-    member: &DesiredObject,
-    live: &Value,
-    resource: &Resource,
-    definition: Option<&Value>,
-    former: &Former<'_>,
-) -> Option<(ReplicasPath, Replicas)> {
-    if resource.scale == ScaleSubresource::Unlisted {
-        return None;
-    }
-    let path = ReplicasPath::of(definition, &resource.version);
-    let replicas = ownership::replicas(&member.object.value(), live, &path, former)?;
-    Some((path, replicas))
 }

@@ -102,6 +102,8 @@ pub struct ClusterState {
     pub likely_members_left: usize,
     /// What to send of changed members with ignored fields, over the version that was listed.
     pub with_live_fields: BTreeMap<ObjectKey, WithLiveFields>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }

@@ -55,6 +55,7 @@ impl Scoped {
             former_tooling: former_tooling(named, parent_status),
             likely_members_left: 0,
             with_live_fields: BTreeMap::new(),
+            notes: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -69,18 +69,16 @@ impl<'a> Entry<'a> {
         let key = subject.key();
         let source = object.outcome.source.as_ref();
         let Difference { live, predicted, .. } = &object.difference;
-        let is_handed_over = !object.outcome.handed_over.is_empty();
         Self {
             sign,
             name: key.group_kind.object_name(&key.name),
             namespace: key.namespace,
             is_member: true,
             note: match &object.ownership {
-                _ if is_handed_over => object.outcome.reason.clone(),
                 Some(change) => format!("ownership only: {change}"),
                 None => source.map_or_else(String::new, ToString::to_string),
             },
-            is_position: object.ownership.is_none() && !is_handed_over,
+            is_position: object.ownership.is_none(),
             live: live.as_ref(),
             predicted: predicted.as_ref(),
             error: object.outcome.error.as_ref().map(|error| error.text.clone()),

@@ -136,29 +136,6 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
 }
 
 #[test]
-fn a_hand_over_is_called_one() {
-    let mut web = comparison(
-        Action::Configured,
-        "Deployment.apps",
-        Some("shop"),
-        "web",
-        [None, None],
-    );
-    web.ownership = Some(OwnershipChange {
-        from: vec!["applyset".to_owned()],
-        to: vec!["applyset-handover".to_owned()],
-    });
-    web.outcome.handed_over = vec!["spec.replicas".to_owned()];
-    web.outcome.reason = "spec.replicas handed over to horizontalpodautoscaler.autoscaling/web".to_owned();
-    let shown = screen(vec![web]).join("\n");
-    assert!(
-        shown.contains("handed over to horizontalpodautoscaler.autoscaling/web"),
-        "{shown}"
-    );
-    assert!(!shown.contains("ownership only"), "{shown}");
-}
-
-#[test]
 fn a_recreated_object_stands_out_and_shows_what_changes() {
     let job = |image: &str| {
         Some(json!({"spec": {"template": {"spec": {"containers": [{"name": "job", "image": image}]}}}}))

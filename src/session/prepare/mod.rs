@@ -365,6 +365,7 @@ impl Prepared {
         policy: Policy,
         plan: Plan,
     ) -> Self {
+        run.report_notes(state.notes.clone());
         run.report_warnings(&state.warnings);
         run.report_warnings(&plan.edges.ignored);
         let writing = WriteSettings {

@@ -156,7 +156,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         seen: uid.map_or_else(|| seen.remove(&key), |uid| Some(Seen::left_alone(&uid))),
         taken_in: taken_in.contains(&key),
         recreated: recreated.contains(&key),
-        handed_over: saved::fields_left_to_autoscalers(&prepared.plan, &key),
+        left_to_autoscaler: saved::left_to_autoscaler(&prepared.desired, &key),
         prune_time: times.remove(&key).cloned().unwrap_or_default(),
         key,
         intent,

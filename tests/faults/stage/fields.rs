@@ -1,4 +1,4 @@
-//! Commands that leave fields to others: a hand-over of replicas, and ignored fields.
+//! Commands that leave fields to others: replicas to an autoscaler, and ignored fields.
 
 use std::sync::Arc;
 
@@ -32,9 +32,9 @@ pub(super) fn owners<'l>(live: &'l Value, pointer: &str) -> Vec<&'l str> {
     owners
 }
 
-/// Hands the replicas of a Deployment over to its autoscaler. They are handed over again, or return to the
+/// Leaves the replicas of a Deployment that changes to its autoscaler. They are left again, or return to the
 /// manifest.
-pub(super) fn handing_over_apply() -> Stage {
+pub(super) fn autoscaled_apply() -> Stage {
     const REPLICAS: &str = "/f:spec/f:replicas";
     let (mut stage, _) = with_bystanders();
     let [a, b] = &stage.namespaces;
@@ -61,18 +61,20 @@ pub(super) fn handing_over_apply() -> Stage {
     stage.other_kinds = &SCALED_KINDS;
     stage.kept_fields = vec![(identity(&scaled), "/spec/replicas", json!(5))];
 
-    let mut left_out = scaled.clone();
+    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:2"}]}}}});
+    let next = with(scaled.clone(), &image);
+    let mut left_out = next.clone();
     left_out["spec"]
         .as_object_mut()
         .expect("a spec")
         .remove("replicas");
     let one = config_map(a, "one", "2");
-    let mut handing_over = Sequel::apply(set, &[scaled.clone(), one.clone()]);
-    handing_over.files = Some(Files::new().with("objects.yaml", &objects_file(&[left_out, one.clone()])));
-    handing_over.owners = vec![(identity(&scaled), REPLICAS, &["applyset-handover"])];
+    let mut leaving = Sequel::apply(set, &[next, one.clone()]);
+    leaving.files = Some(Files::new().with("objects.yaml", &objects_file(&[left_out, one.clone()])));
+    leaving.owners = vec![(identity(&scaled), REPLICAS, &["applyset"])];
     let mut returning = Sequel::apply(set, &[deployment(b, "web", 3), one]);
     returning.owners = vec![(identity(&scaled), REPLICAS, &["applyset"])];
-    stage.sequels = vec![handing_over, returning];
+    stage.sequels = vec![leaving, returning];
     stage
 }
 

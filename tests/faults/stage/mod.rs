@@ -86,8 +86,8 @@ pub(super) const SCENARIOS: [Scenario; 15] = [
         stage: recreating_apply,
     },
     Scenario {
-        name: "handing over apply",
-        stage: fields::handing_over_apply,
+        name: "autoscaled apply",
+        stage: fields::autoscaled_apply,
     },
     Scenario {
         name: "ignoring apply",

@@ -109,7 +109,7 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
 }
 
 /// Permissions to list the autoscalers of objects whose number of replicas is not in their manifests: it
-/// may have just left them (`plan::replicas_handover`). A run without them keeps the number.
+/// may have just left them (`plan::autoscalers`). A run without them keeps the number.
 fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
     let known = autoscalers_by_target(desired);
     let is_scaled = |member: &&DesiredObject| {

@@ -1,5 +1,5 @@
-//! Replicas that leave the manifest for an autoscaler: the live value stays, in one run, whatever
-//! interrupts it, and returns to the manifest without a conflict.
+//! Replicas that leave the manifest for an autoscaler: the live value stays as an ignored field does, whatever
+//! interrupts the run, and returns to the manifest without a conflict.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,8 +12,6 @@ use crate::support::{
     Files, Program, ProgramEnd, Proxy, Run, Sent, Set, Verdict, cluster, definition, deployment, identities,
     kubectl_apply, named, namespace, objects_file, with,
 };
-
-const HANDOVER: &str = "applyset-handover";
 
 /// The object without replicas.
 fn without_replicas(mut object: Value) -> Value {
@@ -52,12 +50,6 @@ fn owners(object: &Value) -> Vec<String> {
     owners
 }
 
-fn has_handover(object: &Value) -> bool {
-    let live = live(object);
-    let entries = live["metadata"]["managedFields"].as_array().expect("entries");
-    entries.iter().any(|entry| entry["manager"] == HANDOVER)
-}
-
 /// Replicas and generation: each change of the replicas would be another generation.
 fn scale_of(object: &Value) -> (Value, Value) {
     let live = live(object);
@@ -67,13 +59,22 @@ fn scale_of(object: &Value) -> (Value, Value) {
     )
 }
 
-fn handed_over(run: &Run) -> Vec<Value> {
-    let document = run.document();
-    let results = document["results"].as_array().expect("results");
-    let handed = results
-        .iter()
-        .filter(|result| result["handedOver"] == json!(["spec.replicas"]));
-    handed.map(|result| result["kind"].clone()).collect()
+fn version(object: &Value) -> Value {
+    live(object)["metadata"]["resourceVersion"].clone()
+}
+
+/// The object with another image, so that it is sent.
+fn with_image(object: Value, image: &str) -> Value {
+    with(
+        object,
+        &json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}}),
+    )
+}
+
+#[track_caller]
+fn assert_left(run: &Run, objects: &str) {
+    let note = format!("replicas are left to autoscalers: {objects}");
+    assert!(run.stderr.contains(&note), "{}", run.stderr);
 }
 
 fn sent_of(sent: &[Sent], resource: &str) -> usize {
@@ -86,31 +87,57 @@ fn sent_of(sent: &[Sent], resource: &str) -> usize {
 
 #[test]
 fn replicas_stay_when_their_autoscaler_is_among_the_manifests() {
-    for kind in ["Deployment", "StatefulSet", "ReplicaSet"] {
+    for (kind, name) in [
+        ("Deployment", "deployment.apps/web"),
+        ("StatefulSet", "statefulset.apps/web"),
+        ("ReplicaSet", "replicaset.apps/web"),
+    ] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let mut before = deployment(&home, "web", 5);
         before["kind"] = json!(kind);
         let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
         set.apply(std::slice::from_ref(&before));
-        let scaled = scale_of(&before);
+        let seen = version(&before);
 
         let run = set.apply(&after);
 
-        assert_eq!(handed_over(&run), [kind], "{}", run.stdout);
-        assert_eq!(run.results("configured"), identities([&before]));
+        assert_left(&run, name);
+        assert_eq!(run.results("unchanged"), identities([&before]));
         assert_eq!(run.warnings(), Vec::<String>::new());
-        assert_eq!(scale_of(&before), scaled);
-        assert_eq!(owners(&before), [HANDOVER]);
+        assert_eq!(version(&before), seen, "nothing is sent");
         let run = set.apply(&after);
         assert_eq!(run.results("unchanged"), identities(&after));
-        // The autoscaler is free to write, and the hand-over ends with that.
+        // The field belongs to the autoscaler once it has written another number.
         cluster().scale(&before, 7);
         assert_eq!(owners(&before), ["kube-controller-manager"]);
         let run = set.apply(&after);
         assert_eq!(run.results("unchanged"), identities(&after));
+        assert!(!run.stderr.contains("left to autoscalers"), "{}", run.stderr);
         assert_eq!(live(&before)["spec"]["replicas"], 7);
     }
+}
+
+#[test]
+fn an_object_that_changes_is_sent_with_its_number() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    let scaler = autoscaler(&home, &before);
+    set.apply(std::slice::from_ref(&before));
+    for image in ["app:2", "app:3"] {
+        let after = [
+            without_replicas(with_image(before.clone(), image)),
+            scaler.clone(),
+        ];
+        let run = set.apply(&after);
+        assert_left(&run, "deployment.apps/web");
+        assert_eq!(run.results("configured"), identities([&before]));
+        assert_eq!(live(&before)["spec"]["replicas"], 5);
+        let run = set.apply(&after);
+        assert_eq!(run.results("unchanged"), identities(&after));
+    }
+    assert_eq!(owners(&before), ["applyset"]);
 }
 
 #[test]
@@ -121,10 +148,12 @@ fn replicas_stay_when_their_autoscaler_is_in_the_cluster_even_one() {
     set.apply(std::slice::from_ref(&before));
     cluster().create(&autoscaler(&home, &before));
     let files = Files::new().with("objects.yaml", &objects_file(&[without_replicas(before.clone())]));
-    let lines = set.command(Program::new(), &files).run().expect(0);
-    let line = format!("deployment.apps/web configured in namespace {home}, handed over spec.replicas");
-    assert!(lines.stdout.contains(&line), "{}", lines.stdout);
-    assert_eq!(owners(&before), [HANDOVER]);
+    for _ in 0..2 {
+        let lines = set.command(Program::new(), &files).run().expect(0);
+        assert_left(&lines, "deployment.apps/web");
+        let line = format!("deployment.apps/web unchanged in namespace {home}");
+        assert!(lines.stdout.contains(&line), "{}", lines.stdout);
+    }
 }
 
 #[test]
@@ -153,7 +182,7 @@ fn replicas_of_a_custom_kind_are_where_its_definition_says() {
     without["spec"]["nodes"] = json!({"zone": "a"});
     let run = set.apply(&[without.clone(), autoscaler(&home, &ring)]);
     assert_eq!(live(&ring)["spec"]["nodes"]["size"], 4, "{}", run.stdout);
-    assert!(run.stdout.contains("spec.nodes.size"), "{}", run.stdout);
+    assert_left(&run, &format!("widget.{group}/ring"));
     // Without its autoscaler the default counts, and the warning says so.
     set.apply(std::slice::from_ref(&ring));
     let run = set.apply(&[without]);
@@ -182,7 +211,23 @@ fn replicas_that_nothing_scales_get_the_default_with_a_warning() {
         "{warnings:?}"
     );
     assert!(warnings[0].contains("write `replicas: 5`"), "{warnings:?}");
-    assert!(!has_handover(&before));
+}
+
+#[test]
+fn an_autoscaler_that_the_run_prunes_does_not_count() {
+    for (flags, replicas) in [(&["--prune=false"][..], 5), (&[], 1)] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let before = deployment(&home, "web", 5);
+        let after = [without_replicas(before.clone())];
+        set.apply(&[before.clone(), autoscaler(&home, &before)]);
+
+        let run = set.apply_with(&after, flags).expect(0);
+
+        assert_eq!(live(&before)["spec"]["replicas"], replicas, "{}", run.stderr);
+        let run = set.apply_with(&after, flags).expect(0);
+        assert_eq!(run.results("unchanged"), identities(&after), "{}", run.stderr);
+    }
 }
 
 #[test]
@@ -200,7 +245,7 @@ fn replicas_stay_when_autoscalers_cannot_be_listed() {
         .run()
         .expect(0);
     assert_eq!(live(&before)["spec"]["replicas"], 5);
-    assert_eq!(handed_over(&run), ["Deployment"]);
+    assert_eq!(run.results("unchanged"), identities([&before]));
     let warnings = run.warnings();
     assert!(warnings[0].contains("stays 5"), "{warnings:?}");
     assert!(warnings[0].contains("forbidden"), "{warnings:?}");
@@ -227,39 +272,37 @@ fn a_scaled_object_counts_as_an_autoscaler() {
     );
     cluster().create(&scaled);
     let run = set.apply(&[without_replicas(before.clone())]);
-    assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+    assert_left(&run, "deployment.apps/web");
     assert_eq!(live(&before)["spec"]["replicas"], 5);
     cluster().delete(&keda);
 }
 
 #[test]
-fn replicas_that_return_to_the_manifest_leave_nothing_behind() {
-    for returned in [5, 3] {
+fn replicas_that_return_to_the_manifest_are_no_conflict() {
+    for (returned, action) in [(5, "unchanged"), (3, "configured")] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let before = deployment(&home, "web", 5);
         let scaler = autoscaler(&home, &before);
         set.apply(std::slice::from_ref(&before));
         set.apply(&[without_replicas(before.clone()), scaler.clone()]);
-        assert_eq!(owners(&before), [HANDOVER]);
         let after = [deployment(&home, "web", returned), scaler];
-        let (_, generation) = scale_of(&before);
         for flags in [&["--dry-run=server"][..], &[]] {
             let run = set.apply_with(&after, flags).expect(0);
-            assert_eq!(run.results("configured"), identities([&before]));
+            assert!(
+                run.results(action).contains(&identities([&before])[0]),
+                "{flags:?}"
+            );
         }
-        let changes = u64::from(returned != 5);
-        let generation = generation.as_u64().expect("a number") + changes;
-        assert_eq!(scale_of(&before), (json!(returned), json!(generation)));
+        assert_eq!(live(&before)["spec"]["replicas"], returned);
         assert_eq!(owners(&before), ["applyset"]);
-        assert!(!has_handover(&before));
         let run = set.apply(&after);
         assert_eq!(run.results("unchanged"), identities(&after));
     }
 }
 
 #[test]
-fn replicas_that_another_manager_owns_stay_without_a_hand_over() {
+fn replicas_that_another_manager_owns_stay_by_themselves() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = deployment(&home, "web", 5);
@@ -277,18 +320,23 @@ fn replicas_that_another_manager_owns_stay_without_a_hand_over() {
         assert_eq!(live(&before)["spec"]["replicas"], 6);
         assert_eq!(owners(&before), ["kube-controller-manager"]);
         assert_eq!(sent_of(&proxy.sent(), "horizontalpodautoscalers"), 0);
-        assert!(!has_handover(&before));
     }
 }
 
 #[test]
-fn what_client_side_apply_wrote_is_handed_over_too() {
+fn what_client_side_apply_wrote_stays_too() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = deployment(&home, "web", 5);
     let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
     set.apply(std::slice::from_ref(&before));
     kubectl_apply(&[deployment(&home, "web", 6)], &["-n", &home]).expect(0);
+    let files = Files::new().with("objects.yaml", &objects_file(&after));
+    let directory = files.directory().to_string_lossy().into_owned();
+    let diff = set.invocation(Program::new(), "diff", &["-f", &directory]);
+    let diff = diff.run().expect(1);
+    assert_left(&diff, "deployment.apps/web");
+    assert!(!diff.stdout.contains("replicas: "), "{}", diff.stdout);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (target, seeing) = (before.clone(), Arc::clone(&seen));
     let proxy = Proxy::gated(move |_| {
@@ -297,21 +345,13 @@ fn what_client_side_apply_wrote_is_handed_over_too() {
     });
     let spec = live(&before)["spec"].clone();
     let run = set.apply_through(&proxy, &after, &[]).expect(0);
-    assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+    assert_left(&run, "deployment.apps/web");
     let seen = seen.lock().expect("no panic");
     assert!(seen.iter().all(|(replicas, _)| *replicas == 6), "{seen:?}");
-    assert_eq!(
-        live(&before)["spec"],
-        spec,
-        "{seen:?} {:#?}",
-        proxy
-            .sent()
-            .iter()
-            .filter(|sent| sent.is_write())
-            .map(|sent| sent.path.clone())
-            .collect::<Vec<_>>()
-    );
-    assert_eq!(owners(&before), [HANDOVER]);
+    assert_eq!(live(&before)["spec"], spec);
+    assert_eq!(owners(&before), ["applyset"]);
+    let run = set.apply(&after);
+    assert_eq!(run.results("unchanged"), identities(&after));
 }
 
 #[test]
@@ -326,56 +366,51 @@ fn an_object_that_is_taken_from_another_set_keeps_its_replicas() {
         &["--take-ownership"],
     ] {
         let run = set.apply_with(&after, flags).expect(0);
-        assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
+        assert_left(&run, "deployment.apps/web");
     }
     assert_eq!(live(&before)["spec"]["replicas"], 5);
-    assert_eq!(owners(&before), [HANDOVER]);
+    let run = set.apply(&after);
+    assert_eq!(run.results("unchanged"), identities(&after));
 }
 
 #[test]
-fn dry_runs_and_diff_show_the_hand_over_and_no_change() {
+fn dry_runs_and_diff_show_no_change_of_the_number() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = deployment(&home, "web", 5);
-    let after = [without_replicas(before.clone()), autoscaler(&home, &before)];
-    set.apply(std::slice::from_ref(&before));
+    let scaler = autoscaler(&home, &before);
+    set.apply(&[before.clone(), scaler.clone()]);
     let state = cluster().state(&[&home]);
-    for flags in ["--dry-run=server", "--dry-run=client"] {
-        let run = set.apply_with(&after, &[flags]).expect(0);
-        assert_eq!(handed_over(&run), ["Deployment"], "{flags} {}", run.stdout);
-        assert_eq!(run.results("configured"), identities([&before]), "{flags}");
+    let left_out = without_replicas(before.clone());
+    for (web, action, code) in [
+        (left_out.clone(), "unchanged", 0),
+        (with_image(left_out, "app:2"), "configured", 1),
+    ] {
+        let after = [web, scaler.clone()];
+        for flags in ["--dry-run=server", "--dry-run=client"] {
+            let run = set.apply_with(&after, &[flags]).expect(0);
+            assert_left(&run, "deployment.apps/web");
+            assert!(run.results(action).contains(&identities([&before])[0]), "{flags}");
+        }
+        let files = Files::new().with("objects.yaml", &objects_file(&after));
+        let directory = files.directory().to_string_lossy().into_owned();
+        let diff = set.invocation(Program::new(), "diff", &["-f", &directory]);
+        let diff = diff.run().expect(code);
+        assert_left(&diff, "deployment.apps/web");
+        assert!(!diff.stdout.contains("replicas: "), "{}", diff.stdout);
     }
-    let files = Files::new().with("objects.yaml", &objects_file(&after));
-    let directory = files.directory().to_string_lossy().into_owned();
-    let run = set.invoke("diff", &["-f", &directory, "-o", "json"]).expect(1);
-    assert_eq!(handed_over(&run), ["Deployment"], "{}", run.stdout);
-    let document = run.document();
-    let results = document["results"].as_array().expect("results");
-    let of_deployment = results.iter().find(|result| result["kind"] == "Deployment");
-    assert_eq!(
-        of_deployment.expect("a result")["changes"],
-        json!([]),
-        "{document:#}"
-    );
-    let run = set.invoke("diff", &["-f", &directory]).expect(1);
-    assert!(
-        run.stdout.contains("spec.replicas handed over") || run.stderr.contains("spec.replicas handed over"),
-        "{}{}",
-        run.stdout,
-        run.stderr
-    );
     assert_eq!(cluster().state(&[&home]), state);
 }
 
 #[test]
-fn a_saved_plan_hands_over_what_it_showed() {
+fn a_saved_plan_leaves_what_it_showed() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = deployment(&home, "web", 5);
     let scaler = autoscaler(&home, &before);
     set.apply(std::slice::from_ref(&before));
-    cluster().create(&scaler);
-    let files = Files::new().with("objects.yaml", &objects_file(&[without_replicas(before.clone())]));
+    let after = [without_replicas(with_image(before.clone(), "app:2"))];
+    let files = Files::new().with("objects.yaml", &objects_file(&after));
     let directory = files.directory().to_string_lossy().into_owned();
     let plans = Files::new();
     let plan = plans.path("plan.json").to_string_lossy().into_owned();
@@ -387,28 +422,29 @@ fn a_saved_plan_hands_over_what_it_showed() {
             .args(["apply", "-o", "json", "--plan", &plan])
             .run()
     };
+    // The other direction would be as surprising.
+    save();
+    cluster().create(&scaler);
+    let run = apply().expect(3);
+    assert!(run.stderr.contains("left to an autoscaler"), "{}", run.stderr);
     save();
     cluster().delete(&scaler);
-    let run = apply();
-    assert_ne!(run.code, 0, "{}", run.stdout);
-    assert!(
-        run.stderr.contains("handed over") || run.stdout.contains("handed over"),
-        "{}{}",
-        run.stdout,
-        run.stderr
-    );
+    let run = apply().expect(3);
+    assert!(run.stderr.contains("left to an autoscaler"), "{}", run.stderr);
     assert_eq!(live(&before)["spec"]["replicas"], 5);
     cluster().create(&scaler);
     save();
-    let scaled = scale_of(&before);
-    let run = apply().expect(0);
-    assert_eq!(handed_over(&run), ["Deployment"]);
-    assert_eq!(scale_of(&before), scaled);
-    assert_eq!(owners(&before), [HANDOVER]);
+    // The number may change before the plan is applied.
+    cluster().patch(&before, &json!({"spec": {"replicas": 6}}));
+    let run = apply().expect(3);
+    assert_eq!(live(&before)["spec"]["replicas"], 6, "{}", run.stderr);
+    save();
+    apply().expect(0);
+    assert_eq!(live(&before)["spec"]["replicas"], 6);
 }
 
 #[test]
-fn other_commands_do_not_mind_the_manager_of_the_hand_over() {
+fn other_commands_keep_the_number() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = deployment(&home, "web", 5);
@@ -423,10 +459,29 @@ fn other_commands_do_not_mind_the_manager_of_the_hand_over() {
     set.invoke("disband", &["--yes"]).expect(0);
     other.invoke("adopt", &["-f", &directory, "--yes"]).expect(0);
     other.apply(&after);
-    assert_eq!(owners(&before), [HANDOVER]);
     assert_eq!(live(&before)["spec"]["replicas"], 5);
-    let run = other.apply_with(std::slice::from_ref(&before), &["--field-manager", HANDOVER]);
-    run.expect(2);
+}
+
+#[test]
+fn a_recreation_does_not_reset_the_number() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let before = deployment(&home, "web", 5);
+    let scaler = autoscaler(&home, &before);
+    set.apply(&[before.clone(), scaler.clone()]);
+    let uid = live(&before)["metadata"]["uid"].clone();
+    let labels = json!({"app": "other"});
+    let mut other = without_replicas(before.clone());
+    other["spec"]["selector"]["matchLabels"] = labels.clone();
+    other["spec"]["template"]["metadata"]["labels"] = labels;
+
+    let run = set
+        .apply_with(&[other, scaler], &["--recreate=Deployment"])
+        .expect(1);
+
+    assert!(run.stderr.contains("/spec/replicas"), "{}", run.stderr);
+    assert_eq!(live(&before)["metadata"]["uid"], uid);
+    assert_eq!(live(&before)["spec"]["replicas"], 5);
 }
 
 /// Kills a run that applies `objects` after this many writes.
@@ -445,21 +500,21 @@ fn a_kill_at_any_write_of_either_direction_converges() {
             let set = Set::secret(&home, "web");
             let with_replicas = deployment(&home, "web", 5);
             let scaler = autoscaler(&home, &with_replicas);
-            let without = [without_replicas(with_replicas.clone()), scaler.clone()];
-            let with = [with_replicas.clone(), scaler];
+            let next = with_image(with_replicas.clone(), "app:2");
+            let without = [without_replicas(next.clone()), scaler.clone()];
+            let with = [with_replicas.clone(), scaler.clone()];
             set.apply(&with);
-            let (goal, owner) = if direction == "over" {
-                (&without, HANDOVER)
+            let goal = if direction == "over" {
+                &without
             } else {
                 set.apply(&without);
-                (&with, "applyset")
+                &with
             };
-            let scaled = scale_of(&with_replicas);
             let end = kill_after(writes, &set, goal);
-            assert_eq!(scale_of(&with_replicas), scaled, "{direction} {writes}");
+            assert_eq!(live(&next)["spec"]["replicas"], 5, "{direction} {writes}");
             set.apply(goal);
-            assert_eq!(scale_of(&with_replicas), scaled, "{direction} {writes}");
-            assert_eq!(owners(&with_replicas), [owner], "{direction} {writes}");
+            assert_eq!(live(&next)["spec"]["replicas"], 5, "{direction} {writes}");
+            assert_eq!(owners(&next), ["applyset"], "{direction} {writes}");
             let run = set.apply(goal);
             assert_eq!(run.results("unchanged"), identities(goal));
             if end == ProgramEnd::Finished {
@@ -470,8 +525,8 @@ fn a_kill_at_any_write_of_either_direction_converges() {
 }
 
 #[test]
-fn an_autoscaler_that_writes_between_the_two_applies_wins() {
-    for write in 0..3 {
+fn an_autoscaler_that_writes_during_the_run_wins() {
+    for write in 0..4 {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let before = deployment(&home, "web", 5);
@@ -481,11 +536,11 @@ fn an_autoscaler_that_writes_between_the_two_applies_wins() {
         let proxy = Proxy::before_write(write, move || {
             cluster().scale(&target, 8);
         });
-        set.apply_through(&proxy, &[without_replicas(before.clone()), scaler], &[])
-            .expect(0);
+        let next = without_replicas(with_image(before.clone(), "app:2"));
+        set.apply_through(&proxy, &[next, scaler], &[]).expect(0);
         if live(&before)["spec"]["replicas"] == 5 {
             // There were fewer writes.
-            assert!(write > 1, "{write}");
+            assert!(write > 2, "{write}");
         } else {
             assert_eq!(live(&before)["spec"]["replicas"], 8, "{write}");
         }
@@ -516,7 +571,8 @@ fn whatever_happens_in_whatever_order_the_number_is_the_last_one_written() {
         let mut story = Vec::new();
         for _ in 0..12 {
             let replicas = u32::try_from(2 + number(8)).expect("a small number");
-            let without = [without_replicas(web(1)), scaler.clone()];
+            let image = format!("app:{}", number(3));
+            let without = [without_replicas(with_image(web(1), &image)), scaler.clone()];
             let step = number(5);
             story.push((step, replicas));
             match step {
@@ -528,7 +584,6 @@ fn whatever_happens_in_whatever_order_the_number_is_the_last_one_written() {
                     set.apply_with(&[web(replicas), scaler.clone()], &["--force-conflicts"])
                         .expect(0);
                     expected = json!(replicas);
-                    assert!(!has_handover(&web(1)), "{seed} {story:?}");
                 }
                 2 => {
                     kill_after(

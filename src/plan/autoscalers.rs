@@ -1,7 +1,7 @@
-//! The hand-over of the number of replicas: what happens to it when it leaves the manifest of an object.
+//! The autoscalers of objects whose number of replicas leaves the manifest.
 //!
-//! An autoscaler that targets the object needs the live value. Without one, the manifest decides, and
-//! the server fills in the default. Where autoscalers cannot be listed, the value stays.
+//! While an autoscaler targets the object, the number is an ignored field. Without one, the manifest
+//! decides, and the server fills in the default. Where autoscalers cannot be listed, the value stays.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,53 +11,7 @@ use serde_json::Value;
 use crate::compare::ownership::ReplicasPath;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
-
-/// What a run does about the number of replicas of one member.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplicasHandover {
-    /// The place of the number.
-    pub path: ReplicasPath,
-    /// The direction, and the reason.
-    pub cause: HandoverCause,
-}
-
-/// The reason of a hand-over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HandoverCause {
-    /// This autoscaler targets the object.
-    ScaledBy(ObjectKey),
-    /// Autoscalers cannot be listed, so there may be one.
-    Unknown,
-    /// An earlier run was interrupted after it had handed the field over.
-    Begun,
-    /// The field is in the manifest again: what was handed over is taken back.
-    Returned,
-}
-
-impl ReplicasHandover {
-    /// Returns the field that stays as it is; `None` if it is taken back.
-    pub fn field_left_to_autoscaler(&self) -> Option<String> {
-        (self.cause != HandoverCause::Returned).then(|| self.path.to_string())
-    }
-}
-
-impl fmt::Display for ReplicasHandover {
-    /// Writes the reason of an outcome.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, cause } = self;
-        match cause {
-            HandoverCause::ScaledBy(key) => {
-                let scaler = key.group_kind.object_name(&key.name);
-                write!(f, "{path} handed over to {scaler}")
-            }
-            HandoverCause::Unknown => {
-                write!(f, "{path} handed over: autoscalers cannot be listed")
-            }
-            HandoverCause::Begun => write!(f, "{path} handed over by an earlier run"),
-            HandoverCause::Returned => write!(f, "{path} taken back from its hand-over"),
-        }
-    }
-}
+use crate::model::text::listed;
 
 /// The kinds that scale other objects, as [`target_of`] reads them. KEDA makes a
 /// `HorizontalPodAutoscaler` of its own kind, but that may come later.
@@ -101,9 +55,18 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
     targets.collect()
 }
 
-/// Returns the warning about a number of replicas that is not handed over, since nothing scales the
-/// object. `position` is that of its manifest.
-pub fn not_handed_over(
+/// Returns the note about numbers of replicas that are left to autoscalers, by their objects.
+pub fn left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
+    let objects = left.iter().map(|(key, autoscaler)| {
+        let autoscaler = autoscaler.group_kind.object_name(&autoscaler.name);
+        format!("{key} to {autoscaler}")
+    });
+    (!left.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))
+}
+
+/// Returns the warning about a number of replicas that is removed, since nothing scales the object.
+/// `position` is that of its manifest.
+pub fn not_left(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,
@@ -185,8 +148,7 @@ mod tests {
             name: "web".to_owned(),
         };
         let path = ReplicasPath::default();
-        let warning =
-            |group: &str, value: u32| not_handed_over(&"web.yaml:3", &key(group), &path, &json!(value));
+        let warning = |group: &str, value: u32| not_left(&"web.yaml:3", &key(group), &path, &json!(value));
         assert_eq!(warning("apps", 1), None);
         let text = warning("apps", 5).expect("a warning");
         assert!(text.contains("from 5 to the default of 1"), "{text}");
