@@ -7,13 +7,13 @@ use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, Gate};
-use crate::model::write_settings::DryRun;
+use crate::model::write_settings::{Conflicts, DryRun};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{LiveMembership, permissions};
 use crate::report::{SetDocument, Style, UnchangedLines, manifest_file};
 use crate::session;
 use crate::session::command_run::{Agreed, CommandRun};
-use crate::session::export::Source;
+use crate::session::export::{self, Source};
 use crate::session::manifest_files;
 use crate::session::other_runs::OtherRuns;
 use crate::session::prepare::{self, Prepared, saved_plan};
@@ -30,6 +30,7 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     let options = ApplyOptions::new(arguments, shared)?;
     if let Some(file) = &options.undo_out {
         manifest_files::check_file(UNDO_OUT, file)?;
+        manifest_files::check_is_no_manifest(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
     let asks = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = CommandRun::begin(
@@ -70,6 +71,9 @@ async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOption
             // Another run has begun first: this one waits for it, and plans again.
             // The manifests are not read again.
             Err(error) if run.plans_again(&error, &[]) => {
+                if let Some(file) = &options.undo_out {
+                    manifest_files::remove_file(UNDO_OUT, file)?;
+                }
                 prepared = tokio::select! {
                     biased;
                     () = interrupt.requested() => return Ok(Ending::Interrupted),
@@ -181,9 +185,15 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet
         )
     });
-    let new = new
-        .map(|apply| desired.members[apply.index].key.clone())
-        .collect();
+    let new = new.map(|apply| desired.members[apply.index].key.clone());
+    let parent = desired.parent.iter().map(|parent| parent.key.clone());
+    let forced = plan
+        .all_applies()
+        .filter(|_| writing.conflicts == Conflicts::Forced);
+    let will_apply = export::Run {
+        taken_in: new.chain(parent).collect(),
+        forced: forced.map(|apply| &desired.members[apply.index]).collect(),
+    };
     let source = Source {
         cluster,
         set: &named.set,
@@ -192,16 +202,16 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
         field_manager: &writing.field_manager,
         concurrency: writing.concurrency,
     };
-    let manifests = source.export(&new).await?;
+    let exported = source.export(&will_apply).await?;
+    let manifests = exported.manifests;
     let detached = plan.dependents.detachments.iter();
-    let lost: Vec<String> = detached
-        .map(|detachment| {
-            format!(
-                "Not in this file: the owner references of {}.",
-                detachment.dependent.key
-            )
-        })
-        .collect();
+    let lost = detached.map(|detachment| {
+        format!(
+            "Not in this file: the owner references of {}.",
+            detachment.dependent.key
+        )
+    });
+    let lost: Vec<String> = lost.chain(exported.left_out).collect();
     let flags = manifest_files::flags(&named.set.tooling, &writing.field_manager, &manifests);
     Ok(manifest_file(&named.set.parent, &flags, &lost, &manifests))
 }

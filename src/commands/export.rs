@@ -1,6 +1,5 @@
 //! `export`: the manifests of a set, as they were last applied.
 
-use std::collections::BTreeSet;
 use std::slice;
 
 use crate::cli::{Export, GlobalFlags};
@@ -10,7 +9,7 @@ use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
-use crate::session::export::Source;
+use crate::session::export::{self, Source};
 use crate::session::manifest_files;
 use crate::session::set_to_show::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
@@ -23,14 +22,18 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
     if let Some(directory) = &arguments.out {
         manifest_files::check_directory(directory)?;
     }
-    let exported = unless_stopped(&listen(), export(&reference, arguments, shared)).await?;
+    let exported = unless_stopped(&listen(), read_and_export(&reference, arguments, shared)).await?;
     let Exported {
         set,
         flags,
         manifests,
+        left_out,
     } = exported;
+    for line in &left_out {
+        report::note(line, style);
+    }
     let Some(directory) = &arguments.out else {
-        let file = manifest_file(&set.parent, &flags, &[], &manifests);
+        let file = manifest_file(&set.parent, &flags, &left_out, &manifests);
         report::manifests(&manifests, &file, style);
         warn_of_secrets(&manifests, style);
         return Ok(Exit::Done);
@@ -65,9 +68,10 @@ struct Exported {
     /// The flags that an apply of the manifests needs, after a space.
     flags: String,
     manifests: Vec<ManifestText>,
+    left_out: Vec<String>,
 }
 
-async fn export(
+async fn read_and_export(
     reference: &SetReference,
     arguments: &Export,
     shared: &GlobalFlags,
@@ -93,7 +97,7 @@ async fn export(
         parent_uid: Some(parent.uid.clone()),
         ..named.set.clone()
     };
-    let manifests = Source {
+    let exported = Source {
         cluster: &cluster,
         set: &set,
         parent_resource: &named.resource,
@@ -101,11 +105,12 @@ async fn export(
         field_manager: manager,
         concurrency: usize::from(shared.concurrency),
     }
-    .export(&BTreeSet::new())
+    .export(&export::Run::default())
     .await?;
     Ok(Exported {
         set,
-        flags: manifest_files::flags(tooling, manager, &manifests),
-        manifests,
+        flags: manifest_files::flags(tooling, manager, &exported.manifests),
+        left_out: exported.left_out,
+        manifests: exported.manifests,
     })
 }

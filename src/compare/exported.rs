@@ -2,13 +2,12 @@
 //!
 //! Like client-go's extract functions, it takes the fields that the field manager owns. Pure.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::ignore;
-use super::ownership::{LAST_APPLIED, manifest_of, manifest_of_all, was_created_by};
+use super::ownership::{LAST_APPLIED, fields_applied_by, manifest_of, was_created_by};
 use crate::model::applyset::parent::is_applyset_key;
+use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::GroupVersionKind;
-use crate::model::pointer::Pointer;
 
 /// A manifest, and where its fields are from.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,22 +23,56 @@ pub struct Exported {
 pub enum ExportedFields {
     /// Those that the field manager of the set owns.
     Applied,
-    /// Those of all field managers: the set has never applied the object, only taken it in.
+    /// All: the set has never applied the object, only taken it in.
     Live,
 }
 
-/// Returns the manifest of an object, which `manager` has applied or only labeled.
+/// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its fields
+/// are decided, and too many are safer than too few.
 pub fn exported(object: &Value, manager: &str) -> Exported {
-    let applied = without_applyset_metadata(manifest_of(object, manager));
-    if has_fields(&applied) || was_created_by(&object["metadata"], manager) {
+    let own = without_applyset_metadata(fields_applied_by(object, manager));
+    if has_fields(&own) || was_created_by(&object["metadata"], manager) {
         return Exported {
-            manifest: applied,
+            manifest: without_applyset_metadata(manifest_of(object, manager)),
             fields: ExportedFields::Applied,
         };
     }
+    exported_live(object)
+}
+
+/// Returns the manifest of an object with all of its fields.
+pub fn exported_live(object: &Value) -> Exported {
     Exported {
-        manifest: without_server_fields(without_applyset_metadata(manifest_of_all(object))),
+        manifest: without_server_fields(without_applyset_metadata(object.clone())),
         fields: ExportedFields::Live,
+    }
+}
+
+/// Adds to a manifest the live values of the fields that `desired` sets, and that it lacks: an apply of `desired` takes
+/// them from their owners, and nothing else would bring them back.
+pub fn add_values_to_take(manifest: &mut Value, live: &Value, desired: &Value) {
+    match (manifest, live, desired) {
+        (Value::Object(manifest), Value::Object(live), Value::Object(desired)) => {
+            for (name, desired) in desired {
+                match (manifest.get_mut(name), live.get(name)) {
+                    (Some(manifest), Some(live)) => add_values_to_take(manifest, live, desired),
+                    (None, Some(live)) if !live.is_null() => {
+                        manifest.insert(name.clone(), live.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (Value::Array(manifest), Value::Array(live), Value::Array(desired)) => {
+            for item in manifest {
+                let has_name = |other: &&Value| item["name"].is_string() && other["name"] == item["name"];
+                let (live, desired) = (live.iter().find(has_name), desired.iter().find(has_name));
+                if let (Some(live), Some(desired)) = (live.cloned(), desired.cloned()) {
+                    add_values_to_take(item, &live, &desired);
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -63,7 +96,7 @@ fn without_applyset_metadata(mut manifest: Value) -> Value {
             continue;
         };
         let before = pairs.len();
-        pairs.retain(|key, _| !is_applyset_key(key) && key != LAST_APPLIED);
+        pairs.retain(|key, _| !is_applyset_key(key) && key != LAST_APPLIED && key != HISTORY_ANNOTATION);
         if pairs.is_empty() && before > 0 {
             metadata.remove(field);
         }
@@ -71,54 +104,72 @@ fn without_applyset_metadata(mut manifest: Value) -> Value {
     manifest
 }
 
-/// The fields outside of the status that the server or a controller fills, by kind. One that is sent again to an
-/// object that was created again would be refused, or refer to what is gone.
-const FILLED: [(&str, &str, &[&str]); 7] = [
-    ("", "Namespace", &["/spec"]),
-    (
-        "",
-        "PersistentVolumeClaim",
-        &["/spec/volumeName", "/metadata/annotations"],
-    ),
-    (
-        "",
-        "PersistentVolume",
-        &["/spec/claimRef/uid", "/spec/claimRef/resourceVersion"],
-    ),
-    ("", "Pod", &["/spec/nodeName"]),
-    (
-        "",
-        "Service",
-        &["/spec/clusterIP", "/spec/clusterIPs", "/spec/healthCheckNodePort"],
-    ),
-    ("", "ServiceAccount", &["/secrets"]),
-    (
-        "batch",
-        "Job",
-        &["/spec/selector", "/spec/template/metadata/labels"],
-    ),
-];
-
-/// Returns a live object without what a new one gets from the server.
+/// Returns a live object without what a new one gets from the server or from a controller. It would be refused if it
+/// were sent again, or refer to what is gone.
 fn without_server_fields(mut object: Value) -> Value {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let gvk = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
-    let is_headless = object.pointer("/spec/clusterIP") == Some(&json!("None"));
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
-    if let Some(metadata) = object["metadata"].as_object_mut() {
+    let Some(fields) = object.as_object_mut() else {
+        return object;
+    };
+    fields.remove("status");
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "labels" | "annotations"));
     }
-    let filled = FILLED
-        .iter()
-        .filter(|(group, kind, _)| *group == gvk.group && *kind == gvk.kind);
-    let filled: Vec<Pointer> = filled
-        .flat_map(|(.., pointers)| *pointers)
-        .filter(|pointer| !(is_headless && pointer.starts_with("/spec/clusterIP")))
-        .filter_map(|pointer| Pointer::parse(pointer).ok())
-        .collect();
-    ignore::without(&object, &filled)
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("", "Namespace") => drop(fields.remove("spec")),
+        ("", "ServiceAccount") => drop(fields.remove("secrets")),
+        ("", "Pod") => remove(&mut object, "/spec", |field| field == "nodeName"),
+        ("", "Service") if object.pointer("/spec/clusterIP") != Some(&json!("None")) => {
+            remove(&mut object, "/spec", |field| {
+                matches!(field, "clusterIP" | "clusterIPs" | "healthCheckNodePort")
+            });
+        }
+        ("", "PersistentVolume") => {
+            remove(&mut object, "/spec/claimRef", |field| {
+                matches!(field, "uid" | "resourceVersion")
+            });
+        }
+        ("", "PersistentVolumeClaim") => remove_binding(&mut object),
+        ("batch", "Job") if object.pointer("/spec/manualSelector") != Some(&json!(true)) => {
+            remove(&mut object, "/spec", |field| field == "selector");
+            let is_of_controller = |key: &str| {
+                matches!(
+                    key.trim_start_matches("batch.kubernetes.io/"),
+                    "controller-uid" | "job-name"
+                )
+            };
+            remove(&mut object, "/metadata/labels", is_of_controller);
+            remove(&mut object, "/spec/template/metadata/labels", is_of_controller);
+        }
+        _ => {}
+    }
+    object
+}
+
+/// A volume that the controller has chosen may be another one the next time.
+fn remove_binding(claim: &mut Value) {
+    const BY_CONTROLLER: &str = "/metadata/annotations/pv.kubernetes.io~1bound-by-controller";
+    if claim.pointer(BY_CONTROLLER).is_some() {
+        remove(claim, "/spec", |field| field == "volumeName");
+    }
+    remove(claim, "/metadata/annotations", |key| {
+        let domain = key.split('/').next().unwrap_or_default();
+        matches!(
+            domain,
+            "pv.kubernetes.io" | "volume.kubernetes.io" | "volume.beta.kubernetes.io"
+        )
+    });
+}
+
+/// Removes these fields of the map at a place.
+fn remove(object: &mut Value, pointer: &str, is_removed: impl Fn(&str) -> bool) {
+    if let Some(fields) = object.pointer_mut(pointer).and_then(Value::as_object_mut) {
+        *fields = std::mem::take(fields)
+            .into_iter()
+            .filter(|(field, _)| !is_removed(field))
+            .collect::<Map<_, _>>();
+    }
 }
 
 #[cfg(test)]
@@ -203,5 +254,60 @@ mod tests {
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)
         );
+    }
+
+    #[test]
+    fn what_controllers_fill_is_left_out_and_what_people_chose_stays() {
+        let kept = |kind: &str, object: Value| {
+            let mut object = object;
+            let (api_version, kind) = kind.split_once(' ').expect("a kind");
+            object["apiVersion"] = json!(api_version);
+            object["kind"] = json!(kind);
+            let mut manifest = exported_live(&object).manifest;
+            let fields = manifest.as_object_mut().expect("fields");
+            fields.retain(|field, _| field != "apiVersion" && field != "kind");
+            manifest
+        };
+        let labels = json!({"controller-uid": "u", "batch.kubernetes.io/job-name": "j", "app": "x"});
+        let job = json!({"metadata": {}, "spec": {"selector": {"a": "b"}, "template": {"metadata": {"labels": labels}}}});
+        let manual = json!({"metadata": {}, "spec": {"manualSelector": true, "selector": {"a": "b"}}});
+        let annotations = json!({
+            "pv.kubernetes.io/bound-by-controller": "yes", "volume.kubernetes.io/storage-provisioner": "p",
+            "helm.sh/resource-policy": "keep",
+        });
+        let chosen = json!({"metadata": {}, "spec": {"volumeName": "v"}});
+        for (kind, object, expected) in [
+            (
+                "batch/v1 Job",
+                job,
+                json!({"metadata": {}, "spec": {"template": {"metadata": {"labels": {"app": "x"}}}}}),
+            ),
+            ("batch/v1 Job", manual.clone(), manual),
+            (
+                "v1 PersistentVolumeClaim",
+                json!({"metadata": {"annotations": annotations}, "spec": {"volumeName": "v"}}),
+                json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}, "spec": {}}),
+            ),
+            ("v1 PersistentVolumeClaim", chosen.clone(), chosen),
+            (
+                "v1 Service",
+                json!({"metadata": {}, "spec": {"clusterIP": "None", "clusterIPs": ["None"]}}),
+                json!({"metadata": {}, "spec": {"clusterIP": "None", "clusterIPs": ["None"]}}),
+            ),
+        ] {
+            assert_eq!(kept(kind, object), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn values_that_a_run_takes_from_others_come_back() {
+        let mut manifest = json!({"data": {"a": "1"}, "list": [{"name": "x", "image": "i"}]});
+        let live = json!({"data": {"a": "1", "theirs": "2", "more": "3"}, "list": [{"name": "x", "image": "i", "tty": true}], "replicas": 7});
+        let desired = json!({"data": {"a": "9", "theirs": "9"}, "list": [{"name": "x", "tty": false}], "replicas": 2, "new": 1});
+        add_values_to_take(&mut manifest, &live, &desired);
+        let expected = json!({
+            "data": {"a": "1", "theirs": "2"}, "list": [{"name": "x", "image": "i", "tty": true}], "replicas": 7,
+        });
+        assert_eq!(manifest, expected);
     }
 }

@@ -70,7 +70,7 @@ pub use permissions::{Administrator, administrator, missing_permissions, missing
 pub use unique_by_uid::unique_by_uid;
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
-pub use whole_members::{whole_members, whole_objects};
+pub use whole_members::{WholeMembers, whole_members, whole_objects};
 
 pub use crate::model::container_owners::{Containers, Owners};
 pub use crate::model::contents::{Contents, Held};

@@ -22,7 +22,15 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::{Origin, Resource};
 use crate::model::set::Set;
 
-/// Lists all members in these places. Those that are being deleted, and copies of labels that controllers have made,
+/// The members of a set, as far as they are exported.
+pub struct WholeMembers {
+    /// The objects.
+    pub objects: Vec<(ObjectKey, Value)>,
+    /// Objects with a label that another writer than the set's has written: no run would prune them.
+    pub only_labeled: Vec<Live>,
+}
+
+/// Lists the members in these places. Those that are being deleted, and copies of labels that controllers have made,
 /// are left out.
 ///
 /// # Errors
@@ -34,7 +42,7 @@ pub async fn whole_members(
     places: &ListTargets,
     manager: &str,
     concurrency: usize,
-) -> Result<Vec<(ObjectKey, Value)>, ReadError> {
+) -> Result<WholeMembers, ReadError> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", set.id),
         accept: WHOLE_OBJECTS,
@@ -49,8 +57,13 @@ pub async fn whole_members(
     };
     let mut found = members(&cluster.server, places, &selector, concurrency, reduce).await?;
     unique_by_uid(&mut found, |(live, _)| live, |_| false);
+    let is_member = |(live, _): &(Live, Value)| live.is_labeled_by(&appliers);
+    let (found, only_labeled): (Vec<_>, Vec<_>) = found.into_iter().partition(is_member);
     let found = found.into_iter().map(|(live, listed)| (live.key, listed));
-    in_applied_versions(cluster, found.collect(), manager, concurrency).await
+    Ok(WholeMembers {
+        objects: in_applied_versions(cluster, found.collect(), manager, concurrency).await?,
+        only_labeled: only_labeled.into_iter().map(|(live, _)| live).collect(),
+    })
 }
 
 /// Reads these objects, which are not members. What does not exist, or is being deleted, is left out.

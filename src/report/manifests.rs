@@ -107,15 +107,45 @@ fn manifest_yaml(manifest: &Value) -> String {
     let readable = serde_saphyr::to_string(manifest).ok();
     let readable = readable.filter(|text| !is_steering(text) && reads_as(text, manifest));
     let quoted = readable.unwrap_or_else(|| output::yaml(manifest));
-    let mut text = if reads_as(&quoted, manifest) {
+    let mut text = if reads_as(&quoted, manifest) && !quoted.contains("\\ud") {
         quoted
     } else {
-        output::json(manifest)
+        with_whole_escapes(&output::json(manifest))
     };
     if !text.ends_with('\n') {
         text.push('\n');
     }
     text
+}
+
+/// Writes characters beyond 16 bits as YAML does: it has no pairs of surrogates.
+fn with_whole_escapes(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(place) = rest.find("\\ud") {
+        let unit = |at: usize| u16::from_str_radix(rest.get(place + at..place + at + 4)?, 16).ok();
+        let pair = [unit(2), unit(8)].into_iter().flatten();
+        let character = char::decode_utf16(pair).next().and_then(Result::ok);
+        let is_escaped = rest[..place]
+            .bytes()
+            .rev()
+            .take_while(|byte| *byte == b'\\')
+            .count()
+            % 2
+            == 1;
+        match character.filter(|character| character.len_utf16() == 2 && !is_escaped) {
+            Some(character) => {
+                text.push_str(&rest[..place]);
+                text.push_str(&format!("\\U{:08X}", u32::from(character)));
+                rest = &rest[place + 12..];
+            }
+            None => {
+                text.push_str(&rest[..place + 3]);
+                rest = &rest[place + 3..];
+            }
+        }
+    }
+    text + rest
 }
 
 fn reads_as(text: &str, manifest: &Value) -> bool {
@@ -184,6 +214,8 @@ mod tests {
             "\u{2028}",
             "\u{feff}",
             "\u{202e}",
+            "\u{1f3f4}\u{e0067}\u{e007f}",
+            "\\ud83d\u{e000}\u{10ffff}",
             "ä\n🎉\n",
             "::set-env name=a::b",
             "a\n::warning::b\n",
@@ -193,6 +225,8 @@ mod tests {
             let manifest = json!({"data": {"a": text, "list": [text, {"b": text}]}, (text): 1});
             let written = manifest_yaml(&manifest);
             assert!(reads_as(&written, &manifest), "{text:?}: {written}");
+            // go-yaml reads no pairs of surrogates.
+            assert!(!written.replace("\\\\", "").contains("\\ud"), "{written}");
         }
         let manifest =
             json!({"a": [], "b": {}, "c": null, "d": [[1], []], "e": 1.5, "f": -3, "g": i64::MAX, "h": true});

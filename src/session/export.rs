@@ -1,15 +1,17 @@
 //! Exports the objects of a set as manifests, for `export` and for `apply --undo-out`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::compare::exported::{Exported, ExportedFields, exported};
+use crate::compare::exported::{Exported, ExportedFields, add_values_to_take, exported, exported_live};
 use crate::error::Error;
+use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
+use crate::model::text::listed;
 use crate::plan::{apply_order, data_of_volumes};
 use crate::read::{self, Cluster, ReadError, whole_members, whole_objects};
 use crate::report::ManifestText;
@@ -30,46 +32,100 @@ pub struct Source<'a> {
     pub concurrency: usize,
 }
 
+/// What a run is going to apply, for the file of an undo.
+#[derive(Default)]
+pub struct Run<'a> {
+    /// Objects that it takes in, as far as they exist.
+    pub taken_in: BTreeSet<ObjectKey>,
+    /// The members whose fields it takes from others.
+    pub forced: Vec<&'a DesiredObject>,
+}
+
+/// Manifests, and what they lack, in sentences.
+pub struct Export {
+    /// The manifests.
+    pub manifests: Vec<ManifestText>,
+    /// Which objects are left out, and why.
+    pub left_out: Vec<String>,
+}
+
 impl Source<'_> {
     /// Returns the manifests of all members, in the order in which they are applied; with them the parent's, if it was
-    /// among the manifests, and those of objects that are about to be `taken_in`, as far as they exist.
+    /// among the manifests, and those of objects that a run is about to take in.
     ///
     /// # Errors
     ///
-    /// Something could not be read.
-    pub async fn export(&self, taken_in: &BTreeSet<ObjectKey>) -> Result<Vec<ManifestText>, Error> {
+    /// Something could not be read, or the members have another field manager.
+    pub async fn export(&self, run: &Run<'_>) -> Result<Export, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
         let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
-        let others = whole_objects(cluster, taken_in.iter().cloned(), manager, self.concurrency).await?;
-        let mut manifests: Vec<ManifestText> = members
+        if let Some(live) = members.only_labeled.first()
+            && members.objects.is_empty()
+            && run.taken_in.is_empty()
+        {
+            return Err(Error::Usage {
+                message: format!(
+                    "no member was applied by the field manager {manager}: {} labeled {}",
+                    listed(&live.part_of_writers),
+                    live.key
+                ),
+                hint: "name the field manager that has applied the set with --field-manager".to_owned(),
+            });
+        }
+        let others = whole_objects(cluster, run.taken_in.iter().cloned(), manager, self.concurrency).await?;
+        let forced: BTreeMap<&ObjectKey, &DesiredObject> =
+            run.forced.iter().map(|object| (&object.key, *object)).collect();
+        let only_labeled = &members.only_labeled;
+        let members = members.objects.iter().map(|(key, object)| {
+            let mut found = exported(object, manager);
+            if let Some(desired) = forced.get(key) {
+                add_values_to_take(&mut found.manifest, object, &desired.object.value());
+            }
+            manifest_text(key, object, found, &run.taken_in)
+        });
+        // Whatever this set owns of them, they are as others have made them.
+        let others = others
             .iter()
-            .chain(&others)
-            .map(|(key, object)| {
-                let exported = exported(object, manager);
-                let comments = comments(key, object, &exported, taken_in);
-                ManifestText::new(key.clone(), exported.manifest, comments)
-            })
-            .chain(self.parent().await?)
-            .collect();
+            .filter(|(key, _)| *key != self.set.parent)
+            .map(|(key, object)| manifest_text(key, object, exported_live(object), &run.taken_in));
+        let mut manifests: Vec<ManifestText> = members.chain(others).chain(self.parent(run).await?).collect();
         manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
-        Ok(manifests)
+        let left_out = only_labeled.iter().map(|live| {
+            let writers = listed(&live.part_of_writers);
+            format!(
+                "Not exported: {}, whose label was written by {writers}.",
+                live.key
+            )
+        });
+        Ok(Export {
+            manifests,
+            left_out: left_out.collect(),
+        })
     }
 
-    /// Returns the manifest of the parent, if one was applied.
-    async fn parent(&self) -> Result<Option<ManifestText>, Error> {
+    /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
+    async fn parent(&self, run: &Run<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
-        if self.set.parent_uid.is_none() {
-            return Ok(None);
-        }
         let object = read::object(&self.cluster.server, self.parent_resource, key).await;
         let object = object.map_err(|error| ReadError::Object {
             what: format!("the set's parent {key}"),
             error,
         })?;
-        let exported = object.map(|object| exported(&object, self.field_manager));
-        let applied = exported.filter(|exported| exported.fields == ExportedFields::Applied);
-        Ok(applied.map(|exported| ManifestText::new(key.clone(), exported.manifest, Vec::new())))
+        let found = object.map(|object| exported(&object, self.field_manager));
+        let found =
+            found.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
+        Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))
     }
+}
+
+fn manifest_text(
+    key: &ObjectKey,
+    object: &Value,
+    exported: Exported,
+    taken_in: &BTreeSet<ObjectKey>,
+) -> ManifestText {
+    let comments = comments(key, object, &exported, taken_in);
+    ManifestText::new(key.clone(), exported.manifest, comments)
 }
 
 /// Returns what an apply of the manifest does not bring back.

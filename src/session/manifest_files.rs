@@ -9,7 +9,7 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::compare::ownership::{MEMBER_FIELD_MANAGER, member_field_manager};
 use crate::error::Error;
-use crate::manifest::Hook;
+use crate::manifest::{Hook, Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::object::Object;
 use crate::model::text::{os_cause, shell_word};
@@ -61,6 +61,39 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     }
 }
 
+/// Checks that a file is not where manifests are read: it would be one of the next run.
+pub fn check_is_no_manifest(
+    flag: &str,
+    file: &Path,
+    sources: &[Source],
+    recursion: Recursion,
+) -> Result<(), Error> {
+    let Ok(place) = fs::canonicalize(directory_of(file)) else {
+        return Ok(());
+    };
+    let holds = |directory: &Path| {
+        fs::canonicalize(directory).is_ok_and(|directory| match recursion {
+            Recursion::Flat => place == directory,
+            Recursion::Recursive => place.starts_with(directory),
+        })
+    };
+    let paths = sources.iter().filter_map(|source| match source {
+        Source::Path(path) => Some(path),
+        _ => None,
+    });
+    match paths.into_iter().find(|path| path.is_dir() && holds(path)) {
+        None => Ok(()),
+        Some(path) => Err(Error::Usage {
+            message: format!(
+                "{flag} {}: the next run would read it as a manifest: it is in -f {}",
+                file.display(),
+                path.display()
+            ),
+            hint: "name a file in another directory".to_owned(),
+        }),
+    }
+}
+
 /// Writes a file that only its owner may read.
 pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     let write = || {
@@ -68,10 +101,15 @@ pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
         let mut temporary = NamedTempFile::new_in(directory_of(file))?;
         temporary.write_all(text.as_bytes())?;
         temporary.as_file().sync_all()?;
-        temporary.persist(file)?;
+        temporary.persist_noclobber(file)?;
         sync_directory(directory_of(file))
     };
     write().map_err(|error| unwritable(flag, file, &error))
+}
+
+/// Removes a file that this run has written, before it is written again.
+pub fn remove_file(flag: &str, file: &Path) -> Result<(), Error> {
+    fs::remove_file(file).map_err(|error| unwritable(flag, file, &error))
 }
 
 /// Checks before a command connects that a directory does not exist, or is empty.
@@ -103,8 +141,11 @@ pub fn write_directory(directory: &Path, manifests: &[ManifestText]) -> Result<(
             } else {
                 File::create_new(file)?
             };
-            file.write_all(manifest.document().as_bytes())?;
-            file.sync_all()?;
+            // A document of JSON would be read as JSON, which has no escapes beyond four digits.
+            let text = manifest.document();
+            let mark = if text.starts_with('{') { "---\n" } else { "" };
+            file.write_all(mark.as_bytes())?;
+            file.write_all(text.as_bytes())?;
         }
         if directory.exists() {
             fs::remove_dir(directory)?;

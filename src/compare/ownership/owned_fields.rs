@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
+use super::managed_fields::{entries, is_apply_of, is_client_side, union};
 use crate::compare::changes::zero_of;
 use crate::compare::field_paths::{ItemKey, has_parts};
 use crate::model::built_in_kinds::{Relation, TypeMeta};
@@ -19,13 +19,10 @@ pub fn manifest_of(object: &Value, manager: &str) -> Value {
     )
 }
 
-/// Returns the manifest with the fields of all managers, except for subresources; the whole object if no field has
-/// a manager.
-pub fn manifest_of_all(object: &Value) -> Value {
-    match fields_of(&object["metadata"], is_whole_object) {
-        Some(fields) => manifest_with(object, Some(fields)),
-        None => object.clone(),
-    }
+/// Returns the part of an object that `manager` itself has applied.
+pub fn fields_applied_by(object: &Value, manager: &str) -> Value {
+    let own = fields_of(&object["metadata"], |entry| is_apply_of(entry, manager));
+    manifest_with(object, own.map(with_string_data))
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object; its field set is of that version.
@@ -84,6 +81,19 @@ fn manifest_with(object: &Value, fields: Option<Value>) -> Value {
     manifest
 }
 
+/// The server keeps what was applied as `stringData` in `data`.
+fn with_string_data(mut fields: Value) -> Value {
+    let Some(string_data) = fields
+        .as_object_mut()
+        .and_then(|fields| fields.remove("f:stringData"))
+    else {
+        return fields;
+    };
+    let data = fields.get("f:data").cloned();
+    fields["f:data"] = data.map_or(string_data.clone(), |data| union(&data, &string_data));
+    fields
+}
+
 /// The annotation of client-side apply is not part of a manifest.
 fn without_last_applied(mut fields: Value) -> Value {
     let metadata = fields.get_mut("f:metadata").and_then(Value::as_object_mut);
@@ -117,7 +127,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
             let parts = fields.iter().filter_map(|(key, below)| {
                 let name = key.strip_prefix("f:")?;
                 let all = all.and_then(|all| all.get(key));
-                let part = match values.get(name) {
+                let part = match values.get(name).filter(|value| !value.is_null()) {
                     Some(value) => part(value, below, all, place.map(|place| place.below(name))),
                     None if has_parts(below) => None,
                     None => place.and_then(|place| zero_of(place.name, name)),
@@ -291,5 +301,13 @@ mod tests {
             let manifest = manifest_of(&was, "us");
             assert_eq!(manifest["spec"]["template"]["spec"]["containers"], expected);
         }
+    }
+
+    #[test]
+    fn values_that_were_applied_as_string_data_are_data() {
+        let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "MQ==", "b": "Mg=="}});
+        let fields = json!({"f:stringData": {"f:a": {}}, "f:data": {".": {}, "f:b": {}}});
+        let was = with_entries(object.clone(), &[entry("us", "Apply", &fields)]);
+        assert_eq!(manifest_of(&was, "us")["data"], object["data"]);
     }
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::packaging::CHECKOUT;
 use crate::support::{
-    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, fresh, namespace,
-    objects_file, path_of, secret, service, with,
+    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, fresh,
+    kubectl_apply, namespace, objects_file, path_of, secret, service, with,
 };
 
 /// What `export` prints of a set.
@@ -91,7 +91,8 @@ fn real_releases_are_exported_as_they_were_applied() {
         let run = apply_file(&set, &files.path("release.yaml"), &[]).expect(0);
         let members = run.document()["results"].as_array().expect("results").len();
         assert_exported(&set, members);
-        set.delete(&["--allow-data-loss"]).expect(0);
+        // A claim that no controller releases keeps its namespace, here.
+        drop(set.delete(&["--allow-data-loss"]));
     }
 }
 
@@ -212,4 +213,51 @@ fn a_set_that_cannot_be_read_as_a_whole_is_not_exported() {
         .args(["export", "configmap/missing", "-n", &home])
         .run()
         .expect(2);
+}
+
+#[test]
+fn what_no_run_would_prune_is_not_exported() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1")];
+    set.apply(&objects);
+    let label = json!({"metadata": {"labels": {PART_OF: set.id.to_string()}}});
+    cluster().create(&with(config_map(&home, "tenants", "1"), &label));
+    let run = export(&set, &["-o", "name"]).expect(0);
+    assert_eq!(run.stdout, "configmap/one\n");
+    assert!(run.stderr.contains("tenants"), "{}", run.stderr);
+    assert_exported(&set, 1);
+    assert!(cluster().live(&config_map(&home, "tenants", "1")).is_some());
+}
+
+#[test]
+fn a_set_of_another_field_manager_is_exported_under_its_name() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let objects = [config_map(&home, "one", "1")];
+    set.apply_with(&objects, &["--field-manager=ci"]).expect(0);
+    let run = export(&set, &[]).expect(2);
+    assert!(run.stderr.contains("ci"), "{}", run.stderr);
+    let run = export(&set, &["--field-manager=ci"]).expect(0);
+    let files = Files::new().with("export.yaml", &run.stdout);
+    let run = apply_file(&set, &files.path("export.yaml"), &["--field-manager=ci"]).expect(0);
+    assert_eq!(summary(&run), json!({"unchanged": 1}), "{}", run.stdout);
+}
+
+#[test]
+fn an_adopted_object_is_exported_whole_whoever_has_applied_a_part_of_it() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let object = config_map(&home, "one", "1");
+    cluster().create(&object);
+    let more = with(object.clone(), &json!({"data": {"more": "2"}}));
+    kubectl_apply(&[more], &[]).expect(0);
+    let files = Files::new().with("objects.yaml", &objects_file(std::slice::from_ref(&object)));
+    set.invocation(Program::new(), "adopt", &[])
+        .args(["-f".into(), files.path("objects.yaml")])
+        .run()
+        .expect(0);
+    let list: Value = serde_json::from_str(&export(&set, &["-o", "json"]).expect(0).stdout).expect("a list");
+    let live = cluster().live(&object).expect("the object");
+    assert_eq!(list["items"][0]["data"], live["data"]);
 }

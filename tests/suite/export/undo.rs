@@ -134,6 +134,10 @@ fn a_file_that_cannot_be_written_stops_the_run_before_it_begins() {
     );
     apply(&set, &files, "missing/before.yaml", &objects, &[]).expect(2);
     apply(&set, &files, "dry.yaml", &objects, &["--dry-run=server"]).expect(2);
+    // The next run of this directory would read it.
+    let manifests = Files::new().with("one.yaml", &objects_file(&objects));
+    let inside = manifests.path("before.yaml").display().to_string();
+    apply_file(&set, manifests.directory(), &["--undo-out", &inside]).expect(2);
     assert_eq!(set.members(), Vec::<String>::new());
     assert!(cluster().live(&objects[0]).is_none());
 }
@@ -151,4 +155,52 @@ fn a_hook_that_is_a_member_is_in_the_file_with_the_flag_that_it_needs() {
     assert!(text.contains(" -f FILE --hooks=apply\n"), "{text}");
     apply_file(&set, &files.path("before.yaml"), &["--hooks=apply"]).expect(0);
     set.assert_holds(&before);
+}
+
+#[test]
+fn values_that_the_run_takes_from_others_come_back() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let before = config_map(&home, "one", "1");
+    set.apply(std::slice::from_ref(&before));
+    cluster().patch(&before, &json!({"data": {"theirs": "precious"}}));
+    let after = with(before.clone(), &json!({"data": {"theirs": "ours"}}));
+    apply(
+        &set,
+        &files,
+        "before.yaml",
+        std::slice::from_ref(&after),
+        &["--force-conflicts"],
+    )
+    .expect(0);
+    set.assert_holds(&[after]);
+    apply_file(&set, &files.path("before.yaml"), &[]).expect(0);
+    assert_eq!(
+        cluster().live(&before).expect("the object")["data"]["theirs"],
+        "precious"
+    );
+}
+
+#[test]
+fn a_parent_that_was_an_object_before_gets_its_fields_back() {
+    let home = namespace("undo");
+    let set = Set::config_map(&home, "web");
+    let files = Files::new();
+    let parent = config_map(&home, "web", "theirs");
+    cluster().create(&parent);
+    let objects = [config_map(&home, "web", "ours"), config_map(&home, "one", "1")];
+    let flags = ["--take-over-set", "--yes", "--force-conflicts"];
+    apply(&set, &files, "before.yaml", &objects, &flags).expect(0);
+    apply_file(
+        &set,
+        &files.path("before.yaml"),
+        &["--allow-prune-all", "--force-conflicts"],
+    )
+    .expect(0);
+    assert_eq!(
+        cluster().live(&parent).expect("the parent")["data"],
+        parent["data"]
+    );
+    assert_eq!(set.members(), Vec::<String>::new());
 }
