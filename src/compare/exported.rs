@@ -50,12 +50,17 @@ pub fn exported_live(object: &Value) -> Exported {
 
 /// Adds to a manifest the live values of the fields that `desired` sets, and that it lacks: an apply of `desired` takes
 /// them from their owners, and nothing else would bring them back.
-pub fn add_values_to_take(manifest: &mut Value, live: &Value, desired: &Value) {
+pub fn add_values_to_take(exported: &mut Exported, live: &Value, desired: &Value) {
+    add_values(&mut exported.manifest, live, desired);
+    exported.manifest = without_applyset_metadata(exported.manifest.take());
+}
+
+fn add_values(manifest: &mut Value, live: &Value, desired: &Value) {
     match (manifest, live, desired) {
         (Value::Object(manifest), Value::Object(live), Value::Object(desired)) => {
             for (name, desired) in desired {
                 match (manifest.get_mut(name), live.get(name)) {
-                    (Some(manifest), Some(live)) => add_values_to_take(manifest, live, desired),
+                    (Some(manifest), Some(live)) => add_values(manifest, live, desired),
                     (None, Some(live)) if !live.is_null() => {
                         manifest.insert(name.clone(), live.clone());
                     }
@@ -68,7 +73,7 @@ pub fn add_values_to_take(manifest: &mut Value, live: &Value, desired: &Value) {
                 let has_name = |other: &&Value| item["name"].is_string() && other["name"] == item["name"];
                 let (live, desired) = (live.iter().find(has_name), desired.iter().find(has_name));
                 if let (Some(live), Some(desired)) = (live.cloned(), desired.cloned()) {
-                    add_values_to_take(item, &live, &desired);
+                    add_values(item, &live, &desired);
                 }
             }
         }
@@ -304,7 +309,7 @@ mod tests {
         let mut manifest = json!({"data": {"a": "1"}, "list": [{"name": "x", "image": "i"}]});
         let live = json!({"data": {"a": "1", "theirs": "2", "more": "3"}, "list": [{"name": "x", "image": "i", "tty": true}], "replicas": 7});
         let desired = json!({"data": {"a": "9", "theirs": "9"}, "list": [{"name": "x", "tty": false}], "replicas": 2, "new": 1});
-        add_values_to_take(&mut manifest, &live, &desired);
+        add_values(&mut manifest, &live, &desired);
         let expected = json!({
             "data": {"a": "1", "theirs": "2"}, "list": [{"name": "x", "image": "i", "tty": true}], "replicas": 7,
         });

@@ -79,7 +79,7 @@ impl Source<'_> {
         let members = members.objects.iter().map(|(key, object)| {
             let mut found = exported(object, manager);
             if let Some(desired) = forced.get(key) {
-                add_values_to_take(&mut found.manifest, object, &desired.object.value());
+                add_values_to_take(&mut found, object, &desired.object.value());
             }
             manifest_text(key, object, found, &run.taken_in)
         });

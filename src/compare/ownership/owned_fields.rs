@@ -13,10 +13,8 @@ use crate::model::built_in_kinds::{Relation, TypeMeta};
 /// belong to it: each apply takes them over, and removes them if the manifest lacks them.
 pub fn manifest_of(object: &Value, manager: &str) -> Value {
     let is_own = |entry: &Value| is_apply_of(entry, manager) || is_client_side(entry);
-    manifest_with(
-        object,
-        fields_of(&object["metadata"], is_own).map(without_last_applied),
-    )
+    let fields = fields_of(&object["metadata"], is_own);
+    manifest_with(object, fields.map(without_last_applied).map(with_string_data))
 }
 
 /// Returns the part of an object that `manager` itself has applied.
