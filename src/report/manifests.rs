@@ -133,17 +133,14 @@ fn with_whole_escapes(json: &str) -> String {
             .count()
             % 2
             == 1;
-        match character.filter(|character| character.len_utf16() == 2 && !is_escaped) {
-            Some(character) => {
-                text.push_str(&rest[..place]);
-                text.push_str(&format!("\\U{:08X}", u32::from(character)));
-                rest = &rest[place + 12..];
-            }
-            None => {
-                text.push_str(&rest[..place + 3]);
-                rest = &rest[place + 3..];
-            }
-        }
+        let whole = character.filter(|character| character.len_utf16() == 2 && !is_escaped);
+        let (written, length) = match whole {
+            Some(character) => (format!("\\U{:08X}", u32::from(character)), 12),
+            None => ("\\ud".to_owned(), 3),
+        };
+        text.push_str(&rest[..place]);
+        text.push_str(&written);
+        rest = &rest[place + length..];
     }
     text + rest
 }

@@ -221,7 +221,7 @@ fn what_no_run_would_prune_is_not_exported() {
     let set = Set::secret(&home, "web");
     let objects = [config_map(&home, "one", "1")];
     set.apply(&objects);
-    let label = json!({"metadata": {"labels": {PART_OF: set.id.to_string()}}});
+    let label = json!({"metadata": {"labels": {PART_OF: set.id.clone()}}});
     cluster().create(&with(config_map(&home, "tenants", "1"), &label));
     let run = export(&set, &["-o", "name"]).expect(0);
     assert_eq!(run.stdout, "configmap/one\n");
