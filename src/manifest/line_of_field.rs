@@ -23,16 +23,33 @@ pub fn line_of_field(position: &Position, path: &str) -> Option<usize> {
 }
 
 fn line_in(text: &str, line: usize, path: &str) -> Option<usize> {
+    let (text, before) = from_document_of(text, line);
     let documents = kubernetes_yaml::documents(text).filter_map(Result::ok);
     let mut objects = documents.flat_map(list::objects).filter_map(Result::ok);
-    let object = objects.find(|object| object.position().line() == line)?;
+    let object = objects.find(|object| object.position().line() + before == line)?;
     // The `stringData` of a Secret is sent as `data`, and wins if both have a key.
     let key = path.strip_prefix('.').unwrap_or(path).strip_prefix("data.");
     let position = key
         .filter(|_| is_secret(&object))
         .and_then(|key| object.find(&format!("stringData.{key}")))
         .or_else(|| object.find(path))?;
-    Some(position.line())
+    Some(position.line() + before)
+}
+
+/// Returns the text from the document that holds a line, and the number of lines before that: a file may hold thousands
+/// of objects that are all refused. A stream of JSON values has no separators.
+fn from_document_of(text: &str, line: usize) -> (&str, usize) {
+    if text.trim_start().starts_with('{') {
+        return (text, 0);
+    }
+    let (mut start, mut begin) = (0, (0, 0));
+    for (before, content) in text.split_inclusive('\n').enumerate().take(line) {
+        if content.starts_with("---") {
+            begin = (start, before);
+        }
+        start += content.len();
+    }
+    (&text[begin.0..], begin.1)
 }
 
 fn is_secret(object: &Node) -> bool {
