@@ -37,11 +37,8 @@ fn line_in(text: &str, line: usize, path: &str) -> Option<usize> {
 }
 
 /// Returns the text from the document that holds a line, and the number of lines before that: a file may hold thousands
-/// of objects that are all refused. A stream of JSON values has no separators.
+/// of objects that are all refused.
 fn from_document_of(text: &str, line: usize) -> (&str, usize) {
-    if text.trim_start().starts_with('{') {
-        return (text, 0);
-    }
     let (mut start, mut begin) = (0, (0, 0));
     for (before, content) in text.split_inclusive('\n').enumerate().take(line) {
         if content.starts_with("---") {
@@ -71,6 +68,9 @@ mod tests {
             (2, ".spec.prots", None),
             (9, ".spec.nme", Some(10)),
         ] {
+            // JSON with separators is YAML, too.
+            let json = "{\"kind\": \"A\"}\n---\n{\"spec\":\n{\"b\": 1}}\n";
+            assert_eq!(line_in(json, 3, ".spec.b"), Some(4));
             assert_eq!(line_in(text, line, path), expected, "{line} {path}");
         }
     }
