@@ -1,11 +1,14 @@
-//! Reads the files that flags, the environment and a kubeconfig name, up to a number of bytes.
+//! Reads the files that flags, the environment and a kubeconfig name, up to a number of bytes, and writes those that hold
+//! what only their owner may read.
 //!
 //! A device or a FIFO may have no end, or never begin. It is read only if the user names it: shells make pipes of
 //! `<(…)`, and `/dev/null` is an empty file.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
+
+use tempfile::NamedTempFile;
 
 /// The most bytes of a file of settings or credentials.
 pub const SMALL: u64 = 1 << 20;
@@ -57,6 +60,23 @@ fn read_to_end(file: File, limit: u64) -> io::Result<Vec<u8>> {
 /// It cannot be read, is larger, not a regular file, or not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read(path, limit)?).map_err(|_| io::Error::other("not UTF-8"))
+}
+
+/// Writes a temporary file beside a path, which takes its place by `persist`. Only its owner may read it.
+pub fn write_beside(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+    // A temporary file has mode 0600, and keeps it.
+    let mut file = NamedTempFile::new_in(directory_of(path))?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// Returns the directory that a path is in.
+pub fn directory_of(path: &Path) -> &Path {
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

@@ -72,7 +72,8 @@ impl Source<'_> {
                 hint: "name the field manager that has applied the set with --field-manager".to_owned(),
             });
         }
-        let others = whole_objects(cluster, run.taken_in.iter().cloned(), manager, self.concurrency).await?;
+        let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
+        let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
         let forced: BTreeMap<&ObjectKey, &DesiredObject> =
             run.forced.iter().map(|object| (&object.key, *object)).collect();
         let only_labeled = &members.only_labeled;
@@ -86,7 +87,6 @@ impl Source<'_> {
         // Whatever this set owns of them, they are as others have made them.
         let others = others
             .iter()
-            .filter(|(key, _)| *key != self.set.parent)
             .map(|(key, object)| manifest_text(key, object, exported_live(object), &run.taken_in));
         let mut manifests: Vec<ManifestText> = members.chain(others).chain(self.parent(run).await?).collect();
         manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));

@@ -13,6 +13,7 @@ use crate::manifest::{Hook, Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::object::Object;
 use crate::model::text::{os_cause, shell_word};
+use crate::regular_file::{directory_of, write_beside};
 use crate::report::ManifestText;
 
 /// Returns the flags that an apply of exported manifests needs, each after a space.
@@ -97,11 +98,7 @@ pub fn check_is_no_manifest(
 /// Writes a file that only its owner may read.
 pub fn write_file(flag: &str, file: &Path, text: &str) -> Result<(), Error> {
     let write = || {
-        // A temporary file has mode 0600, and keeps it.
-        let mut temporary = NamedTempFile::new_in(directory_of(file))?;
-        temporary.write_all(text.as_bytes())?;
-        temporary.as_file().sync_all()?;
-        temporary.persist_noclobber(file)?;
+        write_beside(file, text.as_bytes())?.persist_noclobber(file)?;
         sync_directory(directory_of(file))
     };
     write().map_err(|error| unwritable(flag, file, &error))
@@ -162,13 +159,6 @@ fn new_private(path: &PathBuf) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-fn directory_of(path: &Path) -> &Path {
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
-    directory.unwrap_or(Path::new("."))
 }
 
 /// Makes the name of a new file last. Not every system can open directories.

@@ -3,11 +3,10 @@
 //! write the file can make one.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 
 use super::SavedPlan;
 use super::plain_digest;
@@ -52,14 +51,7 @@ pub enum Unsealable {
 pub fn write(path: &Path, plan: &SavedPlan) -> io::Result<()> {
     let sealed = seal(plan);
     let path = target(path)?;
-    let directory = path
-        .parent()
-        .filter(|directory| !directory.as_os_str().is_empty());
-    // A temporary file has mode 0600, and keeps it.
-    let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
-    file.write_all(sealed.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
+    regular_file::write_beside(&path, sealed.as_bytes())?.persist(&path)?;
     Ok(())
 }
 
