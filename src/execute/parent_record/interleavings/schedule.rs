@@ -1,17 +1,21 @@
 //! Lets runs continue one request at a time, in every order or in a random one.
+//!
+//! A run is where it is because of the answers that it got, so it is played once for each list of answers,
+//! and orders only combine what was played.
 
-use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
-use std::hash::{Hash as _, Hasher as _};
+use std::fmt::Write as _;
+use std::hash::{Hash, Hasher as _};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinHandle, LocalSet};
+use tokio::sync::mpsc;
 
 use super::runs::{self, Script};
 use super::server::{Asked, State, World};
@@ -35,76 +39,140 @@ pub(super) struct Schedules {
     pub(super) failure: Option<String>,
 }
 
-/// An answer, with the minutes that have passed on the server's clock.
-type Answer = (StatusCode, Value, u32);
+/// An answer to a request, with the minutes that have passed on the server's clock.
+type Answer = (StatusCode, String, u32);
 
-/// What a run says to the schedule.
-enum Said {
-    Asks(Asked, oneshot::Sender<Answer>),
-    Ended(Result<(), String>),
+/// What a run does next.
+#[derive(Debug)]
+enum Next {
+    Ask(Asked),
+    End(Result<(), String>),
+}
+
+/// What each run does after each list of answers, by the digest of both.
+struct Runs<'a> {
+    scripts: &'a [Script],
+    played: HashMap<u64, Rc<Next>>,
+}
+
+impl<'a> Runs<'a> {
+    fn new(scripts: &'a [Script]) -> Self {
+        Self {
+            scripts,
+            played: HashMap::new(),
+        }
+    }
+
+    fn next(&mut self, number: usize, answers: &[Rc<Answer>]) -> Rc<Next> {
+        let play = || Rc::new(play(number, self.scripts[number], answers));
+        Rc::clone(self.played.entry(digest(&(number, answers))).or_insert_with(play))
+    }
+}
+
+/// Plays one run from its beginning, and returns what it does after these answers.
+fn play(number: usize, script: Script, answers: &[Rc<Answer>]) -> Next {
+    let (ask, mut asked) = mpsc::unbounded_channel();
+    let answers = answers.iter().rev().map(|answer| (**answer).clone()).collect();
+    let run = async {
+        let server = server(answers, ask);
+        tokio::select! {
+            biased;
+            ended = runs::run(number, script, &server) => Next::End(ended.map_err(|error| error.to_string())),
+            asked = asked.recv() => Next::Ask(asked.expect("the server lives as long as the run")),
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime.expect("a runtime").block_on(run)
+}
+
+/// A server that gives these answers, the last of the list first, and none to the request after them.
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+fn server(answers: Vec<Answer>, ask: mpsc::UnboundedSender<Asked>) -> ApiServer {
+    let answers = Arc::new(Mutex::new(answers));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (answers, ask) = (Arc::clone(&answers), ask.clone());
+        async move {
+            let next = answers.lock().expect("no answer panics").pop();
+            let Some((status, body, minutes)) = next else {
+                let (head, body) = request.into_parts();
+                let body = body.collect().await.map(http_body_util::Collected::to_bytes);
+                let _ = ask.send(Asked {
+                    method: head.method,
+                    path: head.uri.path().to_owned(),
+                    body: body.unwrap_or_default(),
+                });
+                return std::future::pending().await;
+            };
+            let date = format!("Thu, 01 Jan 2026 12:{minutes:02}:30 GMT");
+            let answer = Response::builder().status(status).header(header::DATE, date);
+            Ok::<_, Infallible>(answer.body(Body::from(body.into_bytes())).expect("an answer"))
+        }
+    });
+    let client = kube::Client::new(service, "default");
+    ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
 }
 
 /// One run as the schedule sees it.
-struct Task {
-    handle: JoinHandle<()>,
-    server: ApiServer,
-    heard: mpsc::UnboundedReceiver<Said>,
-    waiting: Option<(Asked, oneshot::Sender<Answer>)>,
-    /// The digest of all that it has asked and was answered: it is where it is because of that.
-    history: u64,
+#[derive(Debug, Clone)]
+struct Playing {
+    answers: Vec<Rc<Answer>>,
+    /// The request that it waits with, unless it has ended.
+    asked: Option<Asked>,
 }
 
 /// All runs and what they have come to.
-struct Playing {
+#[derive(Debug, Clone)]
+struct Scene {
     world: World,
-    tasks: Vec<Task>,
-    steps: Vec<String>,
-    /// Whether a run may end with an error: a parent that another run has made an ordinary object
-    /// is not taken over.
-    may_fail: bool,
+    runs: Vec<Playing>,
+    steps: Vec<Step>,
 }
 
-impl Playing {
-    async fn begin(before: &[&str], scripts: &[Script]) -> Self {
-        let mut playing = Self {
-            world: World::new(before, scripts.len()),
-            tasks: (0..)
-                .zip(scripts)
-                .map(|(number, script)| begin(number, *script))
-                .collect(),
+impl Scene {
+    fn new(before: &[&str], runs: &mut Runs) -> Self {
+        let number = runs.scripts.len();
+        let mut scene = Self {
+            world: World::new(before, number),
+            runs: Vec::new(),
             steps: Vec::new(),
-            may_fail: scripts.iter().any(|script| matches!(script, Script::Disband)),
         };
-        for run in 0..scripts.len() {
-            playing.hear(run).await;
+        for run in 0..number {
+            scene.runs.push(Playing {
+                answers: Vec::new(),
+                asked: None,
+            });
+            scene.proceed(run, runs);
         }
-        playing
+        scene
     }
 
-    /// Waits for what a run does next.
-    async fn hear(&mut self, run: usize) {
-        let task = &mut self.tasks[run];
-        match task.heard.recv().await.expect("a run says how it ends") {
-            Said::Asks(asked, answer) => task.waiting = Some((asked, answer)),
-            Said::Ended(Ok(())) => self.world.runs[run].state = State::Done,
-            Said::Ended(Err(error)) => {
-                self.steps.push(format!("run {run} fails: {error}"));
+    /// Lets a run come to its next request, or to its end.
+    fn proceed(&mut self, run: usize, runs: &mut Runs) {
+        let playing = &mut self.runs[run];
+        match &*runs.next(run, &playing.answers) {
+            Next::Ask(asked) => playing.asked = Some(asked.clone()),
+            Next::End(Ok(())) => self.world.runs[run].state = State::Done,
+            Next::End(Err(error)) => {
                 self.world.runs[run].state = State::Failed;
-                if !self.may_fail {
-                    self.world.broken.get_or_insert(format!("run {run} fails"));
+                // A parent that another run has made an ordinary object is not taken over.
+                if !runs
+                    .scripts
+                    .iter()
+                    .any(|script| matches!(script, Script::Disband))
+                {
+                    let text = format!("run {run} fails: {error}");
+                    self.world.broken.get_or_insert(text);
                 }
             }
         }
     }
 
     fn steps(&self, kills: usize) -> Vec<Step> {
-        let waiting = (0..self.tasks.len()).filter(|run| self.tasks[*run].waiting.is_some());
-        let killed = self
-            .world
-            .runs
-            .iter()
-            .filter(|run| run.state == State::Killed)
-            .count();
+        let waiting = (0..self.runs.len()).filter(|run| self.runs[*run].asked.is_some());
+        let killed = self.world.runs.iter().filter(|run| run.state == State::Killed);
+        let killed = killed.count();
         let kill = waiting.clone().filter(|_| killed < kills).map(Step::Kill);
         let can_wait = killed > 0 && self.world.minutes == 0 && !self.is_registered();
         let wait = can_wait.then_some(Step::Wait);
@@ -113,153 +181,99 @@ impl Playing {
 
     /// Returns whether a run under way is in the history, or about to be: it would renew its entry in time.
     fn is_registered(&self) -> bool {
-        let asked = self.tasks.iter().filter_map(|task| task.waiting.as_ref());
-        let mut bodies = asked.map(|(asked, _)| String::from_utf8_lossy(&asked.body));
+        let asked = self.runs.iter().filter_map(|run| run.asked.as_ref());
+        let mut bodies = asked.map(|asked| String::from_utf8_lossy(&asked.body));
         bodies.any(|body| body.contains(r#"\"id\":"#)) || self.world.is_registered()
     }
 
-    async fn take(&mut self, step: Step) {
+    fn take(&mut self, step: Step, runs: &mut Runs) {
+        self.steps.push(step);
         match step {
             Step::Kill(run) => {
-                self.steps.push(format!("run {run} is killed"));
-                self.tasks[run].handle.abort();
-                self.tasks[run].waiting = None;
+                self.runs[run].asked = None;
                 self.world.runs[run].state = State::Killed;
             }
-            Step::Wait => {
-                self.steps.push("eleven minutes pass".to_owned());
-                self.world.minutes = 11;
-                for task in &self.tasks {
-                    task.server.advance_clock(11 * 60);
-                }
-            }
+            Step::Wait => self.world.minutes = 11,
             Step::Answer(run) => {
-                let task = &mut self.tasks[run];
-                let (asked, reply) = task.waiting.take().expect("it waits");
-                let answer = self.world.answer(run, &asked);
-                let mut hasher = DefaultHasher::new();
-                (task.history, &asked, answer.0.as_u16(), answer.1.to_string()).hash(&mut hasher);
-                task.history = hasher.finish();
-                let body = String::from_utf8_lossy(&asked.body);
-                self.steps.push(format!(
-                    "run {run}: {} {} {body} -> {}",
-                    asked.method, asked.path, answer.0
-                ));
-                let _ = reply.send((answer.0, answer.1, self.world.minutes));
-                self.hear(run).await;
+                let asked = self.runs[run].asked.take().expect("it waits");
+                let (status, body) = self.world.answer(run, &asked);
+                let answer = (status, body.to_string(), self.world.minutes);
+                self.runs[run].answers.push(Rc::new(answer));
+                self.proceed(run, runs);
             }
         }
         self.world.check();
     }
 
-    fn failure(&self) -> Option<String> {
-        let broken = self.world.broken.as_ref()?;
-        Some(format!("{broken}\n{}", self.steps.join("\n")))
+    /// Returns the promise that was broken, and the steps that led there.
+    fn failure(&self, before: &[&str], runs: &mut Runs) -> Option<String> {
+        let mut told = self.world.broken.clone()?;
+        let mut scene = Self::new(before, runs);
+        for step in &self.steps {
+            let asked = match step {
+                Step::Answer(run) => scene.runs[*run].asked.clone(),
+                Step::Kill(_) | Step::Wait => None,
+            };
+            scene.take(*step, runs);
+            let _ = write!(told, "\n{step:?}");
+            if let (Step::Answer(run), Some(asked)) = (step, asked) {
+                let body = String::from_utf8_lossy(&asked.body);
+                let answer = scene.runs[*run].answers.last().map(|answer| answer.0);
+                let _ = write!(told, ": {} {} {body} -> {answer:?}", asked.method, asked.path);
+            }
+        }
+        Some(told)
     }
 
     /// Everything that decides how it continues.
     fn digest(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.world.hash(&mut hasher);
-        for task in &self.tasks {
-            (task.history, task.waiting.is_some()).hash(&mut hasher);
-        }
-        hasher.finish()
+        let runs = self.runs.iter().map(|run| (&run.answers, run.asked.is_some()));
+        digest(&(&self.world, runs.collect::<Vec<_>>()))
     }
 }
 
-fn begin(number: usize, script: Script) -> Task {
-    let (said, heard) = mpsc::unbounded_channel();
-    let server = server(said.clone());
-    let of_run = server.clone();
-    let handle = tokio::task::spawn_local(async move {
-        let ended = runs::run(number, script, &of_run).await;
-        let _ = said.send(Said::Ended(ended.map_err(|error| error.to_string())));
-    });
-    Task {
-        handle,
-        server,
-        heard,
-        waiting: None,
-        history: 0,
-    }
-}
-
-#[expect(clippy::disallowed_types, reason = "a server that is a function")]
-fn server(said: mpsc::UnboundedSender<Said>) -> ApiServer {
-    let service = tower::service_fn(move |request: Request<Body>| {
-        let said = said.clone();
-        async move {
-            let (head, body) = request.into_parts();
-            let body = body.collect().await.map(http_body_util::Collected::to_bytes);
-            let asked = Asked {
-                method: head.method,
-                path: head.uri.path().to_owned(),
-                body: body.unwrap_or_default(),
-            };
-            let (answer, answered) = oneshot::channel();
-            let _ = said.send(Said::Asks(asked, answer));
-            // A run that is killed gets no answer, and asks for none.
-            let (status, body, minutes) = answered.await.unwrap_or((StatusCode::GONE, Value::Null, 0));
-            let mut response = Response::new(Body::from(body.to_string().into_bytes()));
-            *response.status_mut() = status;
-            let date = format!("Thu, 01 Jan 2026 12:{minutes:02}:30 GMT");
-            response
-                .headers_mut()
-                .insert(header::DATE, date.parse().expect("a date"));
-            Ok::<_, Infallible>(response)
-        }
-    });
-    let client = kube::Client::new(service, "default");
-    ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
-}
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build();
-    LocalSet::new().block_on(&runtime.expect("a runtime"), work)
+fn digest(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Tries every order of the requests, with at most so many runs killed. Orders that lead to the
 /// same state are continued once.
 pub(super) fn explore(before: &[&str], scripts: &[Script], kills: usize) -> Schedules {
-    let mut known = BTreeSet::new();
-    let mut open: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut runs = Runs::new(scripts);
+    let mut known = HashSet::new();
+    let mut open = vec![Scene::new(before, &mut runs)];
     let mut tried = 0;
-    while let Some(prefix) = open.pop() {
-        tried += 1;
-        let failure = block_on(async {
-            let mut playing = Playing::begin(before, scripts).await;
-            for choice in &prefix {
-                let step = playing.steps(kills)[*choice];
-                playing.take(step).await;
-            }
-            let mut prefix = prefix;
-            loop {
-                if playing.world.broken.is_some() {
-                    return playing.failure();
-                }
-                let steps = playing.steps(kills);
-                if steps.is_empty() || !known.insert(playing.digest()) {
-                    return None;
-                }
-                for other in 1..steps.len() {
-                    open.push([prefix.as_slice(), &[other]].concat());
-                }
-                prefix.push(0);
-                playing.take(steps[0]).await;
-            }
-        });
-        if failure.is_some() {
+    while let Some(scene) = open.pop() {
+        if scene.world.broken.is_some() {
+            let failure = scene.failure(before, &mut runs);
             return Schedules { tried, failure };
+        }
+        let steps = scene.steps(kills);
+        if steps.is_empty() || !known.insert(scene.digest()) {
+            tried += 1;
+            continue;
+        }
+        for step in steps {
+            let mut next = scene.clone();
+            next.take(step, &mut runs);
+            open.push(next);
         }
     }
     Schedules { tried, failure: None }
 }
 
-/// Tries one random order, in which any run may be killed.
-pub(super) fn sample(before: &[&str], scripts: &[Script], seed: u64) -> Option<String> {
+/// Tries random orders, in which any run may be killed, one for each seed below this number.
+pub(super) fn sample(before: &[&str], scripts: &[Script], seeds: u64) -> Option<String> {
+    let mut runs = Runs::new(scripts);
+    (0..seeds).find_map(|seed| {
+        let failure = sample_one(before, &mut runs, seed)?;
+        Some(format!("seed {seed}: {failure}"))
+    })
+}
+
+fn sample_one(before: &[&str], runs: &mut Runs, seed: u64) -> Option<String> {
     let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1);
     let mut next = move |below: usize| {
         random ^= random << 13;
@@ -267,20 +281,15 @@ pub(super) fn sample(before: &[&str], scripts: &[Script], seed: u64) -> Option<S
         random ^= random << 17;
         usize::try_from(random % 1_000_003).unwrap_or_default() % below
     };
-    block_on(async {
-        let mut playing = Playing::begin(before, scripts).await;
-        loop {
-            // One step in twenty may kill a run.
-            let kills = if next(20) == 0 { scripts.len() - 1 } else { 0 };
-            let steps = playing.steps(kills);
-            if steps.is_empty() {
-                return None;
-            }
-            let step = steps[next(steps.len())];
-            playing.take(step).await;
-            if playing.world.broken.is_some() {
-                return playing.failure();
-            }
+    let mut scene = Scene::new(before, runs);
+    while scene.world.broken.is_none() {
+        // One step in twenty may kill a run.
+        let kills = if next(20) == 0 { runs.scripts.len() - 1 } else { 0 };
+        let steps = scene.steps(kills);
+        if steps.is_empty() {
+            return None;
         }
-    })
+        scene.take(steps[next(steps.len())], runs);
+    }
+    scene.failure(before, runs)
 }
