@@ -58,7 +58,11 @@ fn set() -> SetDocument {
 }
 
 fn cut(found: &Differences, limit: usize) -> String {
-    of_diff((&set(), &ContextAndServer::default()), found, DONE, &[]).text(limit)
+    whole(found).text(limit)
+}
+
+fn whole(found: &Differences) -> Page {
+    of_diff((&set(), &ContextAndServer::default()), found, DONE, &[])
 }
 
 fn page(objects: Vec<Comparison>) -> String {
@@ -413,11 +417,11 @@ fn a_hint_of_several_messages_is_shown_once() {
 
 #[test]
 fn a_page_is_cut_between_objects_and_counts_the_others() {
-    let found = many();
-    let whole = cut(&found, 1_000_000);
+    let page = whole(&many());
+    let whole = page.text(1_000_000);
     assert!(!whole.contains("Left out"), "{whole}");
     for limit in (1024..whole.len() + 100).step_by(97) {
-        let text = cut(&found, limit);
+        let text = page.text(limit);
         assert!(text.len() <= limit, "{} > {limit}", text.len());
         assert_inert(&text);
         let mentioned = text.matches("<b>change</b>").count();
@@ -431,7 +435,7 @@ fn a_page_is_cut_between_objects_and_counts_the_others() {
             "{text}"
         );
     }
-    let text = cut(&found, 8192);
+    let text = page.text(8192);
     assert_order(
         &text,
         &[
