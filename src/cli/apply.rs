@@ -66,7 +66,7 @@ pub struct Apply {
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
-    /// Export the set before the run, to undo it
+    /// Save the set's manifests first, to undo the run
     #[arg(long, value_name = "FILE", help_heading = RUNNING, value_hint = ValueHint::FilePath)]
     pub undo_out: Option<PathBuf>,
     /// List unchanged objects at a terminal, too

@@ -43,7 +43,7 @@ pub struct WaitFlags {
     /// Wait until everything is ready or gone (default 5m)
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = WAIT_WITHOUT_VALUE, value_name = "DURATION", help_heading = WAITING)]
     pub wait: Option<String>,
-    /// Limit of the whole run, such as 10m
+    /// Time limit for the whole run, such as 10m
     #[arg(long, value_name = "DURATION", help_heading = WAITING)]
     pub timeout: Option<String>,
 }

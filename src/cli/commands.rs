@@ -107,7 +107,7 @@ pub struct Export {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// Write a file for each manifest into a directory
+    /// Write each manifest to a file in this directory
     #[arg(long, value_name = "DIR", help_heading = OUTPUT, value_hint = ValueHint::DirPath)]
     pub out: Option<PathBuf>,
     /// Field manager of members (default applyset)
@@ -176,7 +176,7 @@ pub struct Rbac {
     /// The members that may be recreated.
     #[command(flatten)]
     pub recreate: RecreateFlag,
-    /// Also grant what only record and members name
+    /// Also grant what only the record or members name
     #[arg(long, help_heading = OWNERSHIP)]
     pub include_recorded: bool,
     /// Hooks: refuse (default), skip or apply

@@ -69,7 +69,7 @@ Examples:
   # Check all sets, and find members whose set is gone
   kubectl applyset verify -A
 
-  # Repair the records of all sets; prints the changes, and asks
+  # Show the repairs of all records, ask, and write them
   kubectl applyset verify -A --fix";
 
 pub(super) const LIST: &str = "\
@@ -93,7 +93,7 @@ Examples:
   # Print the manifests of the set, as they were last applied
   kubectl applyset export web -n shop
 
-  # Write a file for each, as the beginning of a repository
+  # Write each manifest to a file, to start a repository
   kubectl applyset export web -n shop --out exported
   kubectl applyset diff web -n shop -f exported";
 

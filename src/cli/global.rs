@@ -110,7 +110,7 @@ pub struct ConnectionFlags {
     /// Skip TLS certificate verification (insecure)
     #[arg(long, global = true)]
     pub insecure_skip_tls_verify: bool,
-    /// Limit of one request (default 75s)
+    /// Time limit for one request (default 75s)
     #[arg(long, global = true, value_name = "DURATION")]
     pub request_timeout: Option<String>,
     /// Accepted for compatibility with kubectl; responses are never compressed
@@ -143,7 +143,7 @@ pub enum OutputFormat {
     Json,
     /// One document.
     Yaml,
-    /// Names alone, a line each.
+    /// Only the names, one per line.
     Name,
     /// A table with more columns; of `list`, `view` and `history`.
     Wide,

@@ -45,7 +45,7 @@ const COMMANDS: [(&[&str], &str); 13] = [
     ),
     (
         &["rollback", "undo"],
-        "apply what the run before left in --undo-out FILE with `kubectl applyset apply SET -f FILE`, or the old manifests",
+        "if the run had --undo-out FILE, `kubectl applyset apply SET -f FILE`; otherwise, apply the old manifests",
     ),
     (
         &["import"],
@@ -344,7 +344,8 @@ fn of_other_commands(unknown: &str, command: &Command) -> Option<String> {
     };
     let commands = command.get_subcommands().filter(has_flag);
     let names: Vec<&str> = commands.map(Command::get_name).collect();
-    (!names.is_empty()).then(|| format!("omit it: only {} have {unknown}", names.join(", ")))
+    let have = if names.len() == 1 { "has" } else { "have" };
+    (!names.is_empty()).then(|| format!("omit it: only {} {have} {unknown}", names.join(", ")))
 }
 
 /// The tip for another argument of a command that takes only a set: files that a shell has put in the place of

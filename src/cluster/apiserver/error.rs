@@ -65,9 +65,7 @@ pub enum ApiErrorKind {
         address: String,
     },
     /// The request was not sent: this run could not say in time that it is still alive.
-    #[error(
-        "not sent: for five minutes, this run could not note on the set's parent that it is under way: {0}"
-    )]
+    #[error("not sent: for five minutes, this run could not renew its entry on the set's parent: {0}")]
     LeaseLost(String),
     /// The answer is larger than this program reads.
     #[error("the answer of the server is too large: {0}")]

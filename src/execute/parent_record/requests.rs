@@ -83,7 +83,7 @@ pub enum ParentWriteError {
     #[error("the set's parent was deleted during the run")]
     Gone,
     /// It has lost the entry of the run, which was suspended or out of reach for too long.
-    #[error("another run took this one for abandoned")]
+    #[error("another run has listed this one as abandoned")]
     Dropped,
     /// It is a custom resource, and the server does not serve its kind.
     #[error("{0}")]

@@ -53,7 +53,7 @@ pub struct DesiredObject {
 }
 
 impl DesiredObject {
-    /// Returns the part-of label that it is sent with: none if an undo takes it out of the set.
+    /// Returns the part-of label that it is sent with.
     pub fn part_of(&self) -> Option<String> {
         let metadata = self.object.metadata();
         let label = metadata.get("labels")?.get(PART_OF_LABEL)?.as_str()?;
