@@ -7,7 +7,7 @@ use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, Gate};
-use crate::model::write_settings::{Conflicts, DryRun};
+use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{LiveMembership, permissions};
 use crate::report::{SetDocument, Style, UnchangedLines, manifest_file};
@@ -187,12 +187,10 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
     });
     let new = new.map(|apply| desired.members[apply.index].key.clone());
     let parent = desired.parent.iter().map(|parent| parent.key.clone());
-    let forced = plan
-        .all_applies()
-        .filter(|_| writing.conflicts == Conflicts::Forced);
-    let will_apply = export::Run {
+    let will_do = export::Run {
         taken_in: new.chain(parent).collect(),
-        forced: forced.map(|apply| &desired.members[apply.index]).collect(),
+        applied: desired.members.iter().collect(),
+        deleted: plan.all_prunes().map(|live| &live.key).collect(),
     };
     let source = Source {
         cluster,
@@ -202,7 +200,7 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
         field_manager: &writing.field_manager,
         concurrency: writing.concurrency,
     };
-    let exported = source.export(&will_apply).await?;
+    let exported = source.export(&will_do).await?;
     let manifests = exported.manifests;
     let detached = plan.dependents.detachments.iter();
     let lost = detached.map(|detachment| {

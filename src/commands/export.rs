@@ -20,6 +20,12 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     if let Some(directory) = &arguments.out {
+        if !matches!(style.format, Format::Lines | Format::Yaml) {
+            return Err(Error::Usage {
+                message: "--out: the files are YAML, and nothing is printed".to_owned(),
+                hint: "omit -o, or print the manifests without --out".to_owned(),
+            });
+        }
         manifest_files::check_directory(directory)?;
     }
     let exported = unless_stopped(&listen(), read_and_export(&reference, arguments, shared)).await?;
@@ -38,6 +44,13 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
         warn_of_secrets(&manifests, style);
         return Ok(Exit::Done);
     };
+    if manifests.is_empty() {
+        report::note(
+            &format!("{} has no members: no file is written", set.parent),
+            style,
+        );
+        return Ok(Exit::Done);
+    }
     manifest_files::write_directory(directory, &manifests)?;
     let directory = shell_word(&directory.to_string_lossy());
     let command = format!(
@@ -107,10 +120,15 @@ async fn read_and_export(
     }
     .export(&export::Run::default())
     .await?;
+    let now = cluster.server.now();
+    let running = parent.running.iter().map(|run| {
+        let began = run.began(now);
+        format!("{run} began {began} and had not ended: it may be exported in part.")
+    });
     Ok(Exported {
         set,
         flags: manifest_files::flags(tooling, manager, &exported.manifests),
-        left_out: exported.left_out,
+        left_out: running.chain(exported.left_out).collect(),
         manifests: exported.manifests,
     })
 }

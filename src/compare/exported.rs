@@ -4,7 +4,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ownership::{LAST_APPLIED, fields_applied_by, manifest_of, was_created_by};
+use super::ownership::{
+    LAST_APPLIED, fields_applied, fields_applied_by, fields_of_all, manifest_of, manifest_to_restore,
+    was_created_by,
+};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::identity::GroupVersionKind;
@@ -27,57 +30,72 @@ pub enum ExportedFields {
     Live,
 }
 
-/// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its fields
-/// are decided, and too many are safer than too few.
-pub fn exported(object: &Value, manager: &str) -> Exported {
-    let own = without_applyset_metadata(fields_applied_by(object, manager));
-    if has_fields(&own) || was_created_by(&object["metadata"], manager) {
-        return Exported {
-            manifest: without_applyset_metadata(manifest_of(object, manager)),
-            fields: ExportedFields::Applied,
-        };
+impl Exported {
+    /// Leaves the number of replicas to an autoscaler: a manifest with the number would take it back.
+    #[must_use]
+    pub fn without_replicas(mut self) -> Self {
+        remove(&mut self.manifest, "/spec", |field| field == "replicas");
+        self
     }
-    exported_live(object)
+}
+
+/// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its fields
+/// are decided, and too many are safer than too few. `desired` is what a run is going to apply.
+pub fn exported(object: &Value, manager: &str, desired: Option<&Value>) -> Exported {
+    let own = without_applyset_metadata(fields_applied_by(object, manager));
+    if !has_fields(&own) && !was_created_by(&object["metadata"], manager) {
+        return exported_live(object);
+    }
+    let manifest = match desired {
+        Some(desired) => manifest_to_restore(object, manager, desired),
+        None => manifest_of(object, manager),
+    };
+    Exported {
+        manifest: without_applyset_metadata(manifest),
+        fields: ExportedFields::Applied,
+    }
+}
+
+/// Returns the manifest of an object that a run is going to delete, as [`exported`], with the fields of all managers:
+/// theirs go with it.
+pub fn exported_before_deletion(object: &Value, manager: &str) -> Exported {
+    let found = exported(object, manager, None);
+    match found.fields {
+        ExportedFields::Applied => Exported {
+            manifest: with_applied_fields(fields_of_all(object), object),
+            fields: ExportedFields::Applied,
+        },
+        ExportedFields::Live => found,
+    }
 }
 
 /// Returns the manifest of an object with all of its fields.
 pub fn exported_live(object: &Value) -> Exported {
     Exported {
-        manifest: without_server_fields(without_applyset_metadata(object.clone())),
+        manifest: with_applied_fields(object.clone(), object),
         fields: ExportedFields::Live,
     }
 }
 
-/// Adds to a manifest the live values of the fields that `desired` sets, and that it lacks: an apply of `desired` takes
-/// them from their owners, and nothing else would bring them back.
-pub fn add_values_to_take(exported: &mut Exported, live: &Value, desired: &Value) {
-    add_values(&mut exported.manifest, live, desired);
-    exported.manifest = without_applyset_metadata(exported.manifest.take());
+/// Returns a manifest without what the server fills in, unless someone has applied that.
+fn with_applied_fields(fields: Value, object: &Value) -> Value {
+    let mut manifest = without_server_fields(fields);
+    let mut applied = fields_applied(object);
+    // The owner may be another one when the object is created again.
+    remove(&mut applied, "/metadata", |field| field == "ownerReferences");
+    add_missing(&mut manifest, applied);
+    without_applyset_metadata(manifest)
 }
 
-fn add_values(manifest: &mut Value, live: &Value, desired: &Value) {
-    match (manifest, live, desired) {
-        (Value::Object(manifest), Value::Object(live), Value::Object(desired)) => {
-            for (name, desired) in desired {
-                match (manifest.get_mut(name), live.get(name)) {
-                    (Some(manifest), Some(live)) => add_values(manifest, live, desired),
-                    (None, Some(live)) if !live.is_null() => {
-                        manifest.insert(name.clone(), live.clone());
-                    }
-                    _ => {}
-                }
-            }
+fn add_missing(manifest: &mut Value, applied: Value) {
+    let (Value::Object(manifest), Value::Object(applied)) = (manifest, applied) else {
+        return;
+    };
+    for (name, value) in applied {
+        match manifest.get_mut(&name) {
+            Some(present) => add_missing(present, value),
+            None => drop(manifest.insert(name, value)),
         }
-        (Value::Array(manifest), Value::Array(live), Value::Array(desired)) => {
-            for item in manifest {
-                let has_name = |other: &&Value| item["name"].is_string() && other["name"] == item["name"];
-                let (live, desired) = (live.iter().find(has_name), desired.iter().find(has_name));
-                if let (Some(live), Some(desired)) = (live.cloned(), desired.cloned()) {
-                    add_values(item, &live, &desired);
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -136,6 +154,12 @@ fn without_server_fields(mut object: Value) -> Value {
             });
         }
         ("", "PersistentVolumeClaim") => remove_binding(&mut object),
+        ("apps", "StatefulSet") => {
+            let templates = object.pointer_mut("/spec/volumeClaimTemplates");
+            for template in templates.and_then(Value::as_array_mut).into_iter().flatten() {
+                remove(template, "", |field| field == "status");
+            }
+        }
         ("batch", "Job") if object.pointer("/spec/manualSelector") != Some(&json!(true)) => {
             remove(&mut object, "/spec", |field| field == "selector");
             let is_of_controller = |key: &str| {
@@ -216,7 +240,7 @@ mod tests {
         let expected = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"a": "1"},
         });
-        let found = exported(&live, "us");
+        let found = exported(&live, "us", None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)
@@ -245,8 +269,24 @@ mod tests {
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": {"note": "1"}},
             "spec": {"type": "ClusterIP"},
         });
-        let found = exported(&live, "us");
-        assert_eq!((found.manifest, found.fields), (expected, ExportedFields::Live));
+        let found = exported(&live, "us", None);
+        assert_eq!(
+            (found.manifest, found.fields),
+            (expected.clone(), ExportedFields::Live)
+        );
+
+        // What someone has applied is kept, even if the server would choose it.
+        let mut chosen = live.clone();
+        chosen["metadata"]["finalizers"] = json!(["a.b/c"]);
+        let entries = chosen["metadata"]["managedFields"]
+            .as_array_mut()
+            .expect("entries");
+        entries[1]["manager"] = json!("kubectl-client-side-apply");
+        entries[1]["fieldsV1"]["f:metadata"]["f:finalizers"] = json!({"v:\"a.b/c\"": {}});
+        let mut expected_chosen = expected.clone();
+        expected_chosen["metadata"]["finalizers"] = json!(["a.b/c"]);
+        expected_chosen["spec"]["clusterIP"] = json!("10.0.0.1");
+        assert_eq!(exported(&chosen, "us", None).manifest, expected_chosen);
 
         // One that the set has created has no fields of its own.
         let mut bare = live;
@@ -254,7 +294,7 @@ mod tests {
         metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         metadata["managedFields"][0]["time"] = json!("2026-01-01T00:00:00Z");
         let expected = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
-        let found = exported(&bare, "us");
+        let found = exported(&bare, "us", None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)
@@ -302,17 +342,5 @@ mod tests {
         ] {
             assert_eq!(kept(kind, object), expected, "{kind}");
         }
-    }
-
-    #[test]
-    fn values_that_a_run_takes_from_others_come_back() {
-        let mut manifest = json!({"data": {"a": "1"}, "list": [{"name": "x", "image": "i"}]});
-        let live = json!({"data": {"a": "1", "theirs": "2", "more": "3"}, "list": [{"name": "x", "image": "i", "tty": true}], "replicas": 7});
-        let desired = json!({"data": {"a": "9", "theirs": "9"}, "list": [{"name": "x", "tty": false}], "replicas": 2, "new": 1});
-        add_values(&mut manifest, &live, &desired);
-        let expected = json!({
-            "data": {"a": "1", "theirs": "2"}, "list": [{"name": "x", "image": "i", "tty": true}], "replicas": 7,
-        });
-        assert_eq!(manifest, expected);
     }
 }

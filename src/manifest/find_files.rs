@@ -151,7 +151,7 @@ fn is_special(path: &Path) -> bool {
 
 /// Returns whether a file has the extension of a manifest, as Go's `filepath.Ext` sees
 /// it: `.yaml` alone is one, too.
-fn is_manifest_file(path: &Path) -> bool {
+pub fn is_manifest_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     [".json", ".yaml", ".yml"]
         .iter()

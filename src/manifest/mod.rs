@@ -30,7 +30,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
-pub use self::find_files::Recursion;
+pub use self::find_files::{Recursion, is_manifest_file};
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
 pub use self::kustomize::KustomizeError;
 pub use self::line_of_field::line_of_field;

@@ -28,6 +28,8 @@ pub struct WholeMembers {
     pub objects: Vec<(ObjectKey, Value)>,
     /// Objects with a label that another writer than the set's has written: no run would prune them.
     pub only_labeled: Vec<Live>,
+    /// A member that the field manager has not even labeled, if there is none that it has.
+    pub of_another_manager: Option<Live>,
 }
 
 /// Lists the members in these places. Those that are being deleted, and copies of labels that controllers have made,
@@ -59,10 +61,18 @@ pub async fn whole_members(
     unique_by_uid(&mut found, |(live, _)| live, |_| false);
     let is_member = |(live, _): &(Live, Value)| live.is_labeled_by(&appliers);
     let (found, only_labeled): (Vec<_>, Vec<_>) = found.into_iter().partition(is_member);
+    let is_own = |live: &Live| live.part_of_writers.iter().any(|writer| writer == manager);
+    let labeled = found.iter().chain(&only_labeled).map(|(live, _)| live);
+    let of_another_manager = if labeled.clone().any(is_own) {
+        None
+    } else {
+        labeled.clone().next().cloned()
+    };
     let found = found.into_iter().map(|(live, listed)| (live.key, listed));
     Ok(WholeMembers {
         objects: in_applied_versions(cluster, found.collect(), manager, concurrency).await?,
         only_labeled: only_labeled.into_iter().map(|(live, _)| live).collect(),
+        of_another_manager,
     })
 }
 

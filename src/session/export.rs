@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::compare::exported::{Exported, ExportedFields, add_values_to_take, exported, exported_live};
+use crate::compare::exported::{Exported, ExportedFields, exported, exported_before_deletion, exported_live};
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
@@ -12,7 +12,7 @@ use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
-use crate::plan::{apply_order, data_of_volumes};
+use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, target_of};
 use crate::read::{self, Cluster, ReadError, whole_members, whole_objects};
 use crate::report::ManifestText;
 
@@ -32,13 +32,15 @@ pub struct Source<'a> {
     pub concurrency: usize,
 }
 
-/// What a run is going to apply, for the file of an undo.
+/// What a run is going to do, for the file of an undo.
 #[derive(Default)]
 pub struct Run<'a> {
     /// Objects that it takes in, as far as they exist.
     pub taken_in: BTreeSet<ObjectKey>,
-    /// The members whose fields it takes from others.
-    pub forced: Vec<&'a DesiredObject>,
+    /// The objects that it applies.
+    pub applied: Vec<&'a DesiredObject>,
+    /// The objects that it deletes: the fields of all others go with them, and only this file could bring those back.
+    pub deleted: BTreeSet<&'a ObjectKey>,
 }
 
 /// Manifests, and what they lack, in sentences.
@@ -59,8 +61,7 @@ impl Source<'_> {
     pub async fn export(&self, run: &Run<'_>) -> Result<Export, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
         let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
-        if let Some(live) = members.only_labeled.first()
-            && members.objects.is_empty()
+        if let Some(live) = members.of_another_manager
             && run.taken_in.is_empty()
         {
             return Err(Error::Usage {
@@ -69,25 +70,36 @@ impl Source<'_> {
                     listed(&live.part_of_writers),
                     live.key
                 ),
-                hint: "name the field manager that has applied the set with --field-manager".to_owned(),
+                hint: "pass --field-manager with the name that applied the set".to_owned(),
             });
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
-        let forced: BTreeMap<&ObjectKey, &DesiredObject> =
-            run.forced.iter().map(|object| (&object.key, *object)).collect();
+        let applied: BTreeMap<&ObjectKey, &DesiredObject> =
+            run.applied.iter().map(|object| (&object.key, *object)).collect();
+        let autoscalers = members
+            .objects
+            .iter()
+            .filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
+        let scaled: BTreeSet<ObjectKey> = autoscalers
+            .filter_map(|(key, object)| target_of(&key.group_kind, object, key.namespace.as_deref()))
+            .collect();
         let only_labeled = &members.only_labeled;
         let members = members.objects.iter().map(|(key, object)| {
-            let mut found = exported(object, manager);
-            if let Some(desired) = forced.get(key) {
-                add_values_to_take(&mut found, object, &desired.object.value());
-            }
-            manifest_text(key, object, found, &run.taken_in)
+            let desired = applied.get(key).map(|desired| desired.object.value());
+            let found = if run.deleted.contains(key) {
+                exported_before_deletion(object, manager)
+            } else if scaled.contains(key) {
+                exported(object, manager, desired.as_ref()).without_replicas()
+            } else {
+                exported(object, manager, desired.as_ref())
+            };
+            manifest_text(key, object, found, run)
         });
         // Whatever this set owns of them, they are as others have made them.
         let others = others
             .iter()
-            .map(|(key, object)| manifest_text(key, object, exported_live(object), &run.taken_in));
+            .map(|(key, object)| manifest_text(key, object, exported_live(object), run));
         let mut manifests: Vec<ManifestText> = members.chain(others).chain(self.parent(run).await?).collect();
         manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
         let left_out = only_labeled.iter().map(|live| {
@@ -111,39 +123,33 @@ impl Source<'_> {
             what: format!("the set's parent {key}"),
             error,
         })?;
-        let found = object.map(|object| exported(&object, self.field_manager));
+        let found = object.map(|object| exported(&object, self.field_manager, None));
         let found =
             found.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
         Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))
     }
 }
 
-fn manifest_text(
-    key: &ObjectKey,
-    object: &Value,
-    exported: Exported,
-    taken_in: &BTreeSet<ObjectKey>,
-) -> ManifestText {
-    let comments = comments(key, object, &exported, taken_in);
+fn manifest_text(key: &ObjectKey, object: &Value, exported: Exported, run: &Run<'_>) -> ManifestText {
+    let comments = comments(key, object, &exported, run);
     ManifestText::new(key.clone(), exported.manifest, comments)
 }
 
 /// Returns what an apply of the manifest does not bring back.
-fn comments(
-    key: &ObjectKey,
-    object: &Value,
-    exported: &Exported,
-    taken_in: &BTreeSet<ObjectKey>,
-) -> Vec<String> {
+fn comments(key: &ObjectKey, object: &Value, exported: &Exported, run: &Run<'_>) -> Vec<String> {
     let data = data_of_volumes(&key.group_kind, object).map(|data| format!("Not in this manifest: {data}."));
     let origin = match exported.fields {
-        _ if taken_in.contains(key) => Some(
-            "It was not in the set. Applying this restores its fields, and it stays in the set.".to_owned(),
+        _ if run.taken_in.contains(key) => Some(
+            "This object was not in the set before the run. Applying this manifest restores its fields, and the object \
+             stays in the set.",
         ),
+        _ if run.deleted.contains(key) => {
+            Some("The run was to delete this object, so these are the fields of all field managers.")
+        }
         ExportedFields::Live => {
-            Some("The set took it in and has not applied it: these are its live fields.".to_owned())
+            Some("The set has taken this object in, but never applied it: these are its live fields.")
         }
         ExportedFields::Applied => None,
     };
-    origin.into_iter().chain(data).collect()
+    origin.map(str::to_owned).into_iter().chain(data).collect()
 }

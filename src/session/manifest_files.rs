@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::{Builder, NamedTempFile};
+use tempfile::NamedTempFile;
 
 use crate::compare::ownership::{MEMBER_FIELD_MANAGER, member_field_manager};
 use crate::error::Error;
-use crate::manifest::{Hook, Recursion, Source};
+use crate::manifest::{Hook, Recursion, Source, is_manifest_file};
 use crate::model::applyset::Tooling;
 use crate::model::object::Object;
 use crate::model::text::{os_cause, shell_word};
@@ -53,7 +53,7 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     if fs::symlink_metadata(file).is_ok() {
         return Err(Error::Usage {
             message: format!("{flag} {}: the file exists", file.display()),
-            hint: "name a file that does not exist; none is overwritten".to_owned(),
+            hint: "name a file that does not exist; existing files are not overwritten".to_owned(),
         });
     }
     match NamedTempFile::new_in(directory_of(file)) {
@@ -109,48 +109,80 @@ pub fn remove_file(flag: &str, file: &Path) -> Result<(), Error> {
     fs::remove_file(file).map_err(|error| unwritable(flag, file, &error))
 }
 
-/// Checks before a command connects that a directory does not exist, or is empty.
+/// The file that is in a directory while manifests are written to it. It is none, so an apply of the directory fails.
+const INCOMPLETE: &str = "export-incomplete.yaml";
+const INCOMPLETE_TEXT: &str =
+    "an export to this directory has not ended: remove the files that it wrote, and export again\n";
+
+/// Checks before a command connects that a directory does not exist, or has no manifests: an apply of it reads all.
 pub fn check_directory(directory: &Path) -> Result<(), Error> {
-    let is_free = match fs::read_dir(directory) {
-        // The directory of the process cannot be replaced.
-        Ok(mut entries) => entries.next().is_none() && directory.file_name().is_some(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    };
-    if is_free {
-        return Ok(());
+    if directory.as_os_str() == "-" {
+        return Err(Error::Usage {
+            message: "--out -: not supported: the manifests are written to a directory".to_owned(),
+            hint: "leave --out away to print the manifests".to_owned(),
+        });
     }
-    Err(Error::Usage {
-        message: format!("--out {}: not an empty directory", directory.display()),
-        hint: "name a directory that does not exist or is empty; none is overwritten".to_owned(),
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && fs::symlink_metadata(directory).is_err() => {
+            return Ok(());
+        }
+        Err(error) => return Err(unwritable("--out", directory, &error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(|error| unwritable("--out", directory, &error))?;
+        if is_manifest_file(&entry.path()) {
+            return Err(Error::Usage {
+                message: format!(
+                    "--out {}: has a manifest already: {}",
+                    directory.display(),
+                    entry.file_name().display()
+                ),
+                hint: "name a directory without manifests; existing files are not overwritten".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Writes each manifest to a file of its own in a directory. Those of Secrets may be read by their owner only. What was
+/// written is removed after an error.
+pub fn write_directory(directory: &Path, manifests: &[ManifestText]) -> Result<(), Error> {
+    let mut written = Vec::new();
+    write_all(directory, manifests, &mut written).map_err(|error| {
+        for file in written {
+            // The error that stopped it is the one to report.
+            let _ = fs::remove_file(file);
+        }
+        unwritable("--out", directory, &error)
     })
 }
 
-/// Writes each manifest to a file of its own in a new directory. Those of Secrets may be read by their owner only.
-pub fn write_directory(directory: &Path, manifests: &[ManifestText]) -> Result<(), Error> {
-    let write = || {
-        let above = directory_of(directory);
-        fs::create_dir_all(above)?;
-        let temporary = Builder::new().prefix(".kubectl-applyset-").tempdir_in(above)?;
-        for manifest in manifests {
-            let file = temporary.path().join(manifest.file_name());
-            let mut file = if manifest.is_secret() {
-                new_private(&file)?
-            } else {
-                File::create_new(file)?
-            };
-            // A document of JSON would be read as JSON, which has no escapes beyond four digits.
-            let text = manifest.document();
-            let mark = if text.starts_with('{') { "---\n" } else { "" };
-            file.write_all(mark.as_bytes())?;
-            file.write_all(text.as_bytes())?;
-        }
-        if directory.exists() {
-            fs::remove_dir(directory)?;
-        }
-        fs::rename(temporary.keep(), directory)?;
-        sync_directory(above)
-    };
-    write().map_err(|error| unwritable("--out", directory, &error))
+fn write_all(directory: &Path, manifests: &[ManifestText], written: &mut Vec<PathBuf>) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let incomplete = directory.join(INCOMPLETE);
+    let mut file = File::create_new(&incomplete)?;
+    written.push(incomplete.clone());
+    file.write_all(INCOMPLETE_TEXT.as_bytes())?;
+    file.sync_all()?;
+    for manifest in manifests {
+        let path = directory.join(manifest.file_name());
+        let mut file = if manifest.is_secret() {
+            new_private(&path)?
+        } else {
+            File::create_new(&path)?
+        };
+        written.push(path);
+        // A document of JSON would be read as JSON, which has no escapes beyond four digits.
+        let text = manifest.document();
+        let mark = if text.starts_with('{') { "---\n" } else { "" };
+        file.write_all(mark.as_bytes())?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+    }
+    sync_directory(directory)?;
+    fs::remove_file(incomplete)?;
+    sync_directory(directory)
 }
 
 fn new_private(path: &PathBuf) -> io::Result<File> {
@@ -177,5 +209,34 @@ fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Error {
             os_cause(error)
         ),
         hint: "name a place that you can write to".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::identity::{GroupKind, ObjectKey};
+
+    #[test]
+    fn what_was_written_is_removed_after_an_error() {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: None,
+            name: "a".to_owned(),
+        };
+        let manifest = || ManifestText::new(key.clone(), json!({"kind": "ConfigMap"}), Vec::new());
+        let above = tempfile::tempdir().expect("a directory");
+        let directory = above.path().join("out");
+        let files = || fs::read_dir(&directory).expect("a directory").count();
+        // The second has the name of the first.
+        write_directory(&directory, &[manifest(), manifest()]).expect_err("one is there");
+        assert_eq!(files(), 0);
+        write_directory(&directory, &[manifest()]).expect("it is written");
+        assert_eq!(files(), 1);
+        check_directory(&directory).expect_err("it has a manifest");
+        write_directory(&directory, &[manifest()]).expect_err("one is there");
+        assert_eq!(files(), 1);
     }
 }

@@ -5,6 +5,7 @@
 
 mod applyset_metadata;
 mod creator;
+mod fields_to_take;
 mod managed_fields;
 mod managers;
 mod merge_patch;
@@ -17,6 +18,7 @@ mod unusable_versions;
 
 pub use applyset_metadata::with_applyset_metadata;
 pub use creator::{Creator, creator};
+pub use fields_to_take::manifest_to_restore;
 pub use managed_fields::{annotation_writers, content_writers, was_created_by};
 pub(in crate::compare) use managed_fields::{entries, is_apply_of};
 pub use managers::{
@@ -29,7 +31,7 @@ pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
     replacement, secret_migration_patch,
 };
-pub use owned_fields::{applied_version, fields_applied_by, manifest_of};
+pub use owned_fields::{applied_version, fields_applied, fields_applied_by, fields_of_all, manifest_of};
 pub use owners_of_invalid_fields::only_others_own;
 pub use replicas::{ReplicasPath, dropped_replicas};
 pub use stale_fields::{own_manifest, without_stale_fields};

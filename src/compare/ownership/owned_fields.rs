@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::managed_fields::{entries, is_apply_of, is_client_side, union};
+use super::managed_fields::{entries, is_apply, is_apply_of, is_client_side, union};
 use crate::compare::changes::zero_of;
 use crate::compare::field_paths::{ItemKey, has_parts};
 use crate::model::built_in_kinds::{Relation, TypeMeta};
@@ -12,8 +12,28 @@ use crate::model::built_in_kinds::{Relation, TypeMeta};
 /// Returns the manifest that `manager` would apply for its fields to be as they are. Those of client-side apply
 /// belong to it: each apply takes them over, and removes them if the manifest lacks them.
 pub fn manifest_of(object: &Value, manager: &str) -> Value {
+    manifest_with(object, own_fields(object, manager))
+}
+
+/// Returns the field set of [`manifest_of`].
+pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
     let is_own = |entry: &Value| is_apply_of(entry, manager) || is_client_side(entry);
     let fields = fields_of(&object["metadata"], is_own);
+    fields.map(without_last_applied).map(with_string_data)
+}
+
+/// Returns the part of an object that anyone has applied.
+pub fn fields_applied(object: &Value) -> Value {
+    fields_of_those(object, |entry| is_apply(entry) || is_client_side(entry))
+}
+
+/// Returns the part of an object that any manager owns: defaults of the server have no owner.
+pub fn fields_of_all(object: &Value) -> Value {
+    fields_of_those(object, |_| true)
+}
+
+fn fields_of_those(object: &Value, is_one: impl Fn(&Value) -> bool) -> Value {
+    let fields = fields_of(&object["metadata"], is_one);
     manifest_with(object, fields.map(without_last_applied).map(with_string_data))
 }
 
@@ -63,7 +83,7 @@ impl<'n> Place<'n> {
     }
 }
 
-fn manifest_with(object: &Value, fields: Option<Value>) -> Value {
+pub(super) fn manifest_with(object: &Value, fields: Option<Value>) -> Value {
     let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
         .and_then(|fields| part(object, &fields, Some(&all), Place::of(object)))
@@ -105,7 +125,7 @@ fn without_last_applied(mut fields: Value) -> Value {
     fields
 }
 
-fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
+pub(super) fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
     let entries = entries(metadata).iter().filter(|entry| is_it(entry));
     let fields = entries.map(|entry| entry["fieldsV1"].clone());
     fields.reduce(|one, other| union(&one, &other))

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::packaging::CHECKOUT;
 use crate::support::{
-    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, fresh,
-    kubectl_apply, namespace, objects_file, path_of, secret, service, with,
+    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, deployment, fresh,
+    kubectl_apply, named, namespace, objects_file, path_of, secret, service, with,
 };
 
 /// What `export` prints of a set.
@@ -192,8 +192,54 @@ fn a_directory_gets_a_file_for_each_object_and_is_not_overwritten() {
 
     fs::remove_file(directory.join(format!("secret_{home}_two.yaml"))).expect("a file");
     let run = export(&set, &["--out", &out]).expect(2);
-    assert!(run.stderr.contains("not an empty directory"), "{}", run.stderr);
+    assert!(run.stderr.contains("has a manifest already"), "{}", run.stderr);
     assert_eq!(fs::read_dir(&directory).expect("a directory").count(), 1);
+    for flags in [&["--out", "-"][..], &["--out", "new", "-o", "json"]] {
+        export(&set, flags).expect(2);
+        assert!(!Path::new(flags[1]).exists());
+    }
+}
+
+#[test]
+fn a_directory_that_is_there_is_written_into_and_keeps_its_rights() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    set.apply(&[config_map(&home, "one", "1")]);
+    let files = Files::new().with("there/README.md", "kept");
+    let [there, link] = ["there", "link"].map(|name| files.path(name));
+    fs::set_permissions(&there, fs::Permissions::from_mode(0o700)).expect("permissions");
+    std::os::unix::fs::symlink(&there, &link).expect("a link");
+    let run = Program::new()
+        .args(["export", &set.reference, "-n", &home, "--out", "."])
+        .in_directory(&link)
+        .run()
+        .expect(0);
+    assert!(run.stdout.is_empty(), "{}", run.stdout);
+    let mode = fs::metadata(&there).expect("a directory").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    let names = fs::read_dir(&there).expect("a directory");
+    let mut names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    let file = format!("configmap_{home}_one.yaml");
+    assert_eq!(names, ["README.md", file.as_str()]);
+}
+
+#[test]
+fn replicas_that_an_autoscaler_of_the_set_decides_are_not_exported() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let mut app = deployment(&home, "app", 2);
+    let autoscaler = with(
+        named("autoscaling/v2", "HorizontalPodAutoscaler", Some(&home), "app"),
+        &json!({"spec": {"maxReplicas": 9, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app"}}}),
+    );
+    set.apply(&[app.clone()]);
+    app["spec"].as_object_mut().expect("a spec").remove("replicas");
+    set.apply(&[app.clone(), autoscaler]);
+    let files = assert_exported(&set, 2);
+    cluster().scale(&app, 7);
+    apply_file(&set, &files.path("export.yaml"), &[]).expect(0);
+    assert_eq!(cluster().live(&app).expect("the object")["spec"]["replicas"], 7);
 }
 
 #[test]
@@ -244,8 +290,10 @@ fn a_set_of_another_field_manager_is_exported_under_its_name() {
     let set = Set::secret(&home, "web");
     let objects = [config_map(&home, "one", "1")];
     set.apply_with(&objects, &["--field-manager=ci"]).expect(0);
-    let run = export(&set, &[]).expect(2);
-    assert!(run.stderr.contains("ci"), "{}", run.stderr);
+    for flags in [&[][..], &["--field-manager=cci"]] {
+        let run = export(&set, flags).expect(2);
+        assert!(run.stderr.contains("ci"), "{}", run.stderr);
+    }
     let run = export(&set, &["--field-manager=ci"]).expect(0);
     let files = Files::new().with("export.yaml", &run.stdout);
     let run = apply_file(&set, &files.path("export.yaml"), &["--field-manager=ci"]).expect(0);

@@ -1,7 +1,7 @@
 //! `apply --undo-out` writes the set as it was: an apply of the file is an undo.
 
 use super::*;
-use crate::support::{cluster_role, deployment};
+use crate::support::{Random, cluster_role};
 
 /// Applies objects, with an undo file of this name.
 pub(super) fn apply(set: &Set, files: &Files, undo: &str, objects: &[Value], flags: &[&str]) -> Run {
@@ -158,28 +158,128 @@ fn a_hook_that_is_a_member_is_in_the_file_with_the_flag_that_it_needs() {
 }
 
 #[test]
-fn values_that_the_run_takes_from_others_come_back() {
+fn values_that_the_run_takes_come_back() {
     let home = namespace("undo");
     let set = Set::secret(&home, "web");
     let files = Files::new();
-    let before = config_map(&home, "one", "1");
-    set.apply(std::slice::from_ref(&before));
-    cluster().patch(&before, &json!({"data": {"theirs": "precious"}}));
-    let after = with(before.clone(), &json!({"data": {"theirs": "ours"}}));
-    apply(
-        &set,
-        &files,
-        "before.yaml",
-        std::slice::from_ref(&after),
-        &["--force-conflicts"],
-    )
-    .expect(0);
-    set.assert_holds(&[after]);
-    apply_file(&set, &files.path("before.yaml"), &[]).expect(0);
-    assert_eq!(
-        cluster().live(&before).expect("the object")["data"]["theirs"],
-        "precious"
+    let without_replicas = |mut object: Value| {
+        object["spec"].as_object_mut().expect("a spec").remove("replicas");
+        object
+    };
+    let before = [
+        config_map(&home, "one", "1"),
+        without_replicas(deployment(&home, "app", 1)),
+        service(&home, "app", 80),
+    ];
+    set.apply(&before);
+    cluster().patch(
+        &before[0],
+        &json!({"data": {"theirs": "precious"}, "metadata": {"labels": {"team": "blue"}}}),
     );
+    let ports = json!({"spec": {"ports": [
+        {"port": 80, "protocol": "TCP", "name": "web", "targetPort": 8080}, {"port": 81, "protocol": "TCP", "name": "more"},
+    ]}});
+    cluster().patch(&before[2], &ports);
+    // What is scaled for the first time has no owner.
+    cluster().scale(&before[1], 4);
+    let variable = |value: &str| {
+        let container = json!({"name": "app", "image": "app", "env": [{"name": "LOG", "value": value}]});
+        json!({"spec": {"template": {"spec": {"containers": [container]}}}})
+    };
+    let mut ops = with(before[1].clone(), &variable("debug"));
+    ops["spec"].as_object_mut().expect("a spec").remove("selector");
+    ops["spec"]["template"]
+        .as_object_mut()
+        .expect("a template")
+        .remove("metadata");
+    cluster().apply_as("ops", &ops);
+    let was = contents(&set, &before);
+
+    let after = [
+        with(before[0].clone(), &json!({"data": {"theirs": "ours"}})),
+        with(deployment(&home, "app", 3), &variable("info")),
+        with(
+            service(&home, "app", 80),
+            &json!({"spec": {"ports": [
+                {"port": 80, "protocol": "TCP", "name": "web", "targetPort": 9090}, {"port": 81, "protocol": "TCP", "name": "other"},
+            ]}}),
+        ),
+    ];
+    apply(&set, &files, "before.yaml", &after, &["--force-conflicts"]).expect(0);
+    set.assert_holds(&after);
+    // It is not theirs alone any more if the file has it.
+    cluster().patch(&before[0], &json!({"metadata": {"labels": {"team": "red"}}}));
+    apply_file(&set, &files.path("before.yaml"), &[]).expect(0);
+    cluster().patch(&before[0], &json!({"metadata": {"labels": {"team": "blue"}}}));
+    assert_eq!(contents(&set, &before), was);
+}
+
+#[test]
+fn a_pruned_object_comes_back_with_what_others_have_set() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let kept = config_map(&home, "one", "1");
+    let before = [
+        kept.clone(),
+        deployment(&home, "app", 1),
+        service(&home, "app", 80),
+    ];
+    set.apply(&before);
+    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "hotfix"}]}}}});
+    cluster().patch(&before[1], &image);
+    let ports = json!({"spec": {"ports": [{"port": 8080, "protocol": "TCP"}]}});
+    cluster().patch(&before[2], &ports);
+    let was = contents(&set, &before);
+    apply(&set, &files, "before.yaml", &[kept], &[]).expect(0);
+    apply_file(&set, &files.path("before.yaml"), &[]).expect(0);
+    assert_eq!(contents(&set, &before), was);
+}
+
+#[test]
+fn what_people_have_applied_stays_if_the_run_that_took_it_in_is_undone() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let address = format!(
+        "10.0.0.{}",
+        20 + Random::new(std::process::id().into(), 0).below(200)
+    );
+    let before = [
+        with(
+            config_map(&home, "one", "1"),
+            &json!({"metadata": {"finalizers": ["example.com/cascade"]}}),
+        ),
+        with(
+            service(&home, "two", 80),
+            &json!({"spec": {"clusterIP": address}}),
+        ),
+        with(
+            named("v1", "ServiceAccount", Some(&home), "three"),
+            &json!({"secrets": [{"name": "token"}]}),
+        ),
+    ];
+    kubectl_apply(&before, &[]).expect(0);
+    let after = [
+        with(before[0].clone(), &json!({"data": {"more": "2"}})),
+        before[1].clone(),
+        before[2].clone(),
+    ];
+    apply(&set, &files, "taken.yaml", &after, &[]).expect(0);
+    apply_file(&set, &files.path("taken.yaml"), &[]).expect(0);
+    let chosen = || {
+        let [one, two, three] =
+            [0, 1, 2].map(|index: usize| cluster().live(&before[index]).expect("the object"));
+        assert_eq!(one["metadata"]["finalizers"], json!(["example.com/cascade"]));
+        assert_eq!(two["spec"]["clusterIP"], address);
+        assert_eq!(three["secrets"], json!([{"name": "token"}]));
+    };
+    chosen();
+
+    apply(&set, &files, "pruned.yaml", &after[..1], &[]).expect(0);
+    apply_file(&set, &files.path("pruned.yaml"), &[]).expect(0);
+    chosen();
+    cluster().patch(&before[0], &json!({"metadata": {"finalizers": null}}));
 }
 
 #[test]
