@@ -5,6 +5,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -32,14 +34,21 @@ pub enum WriteEvent<A> {
 pub struct WaitNotes(RefCell<Vec<String>>);
 
 impl WaitNotes {
-    /// Adds what the object `key` waits for.
-    pub(super) fn add(&self, key: &ObjectKey, reason: &str) {
-        self.0.borrow_mut().push(format!("waiting for {key}: {reason}"));
+    /// Adds what is waited for, and why.
+    pub(super) fn add(&self, text: &str) {
+        self.0.borrow_mut().push(format!("waiting for {text}"));
     }
 
-    /// Takes the notes.
-    pub(super) fn take(&self) -> Vec<String> {
-        self.0.take()
+    /// Does some work, and reports what it waits for.
+    pub(super) async fn reporting<T>(&self, work: impl Future<Output = T>, sink: &mut Sink<'_>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let done = work.as_mut().poll(context);
+            let notes = self.0.take().into_iter();
+            notes.for_each(|note| sink(Event::Note(note)));
+            done
+        })
+        .await
     }
 }
 
@@ -61,13 +70,14 @@ impl WriteEvent<ObjectOutcome> {
 pub(super) const SLOW: Duration = Duration::from_secs(2);
 
 /// Starts a write for each of `items` and passes on each answer as it arrives. After an interrupt no
-/// write starts, and the run waits for those in flight.
+/// write starts, and the run waits for those in flight. What they wait for is in `notes`.
 pub(super) async fn each<'k, T, A>(
     server: &ApiServer,
     interrupt: &Interrupt,
     items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
     write: impl AsyncFn(T) -> A,
     concurrency_limit: &mut ConcurrencyLimit,
+    notes: &WaitNotes,
     mut reported: impl FnMut(WriteEvent<A>),
 ) {
     let mut items = items.into_iter().enumerate();
@@ -86,6 +96,8 @@ pub(super) async fn each<'k, T, A>(
         }
         let throttled_answers = server.throttled_answers();
         let answer = loop {
+            let notes = notes.0.take().into_iter();
+            notes.for_each(|note| reported(WriteEvent::Note(note)));
             tokio::select! {
                 biased;
                 answer = under_way.next() => break answer,

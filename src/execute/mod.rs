@@ -41,7 +41,6 @@ pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
-use members::webhooks::Webhooks;
 use parent_record::begin::Known;
 pub use parent_record::begin::run_under_way;
 pub use parent_record::repair::Repaired;
@@ -132,7 +131,6 @@ pub(crate) struct RunState {
     /// Objects that were to be pruned and are kept: the record is not narrowed.
     kept: usize,
     kinds: Kinds,
-    webhooks: Webhooks,
     concurrency_limit: ConcurrencyLimit,
 }
 
@@ -149,7 +147,6 @@ impl RunState {
             },
             kept: 0,
             kinds: Kinds::default(),
-            webhooks: Webhooks::default(),
             concurrency_limit: ConcurrencyLimit::for_server(execution.server, execution.writing.concurrency),
         }
     }

@@ -1,58 +1,67 @@
-//! Repeats single writes while a webhook that judges them cannot be called yet: those of the parent, and
-//! deletes. `members::webhooks` does so for the objects of the manifests, which need not wait for each
-//! other.
+//! Webhooks that the API server cannot call yet, because their Pods are still starting.
+//!
+//! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The write is sent
+//! again, with growing pauses, until the time of the webhook is over. What a webhook answers, such as a refusal, is
+//! not retried, and neither are dry runs, which do not start a webhook.
+//!
+//! Single writes wait here: those of the parent, of labels and owner references, and deletes. The objects of the
+//! manifests need not wait for each other: see `members::webhooks`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply, Status};
 use crate::execute::Interrupt;
-use crate::execute::members::webhooks::{Unreachable, pause};
+use crate::execute::concurrent_writes::WaitNotes;
 use crate::model::write_settings::{DryRun, WriteSettings};
 
-/// The webhooks that writes wait for.
+/// The pause before the second attempt; doubled each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(4);
+
+/// The webhooks that some writes wait for: how long, how often they are sent again, and what is reported.
 pub(crate) struct StartingWebhooks<'a> {
-    interrupt: &'a Interrupt,
-    /// The time for each webhook; `None` if only the run ends it.
-    patience: Option<Duration>,
-    /// The end of the wait for each webhook that was waited for, which all writes share.
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) notes: &'a WaitNotes,
+    /// The time of each webhook from its first refusal on; `None` if only the run ends it.
+    patience: Cell<Option<Duration>>,
+    /// The webhooks that were waited for, each with the end of its time, which all writes share.
     deadlines: RefCell<BTreeMap<String, Option<Instant>>>,
-    /// What was waited for and is not reported yet.
-    notes: RefCell<Vec<String>>,
+}
+
+/// A webhook that could not be called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unreachable {
+    /// Name in messages, such as `webhook "webhook.cert-manager.io"`.
+    pub(crate) name: String,
+    /// The server's reason.
+    reason: String,
 }
 
 impl<'a> StartingWebhooks<'a> {
     /// Creates the waits of some writes. A dry run starts no webhook, so it does not wait.
-    pub(crate) fn new(writing: &WriteSettings, interrupt: &'a Interrupt) -> Self {
+    pub(crate) fn new(writing: &WriteSettings, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
+        let patience = match writing.dry_run {
+            DryRun::None => writing.webhook_patience.at_end,
+            DryRun::Client | DryRun::Server => Some(Duration::ZERO),
+        };
         Self {
             interrupt,
-            patience: match writing.dry_run {
-                DryRun::None => writing.webhook_patience.at_end,
-                DryRun::Client | DryRun::Server => Some(Duration::ZERO),
-            },
+            notes,
+            patience: Cell::new(patience),
             deadlines: RefCell::default(),
-            notes: RefCell::default(),
         }
     }
 
     /// Sends a request, and again as long as its webhook cannot be called and may be waited for.
     pub(crate) async fn send(&self, server: &ApiServer, request: ApiRequest) -> Result<Reply, ApiError> {
-        self.send_noting(server, request, |_| {}).await
-    }
-
-    /// The same; `noted` is called when the wait begins.
-    pub(crate) async fn send_noting(
-        &self,
-        server: &ApiServer,
-        request: ApiRequest,
-        noted: impl Fn(&Self),
-    ) -> Result<Reply, ApiError> {
         match self
-            .attempts(server, request, noted, async || None::<Infallible>)
+            .send_unless(server, request, async || None::<Infallible>)
             .await
         {
             Ok(reply) => reply,
@@ -68,34 +77,22 @@ impl<'a> StartingWebhooks<'a> {
         request: ApiRequest,
         obstacle: impl AsyncFn() -> Option<T>,
     ) -> Result<Result<Reply, ApiError>, T> {
-        self.attempts(server, request, |_| {}, obstacle).await
-    }
-
-    async fn attempts<T>(
-        &self,
-        server: &ApiServer,
-        request: ApiRequest,
-        noted: impl Fn(&Self),
-        obstacle: impl AsyncFn() -> Option<T>,
-    ) -> Result<Result<Reply, ApiError>, T> {
         let mut vain = 0;
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
-            let error = match server.send(request.clone()).await {
+            let mut error = match server.send(request.clone()).await {
                 Ok(reply) => return Ok(Ok(reply.after(earlier_attempts))),
                 Err(error) => error,
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
-            let Some(time) = self.next_attempt(&error, vain) else {
-                return Ok(Err(ApiError {
-                    earlier_attempts,
-                    ..error
-                }));
+            error.earlier_attempts = earlier_attempts;
+            let Some(webhook) = Unreachable::of(&error).filter(|webhook| self.awaits(webhook)) else {
+                return Ok(Err(error));
             };
-            noted(self);
+            let next = self.next_attempt(Instant::now(), vain, std::iter::once(&webhook.name));
             tokio::select! {
                 () = self.interrupt.requested() => return Ok(Err(error)),
-                () = sleep_until(time) => vain += 1,
+                () = sleep_until(next) => vain += 1,
             }
             if let Some(obstacle) = obstacle().await {
                 return Err(obstacle);
@@ -103,29 +100,254 @@ impl<'a> StartingWebhooks<'a> {
         }
     }
 
-    /// Returns the time of the next attempt after an error; `None` if it is final.
-    fn next_attempt(&self, error: &ApiError, vain: u32) -> Option<Instant> {
-        let unreachable = Unreachable::of(error)?;
+    /// Returns whether a write is sent again that this webhook could not judge. Notes what is waited for, once.
+    pub(crate) fn awaits(&self, webhook: &Unreachable) -> bool {
         let now = Instant::now();
         let mut deadlines = self.deadlines.borrow_mut();
-        let is_new = !deadlines.contains_key(unreachable.name());
-        let deadline = *deadlines
-            .entry(unreachable.name().to_owned())
-            .or_insert_with(|| self.patience.and_then(|patience| now.checked_add(patience)));
-        let is_over = deadline.is_some_and(|deadline| now >= deadline);
-        if is_over || self.interrupt.is_requested() {
-            return None;
+        let is_new = !deadlines.contains_key(&webhook.name);
+        let deadline = deadlines.entry(webhook.name.clone()).or_default();
+        *deadline = deadline.or_else(|| now.checked_add(self.patience.get()?));
+        let is_over = self.interrupt.is_requested() || deadline.is_some_and(|deadline| now >= deadline);
+        if is_new && !is_over {
+            self.notes.add(&webhook.text());
         }
-        if is_new {
-            let note = format!("waiting for {}", unreachable.text());
-            self.notes.borrow_mut().push(note);
-        }
-        let next = now + pause(vain);
-        Some(deadline.map_or(next, |deadline| next.min(deadline)))
+        !is_over
     }
 
-    /// Takes the notes about what is waited for.
-    pub(crate) fn take_notes(&self) -> Vec<String> {
-        self.notes.take()
+    /// Returns the time of the attempt after `vain` ones, the last of which ended at `since`: at the latest when the
+    /// time of one of these webhooks is over.
+    pub(crate) fn next_attempt<'n>(
+        &self,
+        since: Instant,
+        vain: u32,
+        names: impl Iterator<Item = &'n String>,
+    ) -> Instant {
+        let pause = (FIRST_PAUSE * 2_u32.pow(vain.min(10))).min(LONGEST_PAUSE);
+        let deadlines = self.deadlines.borrow();
+        let ends = names.filter_map(|name| deadlines.get(name).copied().flatten());
+        ends.fold(since + pause, Instant::min)
+    }
+
+    /// Stops the time of all webhooks: the run still has other things to do, which may start them.
+    pub(crate) fn stop_clock(&self) {
+        self.patience.set(None);
+        self.deadlines
+            .borrow_mut()
+            .values_mut()
+            .for_each(|end| *end = None);
+    }
+
+    /// Starts the time of all webhooks, unless it runs.
+    pub(crate) fn start_clock(&self, patience: Option<Duration>) {
+        if self.patience.get().is_none() {
+            self.patience.set(patience);
+            let end = patience.and_then(|patience| Instant::now().checked_add(patience));
+            self.deadlines
+                .borrow_mut()
+                .values_mut()
+                .for_each(|deadline| *deadline = end);
+        }
+    }
+}
+
+impl Unreachable {
+    /// Reads the error of a write.
+    pub(crate) fn of(error: &ApiError) -> Option<Self> {
+        error.status().and_then(Self::of_status)
+    }
+
+    /// Reads the server's messages (apiserver, `pkg/util/webhook/error.go`, `pkg/util/proxy/proxy.go` and
+    /// `pkg/admission/plugin/webhook`; apiextensions-apiserver, `conversion/webhook_converter.go`). Older
+    /// servers write the reason without `failed to call webhook`.
+    fn of_status(status: &Status) -> Option<Self> {
+        if ![500, 503].contains(&status.code) {
+            return None;
+        }
+        let message = &status.message;
+        if let Some((_, rest)) = message.split_once("failed calling webhook \"") {
+            let (name, reason) = rest.split_once("\": ")?;
+            let reason = reason.strip_prefix("failed to call webhook: ").or_else(|| {
+                // The answer of a webhook is read later, and is another failure.
+                reason.starts_with("Post ").then_some(reason)
+            })?;
+            return Some(Self::new(format!("webhook {name:?}"), reason));
+        }
+        if let Some((_, rest)) = message.split_once("conversion webhook for ") {
+            let (kind, reason) = rest.split_once(" failed: ")?;
+            let name = format!("conversion webhook for {kind}");
+            return reason.starts_with("Post ").then(|| Self::new(name, reason));
+        }
+        let (_, rest) = message.split_once("no endpoints available for service \"")?;
+        let (name, _) = rest.split_once('"')?;
+        Some(Self::new(format!("service {name:?}"), "it has no endpoints"))
+    }
+
+    fn new(name: String, reason: &str) -> Self {
+        Self {
+            name,
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// Returns what is waited for, and why.
+    fn text(&self) -> String {
+        format!("{}, which cannot be called yet: {}", self.name, self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::event::Event;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_webhook_begins_with_its_first_refusal_unless_the_clock_stands() {
+        let (interrupt, notes) = (Interrupt::default(), WaitNotes::default());
+        let writing = WriteSettings::without_manifests("manager".to_owned(), DryRun::None, 1);
+        let webhooks = StartingWebhooks::new(&writing, &interrupt, &notes);
+        let [one, two] = ["one", "two"].map(|name| Unreachable::new(name.to_owned(), "EOF"));
+        assert!(webhooks.awaits(&one));
+        advance(Duration::from_secs(20)).await;
+        assert!(webhooks.awaits(&two));
+        advance(Duration::from_secs(10)).await;
+        assert_eq!(
+            [&one, &two].map(|webhook| webhooks.awaits(webhook)),
+            [false, true]
+        );
+        webhooks.stop_clock();
+        advance(Duration::from_mins(10)).await;
+        assert_eq!([&one, &two].map(|webhook| webhooks.awaits(webhook)), [true, true]);
+        webhooks.start_clock(Some(Duration::from_secs(5)));
+        let (now, both) = (Instant::now(), [one.name.clone(), two.name.clone()]);
+        for (vain, pause) in [(0, 250), (1, 500), (3, 2_000), (9, 4_000)] {
+            let next = webhooks.next_attempt(now, vain, both.iter());
+            assert_eq!(next - now, Duration::from_millis(pause), "{vain}");
+        }
+        advance(Duration::from_secs(4)).await;
+        let last = webhooks.next_attempt(Instant::now(), 9, both.iter());
+        assert_eq!(last - now, Duration::from_secs(5));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(
+            [&one, &two].map(|webhook| webhooks.awaits(webhook)),
+            [false, false]
+        );
+        let mut count = 0;
+        let mut counted = |event| count += usize::from(matches!(event, Event::Note(_)));
+        notes.reporting(async {}, &mut counted).await;
+        assert_eq!(count, 2);
+    }
+
+    fn read(code: u16, message: &str) -> Option<(String, String)> {
+        let status = Status {
+            code,
+            message: message.to_owned(),
+            ..Status::default()
+        };
+        Unreachable::of_status(&status).map(|found| (found.name, found.reason))
+    }
+
+    #[test]
+    fn webhooks_that_cannot_be_called_are_read_from_the_servers_messages() {
+        let called = "Internal error occurred: failed calling webhook \"webhook.cert-manager.io\": ";
+        let post = "Post \"https://cert-manager-webhook.cert-manager.svc:443/validate?timeout=30s\": ";
+        let of_cert_manager = Some("webhook \"webhook.cert-manager.io\"");
+        let table = [
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: {post}dial tcp 10.0.0.1:443: connect: connection refused"
+                ),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: {post}no endpoints available for service \"cert-manager-webhook\""
+                ),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("{called}failed to call webhook: {post}service \"cert-manager-webhook\" not found"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: {post}tls: failed to verify certificate: x509: certificate signed by unknown authority"
+                ),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("{called}failed to call webhook: {post}context deadline exceeded"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!(
+                    "{called}failed to call webhook: the server is currently unable to handle the request"
+                ),
+                of_cert_manager,
+            ),
+            (
+                503,
+                format!("{called}failed to call webhook: {post}EOF"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("{called}{post}dial tcp: connection refused"),
+                of_cert_manager,
+            ),
+            (
+                500,
+                format!("conversion webhook for cert-manager.io/v1, Kind=Certificate failed: {post}EOF"),
+                Some("conversion webhook for cert-manager.io/v1, Kind=Certificate"),
+            ),
+            (
+                503,
+                "no endpoints available for service \"metrics\"".to_owned(),
+                Some("service \"metrics\""),
+            ),
+            // The webhook has answered, or is misconfigured.
+            (
+                500,
+                format!("{called}received invalid webhook response: expected response.uid=\"a\", got \"\""),
+                None,
+            ),
+            (500, format!("{called}Webhook SideEffects is nil"), None),
+            (
+                400,
+                "admission webhook \"w.example.com\" does not support dry run".to_owned(),
+                None,
+            ),
+            (
+                403,
+                "admission webhook \"w.example.com\" denied the request: failed to call webhook".to_owned(),
+                None,
+            ),
+            (403, format!("{called}failed to call webhook: {post}EOF"), None),
+            (
+                500,
+                "conversion webhook for a/v1, Kind=B failed: the object is broken".to_owned(),
+                None,
+            ),
+            (500, "etcdserver: leader changed".to_owned(), None),
+            (
+                503,
+                "the server is currently unable to handle the request".to_owned(),
+                None,
+            ),
+        ];
+        for (code, message, expected) in table {
+            let found = read(code, &message).map(|(name, _)| name);
+            assert_eq!(found.as_deref(), expected, "{code} {message}");
+        }
+        let (_, reason) =
+            read(500, &format!("{called}failed to call webhook: {post}EOF")).expect("a webhook");
+        assert_eq!(reason, format!("{post}EOF"));
     }
 }

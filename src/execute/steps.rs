@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::dependency_order::Hindrance;
 use super::members::webhooks::{Round, SetAside};
+use super::starting_webhooks::StartingWebhooks;
 use super::{Execution, RunState, Sink};
 use crate::event::{Event, NotDone, Phase, WaitStatus};
 use crate::model::identity::ObjectKey;
@@ -67,12 +68,12 @@ enum Until {
     AllIsOver(Option<Duration>),
 }
 
-impl Steps<'_, '_> {
-    fn new() -> Self {
+impl<'w> Steps<'w, '_> {
+    fn new(set_aside: SetAside<'w>) -> Self {
         let (found, news) = mpsc::unbounded_channel();
         Self {
             unsent: Vec::new(),
-            set_aside: SetAside::default(),
+            set_aside,
             waits: Waits {
                 under_way: FuturesUnordered::new(),
                 found,
@@ -136,7 +137,7 @@ impl Execution<'_> {
     pub(super) async fn write_prerequisites(&self, run_state: &mut RunState, sink: &mut Sink<'_>) {
         let until = Until::AllIsOver(Some(self.writing.webhook_patience.in_step));
         let shared = RefCell::new(sink);
-        let mut steps = Steps::new();
+        let mut steps = Steps::new(self.set_aside());
         for step in &self.plan.prerequisites {
             if self.interrupt.is_requested() {
                 break;
@@ -149,7 +150,7 @@ impl Execution<'_> {
     /// Applies the steps of the plan.
     pub(super) async fn write_steps(&self, run_state: &mut RunState, sink: &mut Sink<'_>) {
         let shared = RefCell::new(sink);
-        let mut steps = Steps::new();
+        let mut steps = Steps::new(self.set_aside());
         for wave in &self.plan.waves {
             if self.interrupt.is_requested() {
                 return;
@@ -175,7 +176,7 @@ impl Execution<'_> {
         loop {
             if self.interrupt.is_requested() {
                 steps.waits.stop().await;
-                let round = steps.set_aside.round(&run_state.webhooks, self.interrupt);
+                let round = steps.set_aside.round();
                 self.send(round, steps, run_state, &mut sink).await;
                 return;
             }
@@ -199,7 +200,7 @@ impl Execution<'_> {
                 };
                 round
             } else {
-                run_state.webhooks.stop_clock();
+                steps.set_aside.webhooks.stop_clock();
                 Round::of(free)
             };
             self.send(round, steps, run_state, &mut sink).await;
@@ -214,20 +215,19 @@ impl Execution<'_> {
         until: Until,
         run_state: &mut RunState,
     ) -> Option<Round<'w>> {
+        let webhooks = &steps.set_aside.webhooks;
         match until {
-            Until::AllIsOver(patience) if steps.waits.under_way.is_empty() => {
-                run_state.webhooks.start(patience, &steps.set_aside);
-            }
-            Until::AllIsOver(_) | Until::LastStepIsOver => run_state.webhooks.stop_clock(),
+            Until::AllIsOver(patience) if steps.waits.under_way.is_empty() => webhooks.start_clock(patience),
+            Until::AllIsOver(_) | Until::LastStepIsOver => webhooks.stop_clock(),
         }
-        let time = steps.set_aside.next_round(&run_state.webhooks);
+        let time = steps.set_aside.next_round();
         let found = tokio::select! {
             biased;
             () = self.interrupt.requested() => return None,
             found = steps.waits.next(time) => found,
         };
         let Some(found) = found else {
-            return Some(steps.set_aside.round(&run_state.webhooks, self.interrupt));
+            return Some(steps.set_aside.round());
         };
         let mut next = Some(found);
         while let Some(found) = next {
@@ -406,10 +406,18 @@ impl Execution<'_> {
             .await;
     }
 
+    fn set_aside(&self) -> SetAside<'_> {
+        SetAside::new(StartingWebhooks::new(
+            self.writing,
+            self.interrupt,
+            self.wait_notes,
+        ))
+    }
+
     /// Sends the dry runs of a step.
     pub(super) async fn dry_run_step(&self, wave: &[Apply], run_state: &mut RunState, sink: &mut Sink<'_>) {
         let round = Round::of(wave.iter().collect());
-        let mut set_aside = SetAside::default();
+        let mut set_aside = self.set_aside();
         Box::pin(self.apply_round(round, &mut set_aside, run_state, sink)).await;
     }
 }

@@ -228,6 +228,27 @@ fn the_sets_parent_waits_for_a_webhook_that_starts() {
 }
 
 #[test]
+fn labels_wait_for_a_webhook_that_starts_and_the_run_names_it() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let objects = [judged(config_map(&home, "a", "1"))];
+    cluster().create(&objects[0]);
+    let webhook = at(&home, address);
+    register(&webhook, &judged(config_map(&home, "any", "1")));
+    let manifests = files(&objects);
+    let directory = manifests.directory().to_string_lossy().into_owned();
+    let mut running = set
+        .invocation(Program::new(), "adopt", &["-f", &directory])
+        .start();
+    running.wait_for_message("waiting for webhook");
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    running.finish().expect(0);
+    set.assert_holds(&objects);
+    cluster().delete(&webhook);
+}
+
+#[test]
 fn deletes_wait_for_a_webhook_that_starts() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::concurrent_writes::{WaitNotes, WriteEvent, each};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -62,7 +62,8 @@ impl Relabelling<'_> {
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabeled {
         let mut relabeled = Relabeled::default();
         let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let notes = WaitNotes::default();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         let write = async |live| self.write(live, &webhooks).await;
         let outcome_event = |event: WriteEvent<ObjectOutcome>| {
             sink(event.counted(|outcome| {
@@ -76,6 +77,7 @@ impl Relabelling<'_> {
             objects,
             write,
             &mut concurrency_limit,
+            &notes,
             outcome_event,
         )
         .await;

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
-use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
@@ -13,6 +12,7 @@ use crate::execute::deletion::wait_until_members_are_gone::{
 };
 use crate::execute::parent_record::begin::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::{Sink, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
@@ -268,7 +268,8 @@ impl SetDeletion<'_> {
         let mut ending = Ending::Done;
         let nothing = Desired::default();
         let judge = self.judge(&nothing, &members.attached);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let notes = WaitNotes::default();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         for outcome in self.deleting(&judge, &webhooks).filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
@@ -292,7 +293,8 @@ impl SetDeletion<'_> {
         }
         let nothing = Desired::default();
         let judge = self.judge(&nothing, &members.attached);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let notes = WaitNotes::default();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         let left = &mut members.left;
         let homes: Vec<&Live> = self.homes().filter(|live| !left.contains(live)).collect();
         for live in homes {
@@ -306,9 +308,11 @@ impl SetDeletion<'_> {
                 held.report(left, sink);
                 continue;
             }
-            let outcome = match left.outcome(live) {
-                Some(held) => held,
-                None => self.deleting(&judge, &webhooks).delete(live).await,
+            let outcome = if let Some(held) = left.outcome(live) {
+                held
+            } else {
+                let deleting = self.deleting(&judge, &webhooks);
+                notes.reporting(deleting.delete(live), sink).await
             };
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;

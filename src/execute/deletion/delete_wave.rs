@@ -142,13 +142,19 @@ impl Deleting<'_> {
             if let WriteEvent::Answer(outcome) = &news {
                 left.note(outcome);
             }
-            self.webhooks
-                .take_notes()
-                .into_iter()
-                .for_each(|note| on_event(WriteEvent::Note(note)));
             on_event(news);
         };
-        each(self.server, interrupt, wave, write, concurrency_limit, noted).await;
+        let notes = self.webhooks.notes;
+        each(
+            self.server,
+            interrupt,
+            wave,
+            write,
+            concurrency_limit,
+            notes,
+            noted,
+        )
+        .await;
     }
 
     /// Deletes the object as it was read; one that changed since is judged again.

@@ -231,7 +231,7 @@ impl Execution<'_> {
             .detach_all(&approved, &mut judge, concurrency_limit, sink)
             .await;
         applied.report_held(&detached, sink);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, self.wait_notes);
         let Pruned { failed, kept, left } = pruned;
         let dependents_first = self.dependents_first();
         for wave in waves {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::concurrent_writes::{WaitNotes, WriteEvent, each};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -66,7 +66,8 @@ impl Detacher<'_> {
                 sink(Event::failure(reason.behind(format_args!("{key}: "))));
             }
         };
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let notes = WaitNotes::default();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         let write = async |index: usize| (index, self.detach(allowed[index], &webhooks).await);
         let items = allowed.iter().enumerate();
         let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
@@ -76,6 +77,7 @@ impl Detacher<'_> {
             items,
             write,
             concurrency_limit,
+            &notes,
             on_event,
         )
         .await;

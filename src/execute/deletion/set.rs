@@ -11,7 +11,7 @@ use crate::compare::ownership::{
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::WriteEvent;
+use crate::execute::concurrent_writes::{WaitNotes, WriteEvent};
 use crate::execute::deletion::delete_wave::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::remove_owner_references::Detacher;
 use crate::execute::deletion::report::{outcome_event, report_unread};
@@ -203,7 +203,8 @@ impl SetDeletion<'_> {
             .await;
         let mut attached = dependents.without(&detached);
         let dependents_first = self.dependents_first();
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let notes = WaitNotes::default();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         for wave in self.plan.prune_waves() {
             let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
             let held = Box::pin(dependents_first.hold(members.collect(), &left, sink)).await;

@@ -41,7 +41,10 @@ impl Deletions<'_> {
             detached,
         } = self;
         let Execution {
-            server, interrupt, ..
+            server,
+            interrupt,
+            wait_notes,
+            ..
         } = execution;
         let Some(times) = times else {
             let attached = attached.into_iter().map(|(prediction, _)| prediction);
@@ -57,11 +60,29 @@ impl Deletions<'_> {
         let items = detached.into_iter();
         let items = items.map(|item| (&item.1.dependent.key, item));
         let read = async |(outcome, detachment)| execution.predict_detached(outcome, detachment).await;
-        each(server, interrupt, items, read, concurrency_limit, &mut *sink).await;
+        each(
+            server,
+            interrupt,
+            items,
+            read,
+            concurrency_limit,
+            wait_notes,
+            &mut *sink,
+        )
+        .await;
         let prunes = execution.plan.all_prunes();
         let prunes = prunes.map(|live| (&live.key, live));
         let read = async |live| execution.predict_prune(live, &times).await;
-        each(server, interrupt, prunes, read, concurrency_limit, sink).await;
+        each(
+            server,
+            interrupt,
+            prunes,
+            read,
+            concurrency_limit,
+            wait_notes,
+            sink,
+        )
+        .await;
     }
 }
 

@@ -105,6 +105,7 @@ impl Execution<'_> {
             applies,
             ask,
             &mut concurrency_limit,
+            self.wait_notes,
             answered,
         )
         .await;

@@ -14,7 +14,7 @@ use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
 use crate::execute::members::apply_with_live_fields::Sent;
 use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
-use crate::execute::members::webhooks::Unreachable;
+use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::object::Object;

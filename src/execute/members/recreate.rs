@@ -254,7 +254,7 @@ impl Execution<'_> {
             return Err(NotRecreated::Interrupted);
         }
         let judge = victim.judge(self);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, self.wait_notes);
         let deleting = Deleting {
             server: self.server,
             judge: &judge,

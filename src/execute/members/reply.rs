@@ -7,7 +7,7 @@ use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::label_in_answer::label_error;
 use crate::execute::members::apply::TERMINATING;
-use crate::execute::members::webhooks::Unreachable;
+use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;

@@ -2,7 +2,7 @@
 
 use crate::event::{Action, Event};
 use crate::execute::members::apply::MemberReply;
-use crate::execute::members::webhooks::{Round, Sending, SetAside};
+use crate::execute::members::webhooks::{Round, SetAside};
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::write_settings::DryRun;
 use crate::plan::Apply;
@@ -32,7 +32,6 @@ impl Execution<'_> {
         let RunState {
             applied,
             kinds,
-            webhooks,
             concurrency_limit,
             ..
         } = run_state;
@@ -45,11 +44,6 @@ impl Execution<'_> {
         for (apply, reply) in given_up {
             take(apply.index, reply, sink);
         }
-        let sending = Sending {
-            kinds,
-            webhooks,
-            concurrency_limit,
-        };
         let mut found = Vec::new();
         let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {
             // Their former sets are determined together.
@@ -59,7 +53,7 @@ impl Execution<'_> {
                 take(apply.index, reply, sink);
             }
         };
-        Box::pin(self.apply_all(wave, set_aside, sending, answered, sink)).await;
+        Box::pin(self.apply_all(wave, set_aside, kinds, concurrency_limit, answered, sink)).await;
         Box::pin(self.judge_found(&mut found)).await;
         for (index, reply) in found {
             take(index, reply, sink);

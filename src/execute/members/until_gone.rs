@@ -59,7 +59,7 @@ impl Execution<'_> {
                 (Some(live), None) if !is_noted && begun.elapsed() >= SLOW => {
                     is_noted = true;
                     let reason = waits_for(&live).unwrap_or_else(|| "it is still being deleted".to_owned());
-                    self.wait_notes.add(&object.key, &reason);
+                    self.wait_notes.add(&format!("{}: {reason}", object.key));
                 }
                 (Some(_), None) => {}
             }

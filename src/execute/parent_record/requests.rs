@@ -1,6 +1,5 @@
 //! The requests that write the record, each bound to the resourceVersion that it was decided on.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,9 +13,8 @@ use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::written;
-use crate::execute::members::webhooks::Unreachable;
-use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Interrupt, Sink};
+use crate::execute::starting_webhooks::{StartingWebhooks, Unreachable};
+use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::applyset::{Record, TOOLING_ANNOTATION};
@@ -258,15 +256,11 @@ impl ParentWriting<'_> {
 
     /// Sends a write of the parent, and again while a webhook that judges it cannot be called yet.
     pub(super) async fn send(&self, request: ApiRequest, sink: &mut Sink<'_>) -> Result<Reply, ApiError> {
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt);
-        let sink = RefCell::new(sink);
-        let noted = |webhooks: &StartingWebhooks<'_>| {
-            let notes = webhooks.take_notes().into_iter();
-            notes.for_each(|note| (sink.borrow_mut())(Event::Note(note)));
-        };
-        webhooks
-            .send_noting(&self.server.beside_lease(), request, noted)
-            .await
+        let notes = WaitNotes::default();
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
+        let server = self.server.beside_lease();
+        let sent = Box::pin(webhooks.send(&server, request));
+        notes.reporting(sent, sink).await
     }
 
     /// Returns what the answer to a bound write of the record says about the parent.
