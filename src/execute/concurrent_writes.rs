@@ -34,9 +34,8 @@ pub enum WriteEvent<A> {
 pub struct WaitNotes(RefCell<Vec<String>>);
 
 impl WaitNotes {
-    /// Adds what is waited for, and why.
-    pub(super) fn add(&self, text: &str) {
-        self.0.borrow_mut().push(format!("waiting for {text}"));
+    pub(super) fn add(&self, note: String) {
+        self.0.borrow_mut().push(note);
     }
 
     /// Does some work, and reports what it waits for.

@@ -23,6 +23,7 @@ mod reread;
 mod starting_webhooks;
 mod steps;
 mod unusable_versions;
+mod wait_until_gone;
 mod waits_between_writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -109,7 +109,7 @@ impl<'a> StartingWebhooks<'a> {
         *deadline = deadline.or_else(|| now.checked_add(self.patience.get()?));
         let is_over = self.interrupt.is_requested() || deadline.is_some_and(|deadline| now >= deadline);
         if is_new && !is_over {
-            self.notes.add(&webhook.text());
+            self.notes.add(webhook.note());
         }
         !is_over
     }
@@ -189,9 +189,10 @@ impl Unreachable {
         }
     }
 
-    /// Returns what is waited for, and why.
-    fn text(&self) -> String {
-        format!("{}, which cannot be called yet: {}", self.name, self.reason)
+    /// Returns what a run reports when it waits for the webhook.
+    fn note(&self) -> String {
+        let Self { name, reason } = self;
+        format!("waiting for {name}, which cannot be called yet: {reason}")
     }
 }
 

@@ -12,11 +12,12 @@ use crate::execute::deletion::report::{
     CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,
 };
 use crate::execute::deletion::set::record_managers;
-use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining, waiting};
+use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining};
 use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::RunOperation;
@@ -225,7 +226,7 @@ impl Moving<'_> {
                 let parent = &self.from.set.parent;
                 let text = format!(
                     "{parent}: the old parent is still being deleted: {}",
-                    waiting(&live)
+                    with_reasons(&live)
                 );
                 sink(Event::failure(text));
                 Ending::Incomplete

@@ -8,10 +8,11 @@ use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
-    Lingering, Remaining, RemainingList, Unlisted, fail, obstacles, waiting,
+    Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
 };
 use crate::execute::parent_record::begin::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::wait_until_gone::with_reasons;
 use crate::execute::{Sink, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
@@ -97,7 +98,7 @@ impl SetDeletion<'_> {
                 sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
-                    waiting(&live)
+                    with_reasons(&live)
                 )));
                 Ending::Incomplete
             }

@@ -3,28 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
-
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
 use crate::execute::labeled_objects::list_labeled_objects;
+use crate::execute::wait_until_gone::{MOMENT, StopsWith, WaitUntilGone, report_of, with_reasons};
 use crate::execute::{Interrupt, Sink};
-use crate::model::identity::GroupKind;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
 use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS};
-
-/// Pauses between the first lists: the server's own controllers finish within them.
-const PAUSES: [Duration; 3] = [
-    Duration::from_millis(100),
-    Duration::from_millis(300),
-    Duration::from_millis(600),
-];
-
-/// The pause between later lists.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The time to wait for namespaces, CRDs and the garbage collector. Their controllers usually take
 /// seconds.
@@ -91,67 +79,37 @@ impl RemainingList {
 }
 
 impl Remaining<'_> {
-    /// Lists once.
-    pub(crate) async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
-        self.look_into(&self.places, parent).await
-    }
-
-    /// Lists until no object is being deleted any more, or until the wait is over. Reports once what it
-    /// waits for, if that takes longer than the first lists.
+    /// Lists until no object is being deleted any more, or until the wait is over. Objects that take time have more of
+    /// it than those that the server's own controllers release in a moment.
     pub(crate) async fn settled(
         &self,
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, Unlisted> {
-        let mut is_reported = false;
-        let begin = Instant::now();
-        let mut found = self.look(parent).await?;
-        let mut looks = 0;
-        while let Some(places) = self.worth_waiting(&found.remains, looks, begin.elapsed()) {
-            let pause = PAUSES.get(looks).copied().unwrap_or(PAUSE);
-            tokio::select! {
-                () = sleep(pause) => {}
-                () = self.interrupt.requested() => return Ok(found),
-            }
-            looks += 1;
-            let partial = self.look_into(&places, parent).await?;
-            // Only the kinds that are waited for were listed.
-            if self
-                .worth_waiting(&partial.remains, looks, begin.elapsed())
-                .is_none()
-            {
-                found = self.look(parent).await?;
-            } else if looks >= PAUSES.len() && !is_reported {
-                is_reported = true;
-                let awaited = listed(self.awaited(&partial.remains, looks).map(waiting));
-                sink(Event::Note(format!("waiting for {awaited} to be deleted")));
+        let mut wait = WaitUntilGone::begin(self.interrupt, StopsWith::Interrupt);
+        loop {
+            let found = self.look(parent).await?;
+            let awaited = self.awaited(&found.remains);
+            let limit = if awaited.iter().any(|live| self.takes_time(live)) {
+                PATIENCE
+            } else {
+                MOMENT
+            };
+            let report = || sink(Event::Note(report_of(awaited.iter().copied())));
+            if awaited.is_empty() || wait.pause(Some(limit), report).await.is_err() {
+                return Ok(found);
             }
         }
-        Ok(found)
     }
 
-    /// Returns the scope of the objects that are still waited for after this many lists and this time.
-    fn worth_waiting(&self, remains: &Remains, looks: usize, waited: Duration) -> Option<ListTargets> {
-        if self.lingering == Lingering::Reported || waited >= PATIENCE {
-            return None;
+    /// Returns the objects that are waited for.
+    fn awaited<'r>(&self, remains: &'r Remains) -> Vec<&'r Live> {
+        if self.lingering == Lingering::Reported {
+            return Vec::new();
         }
-        let awaited = self.awaited(remains, looks);
-        let kinds: BTreeSet<GroupKind> = awaited.map(|live| live.key.group_kind.clone()).collect();
-        let resources = self.places.resources.iter();
-        let resources = resources.filter(|resource| kinds.contains(&resource.group_kind()));
-        (!kinds.is_empty()).then(|| ListTargets {
-            resources: resources.cloned().collect(),
-            namespaces: self.places.namespaces.clone(),
-        })
-    }
-
-    /// Returns the objects that are waited for after this many lists.
-    fn awaited<'r>(&'r self, remains: &'r Remains, looks: usize) -> impl Iterator<Item = &'r Live> {
-        let is_short = looks < PAUSES.len();
         // A copy without an owner is also deleted soon after its original.
-        let going = remains.going.iter();
-        let awaited = going.chain(remains.undeleted.iter().filter(|live| self.is_copy(live)));
-        awaited.filter(move |live| is_short || self.takes_time(live))
+        let copies = remains.undeleted.iter().filter(|live| self.is_copy(live));
+        remains.going.iter().chain(copies).collect()
     }
 
     fn is_copy(&self, live: &Live) -> bool {
@@ -172,13 +130,9 @@ impl Remaining<'_> {
         }
     }
 
-    async fn look_into(
-        &self,
-        places: &ListTargets,
-        parent: &ParentDisposition,
-    ) -> Result<RemainingList, Unlisted> {
-        let found =
-            list_labeled_objects(self.server, self.set, places, self.concurrency, WHOLE_OBJECTS).await;
+    async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
+        let (places, concurrency) = (&self.places, self.concurrency);
+        let found = list_labeled_objects(self.server, self.set, places, concurrency, WHOLE_OBJECTS).await;
         let mut found = found.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
         let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
@@ -212,7 +166,7 @@ pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
     if !remains.going.is_empty() {
         obstacles.push(format!(
             "still being deleted: {}",
-            listed(remains.going.iter().map(waiting))
+            listed(remains.going.iter().map(with_reasons))
         ));
     }
     (!obstacles.is_empty()).then(|| obstacles.join("; "))
@@ -241,13 +195,4 @@ pub(crate) fn fail(
         sink(Event::Hint(hint.to_owned()));
     }
     Ending::Incomplete
-}
-
-/// Returns an object with what its deletion waits for.
-pub(crate) fn waiting(live: &Live) -> String {
-    if live.waits_for.is_empty() {
-        live.key.to_string()
-    } else {
-        format!("{} ({})", live.key, live.waits_for.join("; "))
-    }
 }

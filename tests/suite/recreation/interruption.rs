@@ -67,7 +67,7 @@ fn a_finalizer_is_named_and_the_next_run_continues() {
     for flag in ["--timeout=6s", "--wait=1s"] {
         let run = set.apply_with(&objects, &[flag]).expect(1);
         let note = format!(
-            "note: waiting for {}: finalizer example.com/hold\n",
+            "note: waiting for {} (finalizer example.com/hold) to be deleted\n",
             format_args!("job.batch/migrate in namespace {home}")
         );
         let notes = run.stderr.matches(&note).count();
