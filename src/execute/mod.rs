@@ -114,8 +114,6 @@ pub type Sink<'a> = dyn FnMut(Event) + 'a;
 pub(crate) struct Applied {
     uids: HashSet<String>,
     failed: usize,
-    /// Members that existed outside of any set when they were applied.
-    found: BTreeSet<ObjectKey>,
     /// Objects of which the plan knows that owner references have to be removed.
     attached: BTreeSet<ObjectKey>,
     /// Members that are unchanged so far.
@@ -277,7 +275,6 @@ impl Execution<'_> {
             self.write_prerequisites(run_state, sink).await;
         }
         Box::pin(self.write_steps(run_state, sink)).await;
-        run_state.applied.failed += Box::pin(self.report_taken(&run_state.applied.found, sink)).await;
         self.report_skips(sink);
         if let Some(ending) = self.stopped(run_state) {
             run_state.applied.report_held(&BTreeSet::new(), sink);

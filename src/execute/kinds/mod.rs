@@ -18,7 +18,7 @@ use crate::cluster::apiserver::{ApiError, Reply};
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, pause, reporting};
 use crate::execute::kinds::schema_change::Redefined;
-use crate::execute::members::creation::Expected;
+use crate::execute::members::apply_as_read::Expected;
 use crate::execute::{Execution, RunState, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -163,18 +163,16 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
-        mut precondition: Expected,
+        mut expected: &Expected,
         kinds: &Kinds,
     ) -> Result<Reply, ApiError> {
         let redefined = kinds.redefined.get(&object.key.group_kind);
         let mut is_made = false;
         loop {
-            let mut answer = self
-                .apply_and_migrate(object, live_membership, precondition)
-                .await;
+            let mut answer = self.apply_and_migrate(object, live_membership, expected).await;
             if let Ok(reply) = &mut answer {
                 // The object exists from now on.
-                precondition = Expected::Any;
+                expected = &Expected::Any;
                 // The first answer shows whether it existed before.
                 is_made |= reply.status == StatusCode::CREATED;
                 if is_made {

@@ -11,9 +11,8 @@ use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::label_in_answer::label_error_in;
-use crate::execute::members::apply_as_listed::{AppliedAs, listed_version};
+use crate::execute::members::apply_as_read::{self, AppliedAs, Expected, Unapplied, as_new};
 use crate::execute::members::apply_with_live_fields::Sent;
-use crate::execute::members::creation::{self, Expected, Unapplied, as_new};
 use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
@@ -22,7 +21,7 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-pub(crate) use crate::execute::members::reply::{FoundLive, MemberReply, failed, reply_of, written};
+pub(crate) use crate::execute::members::reply::{MemberReply, failed, reply_of, written};
 
 impl Execution<'_> {
     pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
@@ -46,6 +45,7 @@ impl Execution<'_> {
             reason: Some(reason), ..
         } = &apply.live_membership
             && reply.outcome.action != Action::Recreated
+            && !reply.outcome.taken_in
         {
             reply.outcome.reason = match self.recreation_note(object) {
                 Some(note) => format!("{reason}; {note}"),
@@ -87,8 +87,12 @@ impl Execution<'_> {
         {
             return failed(subject, error);
         }
-        match self.apply_if_allowed(object, live_membership, kinds).await {
-            Ok(applied) => self.applied(object, subject, live_membership, &applied, kinds),
+        let expected = self.expected(object, live_membership);
+        match self.apply_as_read(object, live_membership, expected, kinds).await {
+            Ok(applied) => {
+                self.applied(object, subject, live_membership, &applied, kinds)
+                    .await
+            }
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 Box::pin(self.recreate(object, subject, &error, kinds)).await
             }
@@ -117,7 +121,7 @@ impl Execution<'_> {
     }
 
     /// Interprets the answer to a successful apply.
-    pub(crate) fn applied(
+    pub(crate) async fn applied(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -126,11 +130,13 @@ impl Execution<'_> {
         kinds: &Kinds,
     ) -> MemberReply {
         let AppliedAs {
-            reply,
-            membership,
-            precondition,
+            reply, membership, ..
         } = applied;
-        let live_membership = membership.as_ref().unwrap_or(planned_membership);
+        // What a member was by the plan shows what this run has changed.
+        let live_membership = match membership {
+            LiveMembership::Member { .. } => planned_membership,
+            judged => judged,
+        };
         let planned = self.plan.preconditions.of(&object.key);
         let is_surprise = planned == Precondition::Absent && !self.has_made(reply, live_membership);
         let mut reply_of = self.judge_reply(object, reply, subject, live_membership);
@@ -143,15 +149,11 @@ impl Execution<'_> {
         }
         // The metadata do not show which run of a field manager created an object within the last
         // second.
-        if self.may_have_joined_another_set(live_membership, *precondition)
-            && reply.status != StatusCode::CREATED
+        if reply.status != StatusCode::CREATED
             && reply_of.outcome.action != Action::Unchanged
             && reply_of.outcome.error.is_none()
         {
-            reply_of.found = written(reply).ok().map(|written| FoundLive {
-                version: written.metadata.resource_version,
-                reason: self.unowned_reason(object, &reply.body),
-            });
+            self.judge_existing(object, applied, &mut reply_of).await;
         }
         if is_surprise {
             reply_of
@@ -173,7 +175,7 @@ impl Execution<'_> {
             Unapplied::Exists if preconditions.require_unchanged() => failed(subject, OVERTAKEN.to_owned()),
             Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
-                failed(subject, Message::new(creation::EXISTS).with_hint(hint))
+                failed(subject, Message::new(apply_as_read::EXISTS).with_hint(hint))
             }
             Unapplied::Taken(message) => failed(subject, message),
             Unapplied::Failed(error) if preconditions.require_unchanged() && is_passing_conflict(&error) => {
@@ -192,9 +194,9 @@ impl Execution<'_> {
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
-        precondition: Expected,
+        expected: &Expected,
     ) -> Result<Reply, ApiError> {
-        if precondition == Expected::Absent {
+        if *expected == Expected::Absent {
             // No other manager owns fields of an object that this creates.
             let request = self.member_request(&as_new(object), live_membership, None);
             return self.server.send(request).await;
@@ -205,19 +207,19 @@ impl Execution<'_> {
             } => *client_side_apply || self.writing.former_manager.is_some(),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => false,
         };
-        let mut lock = match precondition {
-            Expected::AsListed => listed_version(live_membership),
+        let mut lock = match expected {
+            Expected::Version(version) => Some(version.clone()),
             Expected::Any | Expected::Absent => self.plan.preconditions.of(&object.key).lock().cloned(),
         };
         if is_known_to_need_it {
-            self.migrate_locked(object, &mut lock).await?;
+            self.migrate_locked(object, live_membership, &mut lock).await?;
         }
         let reply = match self
             .send_in_usable_versions(object, live_membership, &mut lock)
             .await
         {
             Err(error) if self.is_conflict_with_former_owner(&error, live_membership) => {
-                self.migrate_locked(object, &mut lock).await?;
+                self.migrate_locked(object, live_membership, &mut lock).await?;
                 return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
             // The object may be invalid together with the fields of its former owner. They are migrated
@@ -229,7 +231,7 @@ impl Execution<'_> {
                         .await
                         .is_some() =>
             {
-                self.migrate_locked(object, &mut lock).await?;
+                self.migrate_locked(object, live_membership, &mut lock).await?;
                 return self.send_settled(object, live_membership, lock.as_ref()).await;
             }
             reply => reply?,
@@ -246,15 +248,15 @@ impl Execution<'_> {
 
     /// Two runs that create the same object at once are answered with a conflict that concerns no
     /// field; the object exists then. So is an apply over a parent whose record its own run has written
-    /// since it was read. An object of a saved plan is sent again only as long as it is unchanged. A member
-    /// that is applied over its listed version is not sent again.
+    /// since it was read. An object of a saved plan is sent again only as long as it is unchanged. One that is
+    /// applied over the version that was read is not sent again.
     pub(super) async fn send_settled(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
         lock: Option<&Seen>,
     ) -> Result<Reply, ApiError> {
-        let is_listed = self.listed(lock).is_some();
+        let is_read = self.read_version(lock).is_some();
         let mut lock = lock.cloned();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut attempts = 0;
@@ -273,7 +275,7 @@ impl Execution<'_> {
             };
             let error = match self.server.send(request).await {
                 // The caller judges it again.
-                Err(error) if is_listed => return Err(error),
+                Err(error) if is_read => return Err(error),
                 Err(error)
                     if attempts < ATTEMPTS
                         && (is_passing_conflict(&error) || self.is_outdated(object, &sent, &error).await) =>

@@ -7,7 +7,7 @@ use crate::cluster::apiserver::{ApiError, ApiServer, Status};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former};
 use crate::execute::Execution;
-use crate::execute::members::creation::as_new;
+use crate::execute::members::apply_as_read::as_new;
 use crate::manifest::desired::DesiredObject;
 use crate::plan::{LiveMembership, Seen, may_hold_record};
 use crate::read::{self, WithLiveFields};

@@ -33,9 +33,7 @@ pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
     if !is_refused {
         return None;
     }
-    let metadata = object.object.metadata();
-    let is_given = |field: &&str| metadata.get(*field).is_some_and(|value| *value != Value::Null);
-    let given = FIELDS.into_iter().filter(is_given);
+    let given = given(object).into_iter();
     let given: Vec<String> = given.map(|field| format!("metadata.{field}")).collect();
     (!given.is_empty()).then(|| {
         format!(
@@ -43,4 +41,11 @@ pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
             listed(given)
         )
     })
+}
+
+/// Returns those of the fields that the manifest has.
+pub(super) fn given(object: &DesiredObject) -> Vec<&'static str> {
+    let metadata = object.object.metadata();
+    let is_given = |field: &&str| metadata.get(*field).is_some_and(|value| *value != Value::Null);
+    FIELDS.into_iter().filter(is_given).collect()
 }

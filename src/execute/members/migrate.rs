@@ -18,19 +18,25 @@ use crate::read::METADATA;
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Migrates the fields of an object that has to be as it was listed. The migration changes its version, so
-    /// `lock` becomes the new one if the object is in this set.
+    /// Returns a lock if it is the version that was read; any other is that of a saved plan.
+    pub(super) fn read_version<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
+        lock.filter(|_| !self.plan.preconditions.require_unchanged())
+    }
+
+    /// Migrates the fields of an object that has to be as it was read. The migration changes its version, so
+    /// `lock` becomes the new one if the membership of the object is still the same.
     pub(crate) async fn migrate_locked(
         &self,
         object: &DesiredObject,
+        live_membership: &LiveMembership,
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
-        let Some(listed) = self.listed(lock.as_ref()).cloned() else {
+        let Some(read) = self.read_version(lock.as_ref()).cloned() else {
             return self.migrate(object, |_| true).await.map(drop);
         };
-        // Anything else is refused by the apply, which carries the version that was listed.
-        let is_member = |live: &Value| live["metadata"]["uid"] == *listed.uid && self.set.holds(live);
-        if let Some(migrated) = self.migrate(object, is_member).await? {
+        // Anything else is refused by the apply, which carries the version that was read.
+        let is_expected = |live: &Value| self.is_still(live, live_membership, Some(&read.uid));
+        if let Some(migrated) = self.migrate(object, is_expected).await? {
             *lock = Some(Seen::version(&migrated));
         }
         Ok(())
@@ -95,28 +101,31 @@ impl Execution<'_> {
         lock: &mut Option<Seen>,
     ) -> Result<(), ApiError> {
         let uid = lock.as_ref().map(|seen| &*seen.uid).or(live_membership.uid());
-        let is_expected = |live: &Value| {
-            let is_it = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
-            let is_in_no_set = || live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
-            is_it
-                && match live_membership {
-                    LiveMembership::Member { .. } => self.set.holds(live),
-                    LiveMembership::NotAMember => is_in_no_set() || self.set.holds(live),
-                    LiveMembership::OfAnotherSet => true,
-                    LiveMembership::Terminating => false,
-                }
-        };
+        let is_expected = |live: &Value| self.is_still(live, live_membership, uid);
         let versions = async |metadata: &Value| {
             let entries = self.in_usable_versions(object, metadata).await?;
             Ok(entries.map(|entries| ownership::replacement(&entries, metadata)))
         };
         let written = self.patch_ownership(object, is_expected, versions).await?;
         if let Some(written) = written
-            && self.listed(lock.as_ref()).is_some()
+            && self.read_version(lock.as_ref()).is_some()
         {
             *lock = Some(Seen::version(&written));
         }
         Ok(())
+    }
+
+    /// Returns whether a live object is the one with this UID, and in no set that it may not be taken from.
+    fn is_still(&self, live: &Value, live_membership: &LiveMembership, uid: Option<&str>) -> bool {
+        let is_it = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
+        let is_in_no_set = || live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
+        is_it
+            && match live_membership {
+                LiveMembership::Member { .. } => self.set.holds(live),
+                LiveMembership::NotAMember => is_in_no_set() || self.set.holds(live),
+                LiveMembership::OfAnotherSet => true,
+                LiveMembership::Terminating => false,
+            }
     }
 
     /// Returns managed fields without the versions that cannot hold the live object or the desired one.

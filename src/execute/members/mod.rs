@@ -3,11 +3,10 @@
 //! `apply` sends a member; each other file handles one special case.
 
 pub(crate) mod apply;
-pub(crate) mod apply_as_listed;
+pub(crate) mod apply_as_read;
 pub(crate) mod apply_with_live_fields;
+mod before_write;
 pub(crate) mod conflict;
-pub(crate) mod creation;
-pub(crate) mod existing_despite_plan;
 mod exported_fields;
 pub(crate) mod held_by_prune;
 pub(crate) mod message_of_invalid_object;
@@ -17,7 +16,6 @@ pub(crate) mod not_recreated;
 pub(crate) mod recreate;
 pub(crate) mod reply;
 pub(crate) mod round;
-pub(crate) mod taken_by_concurrent_run;
 pub(crate) mod taken_in;
 mod until_gone;
 pub(crate) mod webhooks;

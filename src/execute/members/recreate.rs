@@ -20,9 +20,8 @@ use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS,
 use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
-use crate::execute::members::apply_as_listed::AppliedAs;
+use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::conflict::explained;
-use crate::execute::members::creation::Expected;
 use crate::execute::members::message_of_invalid_object::recreatable_kind;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -32,7 +31,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::message::Message;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, Unowned, adopts_pods};
+use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, adopts_pods};
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The reason that a dry run reports for an update that the server may refuse.
@@ -293,25 +292,11 @@ impl Execution<'_> {
             return failed(subject, message);
         }
         let subject = Subject { uid: None, ..subject };
-        let is_to_be_new =
-            self.plan.preconditions.require_unchanged() || self.policy.unowned == Unowned::Refused;
-        let expected = if is_to_be_new {
-            Expected::Absent
-        } else {
-            Expected::Any
-        };
         let status = LiveMembership::NotAMember;
-        match self
-            .apply_with_precondition(object, &status, expected, kinds)
-            .await
-        {
-            Ok(reply) => {
-                let applied = AppliedAs {
-                    reply,
-                    membership: None,
-                    precondition: expected,
-                };
-                let mut reply = self.applied(object, subject, &status, &applied, kinds);
+        let applied = self.apply_as_read(object, &status, Expected::Absent, kinds).await;
+        match applied {
+            Ok(applied) => {
+                let mut reply = self.applied(object, subject, &status, &applied, kinds).await;
                 if reply.outcome.action == Action::Created {
                     reply.outcome.action = Action::Recreated;
                 }

@@ -18,19 +18,8 @@ use crate::plan::LiveMembership;
 pub(crate) struct MemberReply {
     pub(crate) outcome: ObjectOutcome,
     pub(crate) warnings: Vec<String>,
-    /// Set if the object existed although the plan expected it to be new: the caller determines its
-    /// former set.
-    pub(crate) found: Option<FoundLive>,
     /// Set if the object failed because a webhook could not be called.
     pub(crate) webhook: Option<Unreachable>,
-}
-
-/// An object that existed when it was applied, although the plan expected it to be new.
-pub(crate) struct FoundLive {
-    /// The resourceVersion after the apply.
-    pub(crate) version: String,
-    /// The report if it was in no set; `None` if the answer cannot be read.
-    pub(crate) reason: Option<String>,
 }
 
 /// The metadata in the answer to a write.
@@ -85,7 +74,6 @@ impl Execution<'_> {
         let mut reply = MemberReply {
             warnings: reply.warnings.clone(),
             outcome: ObjectOutcome::new(subject, action),
-            found: None,
             webhook: None,
         };
         let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
@@ -109,7 +97,6 @@ pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
-        found: None,
         webhook: None,
     }
 }

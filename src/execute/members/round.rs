@@ -44,20 +44,8 @@ impl Execution<'_> {
         for (apply, reply) in given_up {
             take(apply.index, reply, sink);
         }
-        let mut found = Vec::new();
-        let answered = |apply: &Apply, reply: MemberReply, sink: &mut Sink<'_>| {
-            // Their former sets are determined together.
-            if reply.found.is_some() {
-                found.push((apply.index, reply));
-            } else {
-                take(apply.index, reply, sink);
-            }
-        };
+        let answered = |apply: &Apply, reply, sink: &mut Sink<'_>| take(apply.index, reply, sink);
         Box::pin(self.apply_all(wave, set_aside, kinds, concurrency_limit, answered, sink)).await;
-        Box::pin(self.judge_found(&mut found)).await;
-        for (index, reply) in found {
-            take(index, reply, sink);
-        }
         for outcome in definitions {
             let key = outcome.subject.key();
             if let Some(kind) = defined.get(&key) {
@@ -79,9 +67,6 @@ impl Execution<'_> {
         }
         let is_current = |written| self.is_current_once_written(index, written);
         applied.dependencies.note(&reply.outcome, is_current);
-        if reply.found.is_some() {
-            applied.found.insert(reply.outcome.subject.key());
-        }
         if reply.outcome.action == Action::Unchanged {
             self.report_unchanged_member(reply.outcome, applied, sink);
         } else {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::cluster::apiserver::Reply;
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::Execution;
-use crate::execute::members::apply::FoundLive;
-use crate::execute::members::creation::{EXISTS, IGNORED};
+use crate::execute::members::apply_as_read::EXISTS;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::live::Live;
@@ -13,19 +13,14 @@ use crate::model::message::Message;
 use crate::plan::{LiveMembership, Refusal, Unowned, unowned_reason};
 
 impl Execution<'_> {
-    /// Returns the reported reason of an object that was not in a set; `body` is the object as the
-    /// server sent it. `None` if that cannot be read.
-    pub(crate) fn unowned_reason(&self, object: &DesiredObject, body: &[u8]) -> Option<String> {
-        let written = serde_json::from_slice(body).ok()?;
-        let live = Live::from_object(&written, &object.resource)?;
-        Some(unowned_reason(object, &live, self.set, self.policy))
-    }
-
-    /// Marks the outcome of an object that was taken in.
-    pub(crate) fn mark_taken_in(&self, found: &FoundLive, outcome: &mut ObjectOutcome) {
+    /// Marks the outcome of an object that was taken in; `reply` is the answer to its apply.
+    pub(super) fn mark_taken_in(&self, object: &DesiredObject, reply: &Reply, outcome: &mut ObjectOutcome) {
         outcome.action = Action::Configured;
         outcome.taken_in = true;
-        outcome.reason = found.reason.clone().unwrap_or_default();
+        outcome.reason = String::new();
+        if let Ok(written) = serde_json::from_slice(&reply.body) {
+            self.mark(object, &written, outcome);
+        }
         if self.policy.unowned == Unowned::Refused {
             outcome.action = Action::Failed;
             outcome.error = Some(IGNORED.into());
@@ -62,3 +57,7 @@ impl Execution<'_> {
         outcome.reason = unowned_reason(object, &live, self.set, self.policy);
     }
 }
+
+/// Error for an object that was taken in despite `--only-new-or-owned`.
+const IGNORED: &str =
+    "it existed outside the set and is a member now: the server ignored the resourceVersion precondition";
