@@ -1,7 +1,7 @@
 //! The output of `diff`: text as `kubectl diff` prints it, or a document with the fields of `Report`
 //! and more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -12,11 +12,12 @@ use super::document::{ErrorDocument, RequestsAndSeconds, SetDocument};
 use super::hints::{Hints, shared_hints_last};
 use super::markdown::{self, End};
 use super::output::print_line;
+use super::plan_view::{Effect, Entry};
 use super::reporter::ParentLine;
 use super::taken_in::TakenIn;
 use super::{
-    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, Style, object_name, plan_screen, print,
-    print_message, text, text_lines,
+    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, Style, plan_screen, print, print_message,
+    text, text_lines,
 };
 use crate::compare::diff::{Change, Difference, OwnershipChange};
 use crate::error::Error;
@@ -106,6 +107,14 @@ impl RecordDocument {
 }
 
 impl Differences {
+    /// The refusals that are about one object, by this object.
+    pub(super) fn refused(&self) -> BTreeMap<&ObjectKey, &Refusal> {
+        let refusals = self.refusals.iter();
+        refusals
+            .filter_map(|refusal| Some((refusal.object()?, refusal)))
+            .collect()
+    }
+
     /// Returns whether a run would write nothing.
     pub fn are_none(&self) -> bool {
         self.refusals.is_empty()
@@ -161,16 +170,15 @@ impl Differences {
     /// A line about the parent if a run would write nothing else. The summary does not count the
     /// parent.
     fn parent_alone(&self) -> Option<String> {
-        let parent = self.parent.as_ref().filter(|parent| !parent.is_empty())?;
+        let parent = self.parent.as_ref().and_then(Entry::of_parent)?;
         if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
         }
-        let action = match parent.live {
-            None => Action::Created,
-            Some(_) => Action::Configured,
+        let action = match parent.effect {
+            Effect::Created => Action::Created,
+            _ => Action::Configured,
         };
-        let name = object_name(parent.predicted.as_ref()?)?;
-        Some(format!("{name}, the set's parent, would be {action}"))
+        Some(format!("{}, the set's parent, would be {action}", parent.name()))
     }
 
     fn summary(&self) -> Summary {
@@ -363,7 +371,7 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
             print_message(label, &shown, style.colors);
         }
     };
-    let refused: BTreeSet<&ObjectKey> = found.refusals.iter().filter_map(Refusal::object).collect();
+    let refused = found.refused();
     let mut taken_in = TakenIn::default();
     let mut conflicts = FieldConflicts::default();
     for Comparison { outcome, .. } in &found.objects {
@@ -372,7 +380,7 @@ fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
                 taken_in.note(outcome);
                 continue;
             }
-            Action::Failed if refused.contains(&outcome.subject.key()) => continue,
+            Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
             Action::Failed => Loudness::Quiet,
             Action::Skipped => Loudness::Normal,
             _ => Loudness::Verbose,

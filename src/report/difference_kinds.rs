@@ -7,7 +7,6 @@ use crate::compare::diff::Difference;
 use crate::compare::drift::TakenField;
 use crate::event::Action;
 use crate::model::pointer::Pointer;
-use crate::plan::Refusal;
 
 /// One kind of difference. An object may have two: drift is also a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,14 +102,14 @@ impl Differences {
     /// Returns whether there is a difference of one of these kinds. What would fail or be refused
     /// always counts: the effect of an apply is not known then.
     pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
-        let refused: BTreeSet<_> = self.refusals.iter().filter_map(Refusal::object).collect();
+        let refused = self.refused();
         let parent = self
             .parent
             .as_ref()
             .is_some_and(|parent| !Difference::is_empty(parent));
         let counts = |object: &Comparison| match object.kinds() {
             None => true,
-            Some(_) if refused.contains(&object.outcome.subject.key()) => true,
+            Some(_) if refused.contains_key(&object.outcome.subject.key()) => true,
             Some(found) => found.iter().any(|kind| kinds.contains(kind)),
         };
         !self.refusals.is_empty()
@@ -132,6 +131,7 @@ mod tests {
     use crate::model::identity::{GroupKind, ObjectKey};
     use crate::model::message::Message;
     use crate::model::resource::{Resource, Scope};
+    use crate::plan::Refusal;
 
     fn key() -> ObjectKey {
         ObjectKey {

@@ -81,12 +81,12 @@ fn a_review_and_a_summary_are_of_the_same_plan() {
     let state = cluster().state(&[&home]);
 
     let refused = run(&set, "diff", &after, &[]).expect(1);
-    let counts = "2 to create, 2 to change, 1 to recreate, 2 to prune";
+    let counts = "2 to create, 2 to change, 1 to recreate, 3 to prune";
     let claim = format!("persistentvolumeclaim/data in namespace {home}");
     assert_order(
         &refused,
         &[
-            &format!("### ApplySet `secret/web in {home}`: {counts}, 1 refused\n"),
+            &format!("### ApplySet `secret/web in {home}`: {counts}, refused\n"),
             "1 unchanged",
             "**Refused: apply would write nothing**",
             &format!("- `{claim}: not deleted: its data would be lost`"),
@@ -108,7 +108,8 @@ fn a_review_and_a_summary_are_of_the_same_plan() {
     assert_order(
         &review,
         &[
-            ": 2 to create, 2 to change, 1 to recreate, 3 to prune\n",
+            &format!(": {counts}\n"),
+            "1 renamed · 1 unchanged",
             "**Data would be lost**",
             &format!("- prune `{claim}`: DATA IS LOST\n"),
             &format!("<b>recreate</b> <code>configmap/frozen in namespace {home}</code>"),

@@ -25,7 +25,7 @@ use crate::model::resource::Resource;
 use crate::model::text::one_line;
 
 /// One object before and after a run, as it may be shown.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Difference {
     /// The name that kubectl gives the file of this object, such as
     /// `apps.v1.Deployment.shop.web`.

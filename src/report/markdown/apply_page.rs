@@ -2,15 +2,12 @@
 
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
-use super::{End, headline, line, taken_in, warnings};
+use super::{End, failed, headline, in_words, kept, line, losses, taken_in, warnings, with_errors};
 use crate::error::Error;
-use crate::event::{Action, ObjectOutcome};
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::plan::loses_data;
 use crate::report::document::Collected;
-use crate::report::plan_screen::loss;
-use crate::report::renames::Renames;
+use crate::report::plan_view::{Effect, Entry, PlanView};
 use crate::report::{ContextAndServer, SetDocument, text_lines};
 
 /// Returns the page.
@@ -20,11 +17,14 @@ pub(in crate::report) fn of_run(
     end: End<'_>,
     taken: Vec<String>,
 ) -> Page {
-    let mut failures = end.messages();
-    failures.extend(collected.failures.iter().cloned());
-    let failed = with(collected, Action::Failed).filter_map(text_lines::detail);
+    let view = PlanView::of_run(&collected.results);
+    let (failing, changed): (Vec<&Entry>, Vec<&Entry>) = view
+        .entries
+        .iter()
+        .partition(|entry| entry.effect == Effect::Failed);
     let late = collected.waiting.iter().flatten().map(text_lines::awaited);
-    let loss = match collected.dry_run {
+    let late: Vec<Message> = late.map(Message::new).collect();
+    let lost = match collected.dry_run {
         DryRun::None => "Data was lost",
         DryRun::Client | DryRun::Server => "Data would be lost",
     };
@@ -32,111 +32,64 @@ pub(in crate::report) fn of_run(
         Some(Error::Refused(_)) => "Refused: nothing was written",
         _ => "Errors",
     };
+    let counts = view.counts("skipped");
+    let ended = end.word().or(with_errors(&collected.failures));
+    let mut words = in_words(&counts, Effect::done, ended, view.no_changes());
+    if !late.is_empty() {
+        words.push(format!("{} not ready", late.len()));
+    }
+    if let Some(last) = words.last_mut() {
+        last.push_str(text_lines::suffix(collected.dry_run));
+    }
     let mut parts = vec![
-        Part::messages(errors, failures),
-        Part::list(loss, losses(collected)),
-        Part::messages("Failed", failed.collect()),
-        Part::messages("Not ready", late.map(Message::new).collect()),
+        Part::messages(errors, end.messages(&collected.failures)),
+        losses(lost, &changed, |effect, key, _| {
+            format!("{key} {}", effect.done())
+        }),
+        failed("Failed", &failing),
+        Part::messages("Not ready", late),
         warnings(&collected.warnings),
         taken_in(taken),
     ];
-    parts.extend(lists(collected));
-    let (counts, others) = counts(collected, end);
+    parts.extend(
+        changed
+            .chunk_by(|one, other| one.effect == other.effect)
+            .map(list),
+    );
+    parts.push(kept(&view, "skipped"));
     Page {
-        headline: headline(set, place, &counts, &others),
+        headline: headline((set, place), &words, &counts.others),
         parts,
         advice: "",
     }
 }
 
-fn with(collected: &Collected, action: Action) -> impl Iterator<Item = &ObjectOutcome> {
-    let results = collected.results.iter();
-    results.filter(move |outcome| outcome.action == action)
-}
-
-/// The counts of the headline, and of what did not change.
-fn counts(collected: &Collected, end: End<'_>) -> (Vec<String>, Vec<String>) {
-    let count = |action: Action| {
-        let count = with(collected, action).count();
-        (count > 0).then(|| format!("{count} {action}"))
-    };
-    let actions = collected.operation.actions().into_iter();
-    let is_change = |action: &Action| !matches!(action, Action::Unchanged | Action::Skipped);
-    let mut counts: Vec<String> = actions.filter(is_change).filter_map(count).collect();
-    match end.word() {
-        Some(word) => counts.push(word.to_owned()),
-        None if !collected.failures.is_empty() => counts.push("with errors".to_owned()),
-        None if counts.is_empty() => counts.push("no changes".to_owned()),
-        None => {}
-    }
-    let late = collected.waiting.iter().flatten().count();
-    if late > 0 {
-        counts.push(format!("{late} not ready"));
-    }
-    if let Some(last) = counts.last_mut() {
-        last.push_str(text_lines::suffix(collected.dry_run));
-    }
-    let others = [Action::Unchanged, Action::Skipped];
-    (counts, others.into_iter().filter_map(count).collect())
-}
-
-fn losses(collected: &Collected) -> Vec<Item> {
-    let loss = |outcome: &ObjectOutcome| {
-        let key = outcome.subject.key();
-        match outcome.action {
-            Action::Pruned if loss(&key).is_some() => Some(format!("{} pruned", code(&key.to_string()))),
-            Action::Recreated if loses_data(&key.group_kind) => {
-                Some(format!("{} recreated", code(&key.to_string())))
-            }
-            _ => None,
-        }
-    };
-    let losses = collected.results.iter().filter_map(loss);
-    losses.map(|text| Item::line(&text, Counted::Message)).collect()
-}
-
-/// The objects by action, what was deleted first.
-fn lists(collected: &Collected) -> Vec<Part> {
-    let Renames {
-        pairs,
-        pruned,
-        created,
-    } = Renames::of_outcomes(&collected.results);
-    let renamed: Vec<Item> = pairs
-        .into_iter()
-        .map(|(old, new)| {
-            let [old, new] = [old, new].map(|outcome| outcome.subject.key().to_string());
-            Item::line(
-                &format!("{} as {}", code(&old), code(&new)),
-                Counted::Object("renamed"),
-            )
-        })
-        .collect();
-    let list = |word: &'static str, outcomes: Vec<&ObjectOutcome>| {
-        let items: Vec<Item> = outcomes.into_iter().map(|outcome| item(outcome, word)).collect();
-        Part::folded(&format!("{} {word}", items.len()), items)
-    };
-    vec![
-        list("recreated", with(collected, Action::Recreated).collect()),
-        list("pruned", pruned),
-        list("configured", with(collected, Action::Configured).collect()),
-        Part::folded(
-            &format!(
-                "{} renamed: pruned, and created under another name",
-                renamed.len()
-            ),
-            renamed,
-        ),
-        list("created", created),
-        list("skipped", with(collected, Action::Skipped).collect()),
-    ]
-}
-
-fn item(outcome: &ObjectOutcome, word: &'static str) -> Item {
-    // The reasons of the others are why they were sent.
-    let reason = match outcome.action {
-        Action::Recreated | Action::Pruned | Action::Skipped => outcome.reason.as_str(),
+/// The objects with one effect.
+fn list(entries: &[&Entry]) -> Part {
+    let word = entries.first().map_or("", |entry| entry.effect.done());
+    let more = match entries {
+        [
+            Entry {
+                effect: Effect::Renamed,
+                ..
+            },
+            ..,
+        ] => ": pruned, and created under another name",
         _ => "",
     };
-    line(&outcome.subject.key().to_string(), reason, Counted::Object(word))
+    let items = entries.iter().filter_map(|entry| item(entry)).collect();
+    Part::folded(&format!("{} {word}{more}", entries.len()), items)
+}
+
+fn item(entry: &Entry) -> Option<Item> {
+    let (outcome, word) = (entry.outcome?, entry.effect.done());
+    Some(match entry.effect {
+        Effect::Renamed => {
+            let [old, new] = [&entry.key, &outcome.subject.key()].map(|key| code(&key.to_string()));
+            Item::line(&format!("{old} as {new}"), Counted::Object(word))
+        }
+        Effect::Recreated | Effect::Pruned => line(&entry.key, &outcome.reason, word),
+        // The reasons of the others are why they were sent.
+        _ => line(&entry.key, "", word),
+    })
 }

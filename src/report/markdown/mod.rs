@@ -15,11 +15,13 @@ pub(super) use page::Page;
 use std::collections::BTreeMap;
 
 use page::{Counted, Item, Part};
-use text::short_code;
+use text::{code, short_code};
 
 use super::context_header::title;
-use super::{ContextAndServer, RunEnd, SetDocument};
+use super::plan_view::{Counts, Effect, Entry, PlanView};
+use super::{ContextAndServer, RunEnd, SetDocument, text_lines};
 use crate::error::{Error, Exit};
+use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 
 /// The most bytes of a page for a comment. GitHub takes 65,536 characters; the rest is for lines around it.
@@ -50,19 +52,46 @@ impl End<'_> {
         }
     }
 
-    fn messages(self) -> Vec<Message> {
-        match (self.error, self.completeness) {
+    /// The messages of the end, and these failures.
+    fn messages(self, failures: &[Message]) -> Vec<Message> {
+        let mut messages = match (self.error, self.completeness) {
             (Some(error), _) => error.messages(),
             (None, RunEnd::Interrupted(resume)) => {
                 vec![Message::new("interrupted before everything was done").with_hint(resume.to_string())]
             }
             (None, RunEnd::Complete) => Vec::new(),
-        }
+        };
+        messages.extend(failures.iter().cloned());
+        messages
     }
 }
 
+/// The word of the headline for failures that are not about an object.
+fn with_errors(failures: &[Message]) -> Option<&'static str> {
+    (!failures.is_empty()).then_some("with errors")
+}
+
+/// The counts of the headline in these words, and the end.
+fn in_words(
+    counts: &Counts,
+    word: fn(Effect) -> &'static str,
+    end: Option<&'static str>,
+    nothing: &str,
+) -> Vec<String> {
+    let effects = counts.effects.iter();
+    let mut counts: Vec<String> = effects
+        .map(|(count, effect)| format!("{count} {}", word(*effect)))
+        .collect();
+    match end {
+        Some(end) => counts.push(end.to_owned()),
+        None if counts.is_empty() => counts.push(nothing.to_owned()),
+        None => {}
+    }
+    counts
+}
+
 /// The first lines. `counts` and `others` are text of this program.
-fn headline(set: &SetDocument, place: &ContextAndServer, counts: &[String], others: &[String]) -> String {
+fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], others: &[String]) -> String {
     let counts = counts.join(", ");
     let mut line = format!("### ApplySet {}: {counts}\n", short_code(&title(set), SET));
     let mut below = others.to_vec();
@@ -101,13 +130,35 @@ fn taken_in(lines: Vec<String>) -> Part {
     )
 }
 
+/// The objects whose data are lost; `text` is of the effect, the object as code, and the loss.
+fn losses(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
+    let losses = entries.iter().filter_map(|entry| {
+        let text = text(entry.effect, &code(&entry.key.to_string()), entry.loss.as_ref()?);
+        Some(Item::line(&text, Counted::Message))
+    });
+    Part::list(title, losses.collect())
+}
+
+/// The messages of objects that fail.
+fn failed(title: &str, entries: &[&Entry]) -> Part {
+    let outcomes = entries.iter().filter_map(|entry| entry.outcome);
+    Part::messages(title, outcomes.filter_map(text_lines::detail).collect())
+}
+
+/// The objects that are kept, in this word.
+fn kept(view: &PlanView, word: &'static str) -> Part {
+    let kept = view.kept.iter();
+    let items = kept.map(|outcome| line(&outcome.subject.key(), &outcome.reason, word));
+    Part::folded(&format!("{} {word}", view.kept.len()), items.collect())
+}
+
 /// `- configmap/web in namespace shop: reason`
-fn line(object: &str, reason: &str, counted: Counted) -> Item {
-    let mut line = text::code(object);
+fn line(key: &ObjectKey, reason: &str, word: &'static str) -> Item {
+    let mut line = code(&key.to_string());
     if !reason.is_empty() {
-        line = format!("{line}: {}", text::code(reason));
+        line = format!("{line}: {}", code(reason));
     }
-    Item::line(&line, counted)
+    Item::line(&line, Counted::Object(word))
 }
 
 #[cfg(test)]

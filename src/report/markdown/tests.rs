@@ -168,13 +168,13 @@ fn what_is_dangerous_comes_first() {
     assert_order(
         &text,
         &[
-            "1 to create, 1 to change, 1 to recreate, 1 to prune, 1 refused, 1 would fail\n",
+            "1 to create, 1 to change, 1 to recreate, 2 to prune, 1 would fail, refused\n",
             "1 kept · context `prod`\n",
             "**Refused: apply would write nothing**\n",
             "- `persistentvolumeclaim/data in namespace shop: not deleted: its data would be lost`\n",
             "  - hint: `annotate it",
-            "**Data would be lost**\n\n- prune `namespace/old in namespace shop`: with everything in it\n",
-            "- recreate `job/run in namespace shop`: its data will be lost\n",
+            "**Data would be lost**\n\n- recreate `job/run in namespace shop`: its data will be lost\n",
+            "- prune `namespace/old in namespace shop`: with everything in it\n",
             "**Errors**\n\n- `parent: failed`\n",
             "**Would fail**\n\n- `service/bad in namespace shop: port 0`\n",
             "**Warnings**\n\n- `watch out (2 times)`\n",

@@ -3,15 +3,14 @@
 use serde_json::Value;
 
 use super::fields::{self, FieldChange, plain};
-use super::{loses_data_by_recreation, text};
-use crate::compare::diff::{AFTER, BEFORE, Difference};
-use crate::event::{Claims, ObjectOutcome};
+use super::text;
+use crate::compare::diff::{AFTER, BEFORE};
+use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
-use crate::model::identity::GroupVersionKind;
 use crate::model::text::{HIDDEN, one_line};
-use crate::report::diff::Comparison;
 use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_name, fitted_pair};
+use crate::report::plan_view::{Effect, Entry};
 use crate::report::prompt_screen::wrapped;
 
 /// The most lines about the fields of one object.
@@ -22,197 +21,124 @@ const PATH: usize = 28;
 const INDENT: &str = "        ";
 const DEEPER: &str = "          ";
 
-/// The change to an object; in the order of the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sign {
-    Failed,
-    Recreated,
-    Changed,
-    Renamed,
-    Created,
+/// Returns whether fields are shown; of the parent, the record is not.
+pub(super) fn has_fields(entry: &Entry) -> bool {
+    !changes(entry).is_empty()
 }
 
-impl Sign {
-    fn mark(self) -> (Color, &'static str) {
-        match self {
-            Self::Failed => (Color::Danger, "  x "),
-            Self::Recreated => (Color::Danger, "  ± "),
-            Self::Changed => (Color::Yellow, "  ~ "),
-            Self::Renamed => (Color::Yellow, "  > "),
-            Self::Created => (Color::Green, "  + "),
+/// Returns the lines of an entry with this name.
+pub(super) fn lines(entry: &Entry, name: &str, width: usize, columns: usize) -> Vec<Line> {
+    let name = fitted_name(name, columns.saturating_sub(4));
+    let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
+    let note = note(entry);
+    let shown = match note {
+        Note::Position(ref text) => fitted_left(text, room),
+        Note::Fact(ref text) => text.clone(),
+    };
+    let (sign, color) = entry.effect.sign_and_color();
+    let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:width$}"));
+    let is_below = shown.chars().count() > room || (room < 12 && !shown.is_empty());
+    let below = columns.saturating_sub(INDENT.len());
+    let indented = |color, text: &str| Line::new(color, format!("{INDENT}{}", fitted(text, below)));
+    let mut lines = if is_below {
+        let (Note::Position(text) | Note::Fact(text)) = note;
+        vec![head, indented(Color::Dim, &text)]
+    } else {
+        vec![head.with(Color::Dim, format!("  {shown}"))]
+    };
+    let recreation = recreation(entry);
+    let recreation = recreation.iter().flat_map(|text| wrapped(text, below));
+    lines.extend(recreation.map(|text| indented(Color::Danger, &text)));
+    if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
+        lines.push(indented(Color::Red, &error.text));
+    } else if entry.effect != Effect::Created {
+        lines.extend(limited(field_lines(entry, columns)));
+    }
+    lines
+}
+
+/// The note beside the name.
+enum Note {
+    /// The position in the manifests, of which the end matters most.
+    Position(String),
+    Fact(String),
+}
+
+fn note(entry: &Entry) -> Note {
+    let Some(outcome) = entry.outcome else {
+        return Note::Fact("the set's parent".to_owned());
+    };
+    match entry.ownership() {
+        Some(change) => Note::Fact(change),
+        None if entry.effect == Effect::Renamed => Note::Fact(format!("-> {}", outcome.subject.name)),
+        None => {
+            let position = outcome.source.as_ref();
+            Note::Position(position.map_or_else(String::new, ToString::to_string))
         }
     }
 }
 
-/// One object that changes.
-pub(super) struct Entry<'a> {
-    pub(super) sign: Sign,
-    /// `deployment.apps/web`
-    pub(super) name: String,
-    pub(super) namespace: Option<String>,
-    /// False for the parent, which the summary does not count.
-    pub(super) is_member: bool,
-    /// The note beside the name: its position in the manifests, or another fact.
-    note: String,
-    /// True if the end of the note matters most.
-    is_position: bool,
-    live: Option<&'a Value>,
-    predicted: Option<&'a Value>,
-    error: Option<String>,
-    /// What a recreation does, and why.
-    recreation: Option<String>,
+fn changes(entry: &Entry) -> Vec<FieldChange> {
+    let (Some(live), Some(predicted)) = (&entry.difference.live, &entry.difference.predicted) else {
+        return Vec::new();
+    };
+    let is_shown = |change: &FieldChange| match entry.effect {
+        Effect::Renamed => change.path != "metadata.name",
+        _ if entry.outcome.is_none() => !is_record(&change.path),
+        _ => true,
+    };
+    let changes = match entry.effect {
+        Effect::Recreated => fields::changes(&fields::without_old_finalizers(live, predicted), predicted),
+        _ => fields::changes(live, predicted),
+    };
+    changes.into_iter().filter(is_shown).collect()
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn new(sign: Sign, object: &'a Comparison) -> Self {
-        let subject = &object.outcome.subject;
-        let key = subject.key();
-        let source = object.outcome.source.as_ref();
-        let Difference { live, predicted, .. } = &object.difference;
-        Self {
-            sign,
-            name: key.group_kind.object_name(&key.name),
-            namespace: key.namespace,
-            is_member: true,
-            note: match &object.ownership {
-                Some(change) => format!("ownership only: {change}"),
-                None => source.map_or_else(String::new, ToString::to_string),
-            },
-            is_position: object.ownership.is_none(),
-            live: live.as_ref(),
-            predicted: predicted.as_ref(),
-            error: object.outcome.error.as_ref().map(|error| error.text.clone()),
-            recreation: (sign == Sign::Recreated).then(|| recreation(&object.outcome)),
-        }
-    }
+/// Returns the lines of each change.
+fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
+    let membership = membership(entry).into_iter();
+    let mut lines: Vec<Vec<Line>> = membership
+        .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))])
+        .collect();
+    let changes = changes(entry);
+    let room = columns.saturating_sub(INDENT.len());
+    let is_short = |change: &&FieldChange| change.inline().is_some();
+    let widths = changes
+        .iter()
+        .filter(is_short)
+        .map(|change| change.path.chars().count());
+    let width = widths.filter(|width| *width <= PATH).max().unwrap_or_default();
+    lines.extend(changes.iter().map(|change| change.lines(width, room)));
+    lines
+}
 
-    /// An object that a new one replaces.
-    pub(super) fn renamed(old: &'a Comparison, new: &'a Comparison) -> Self {
-        let entry = Self::new(Sign::Renamed, new);
-        let key = old.outcome.subject.key();
-        Self {
-            name: key.group_kind.object_name(&key.name),
-            note: format!("-> {}", new.outcome.subject.name),
-            is_position: false,
-            live: old.difference.live.as_ref(),
-            ..entry
-        }
-    }
-
-    /// The parent, if its own manifest changes more of it than the record.
-    pub(super) fn parent(difference: &'a Difference) -> Option<Self> {
-        let (live, predicted) = (difference.live.as_ref()?, difference.predicted.as_ref()?);
-        let text = |pointer| predicted.pointer(pointer).and_then(Value::as_str);
-        let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
-        let entry = Self {
-            sign: Sign::Changed,
-            name: gvk.group_kind().object_name(text("/metadata/name")?),
-            namespace: text("/metadata/namespace").map(str::to_owned),
-            is_member: false,
-            note: "the set's parent".to_owned(),
-            is_position: false,
-            live: Some(live),
-            predicted: Some(predicted),
-            error: None,
-            recreation: None,
-        };
-        (!entry.changes().is_empty()).then_some(entry)
-    }
-
-    pub(super) fn lines(&self, width: usize, columns: usize) -> Vec<Line> {
-        let (color, mark) = self.sign.mark();
-        let name = fitted_name(&self.name, columns.saturating_sub(4));
-        let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
-        let note = if self.is_position {
-            fitted_left(&self.note, room)
-        } else {
-            self.note.clone()
-        };
-        let head = Line::new(color, mark).with(Color::Plain, format!("{name:width$}"));
-        let is_below = note.chars().count() > room || (room < 12 && !note.is_empty());
-        let mut lines = if is_below {
-            let below = fitted(&self.note, columns.saturating_sub(INDENT.len()));
-            vec![head, Line::new(Color::Dim, format!("{INDENT}{below}"))]
-        } else {
-            vec![head.with(Color::Dim, format!("  {note}"))]
-        };
-        let room = columns.saturating_sub(INDENT.len());
-        let recreation = self.recreation.iter().flat_map(|text| wrapped(text, room));
-        lines.extend(
-            recreation.map(|text| Line::new(Color::Danger, format!("{INDENT}{}", fitted(&text, room)))),
-        );
-        if let Some(error) = &self.error {
-            let error = fitted(error, columns.saturating_sub(INDENT.len()));
-            lines.push(Line::new(Color::Red, format!("{INDENT}{error}")));
-        } else if self.sign != Sign::Created {
-            lines.extend(limited(self.field_lines(columns)));
-        }
-        lines
-    }
-
-    fn changes(&self) -> Vec<FieldChange> {
-        let (Some(live), Some(predicted)) = (self.live, self.predicted) else {
-            return Vec::new();
-        };
-        let is_shown = |change: &FieldChange| match self.sign {
-            Sign::Renamed => change.path != "metadata.name",
-            _ if !self.is_member => !is_record(&change.path),
-            _ => true,
-        };
-        let changes = match self.sign {
-            Sign::Recreated => fields::changes(&fields::without_old_finalizers(live, predicted), predicted),
-            _ => fields::changes(live, predicted),
-        };
-        changes.into_iter().filter(is_shown).collect()
-    }
-
-    /// Returns the lines of each change.
-    fn field_lines(&self, columns: usize) -> Vec<Vec<Line>> {
-        let mut lines = Vec::new();
-        lines.extend(
-            self.membership()
-                .map(|text| vec![Line::new(Color::Plain, format!("{INDENT}{text}"))]),
-        );
-        let changes = self.changes();
-        let room = columns.saturating_sub(INDENT.len());
-        let is_short = |change: &&FieldChange| change.inline().is_some();
-        let widths = changes
-            .iter()
-            .filter(is_short)
-            .map(|change| change.path.chars().count());
-        let width = widths.filter(|width| *width <= PATH).max().unwrap_or_default();
-        lines.extend(changes.iter().map(|change| change.lines(width, room)));
-        lines
-    }
-
-    /// Returns the note about the set's label, which is not shown as a field.
-    fn membership(&self) -> Option<&'static str> {
-        let label = |object: Option<&Value>| {
-            object?["metadata"]["labels"][PART_OF_LABEL]
-                .as_str()
-                .map(str::to_owned)
-        };
-        match (label(self.live), label(self.predicted)) {
-            _ if self.sign != Sign::Changed || !self.is_member => None,
-            (None, Some(_)) => Some("joins the set"),
-            (Some(before), Some(after)) if before != after => Some("joins the set, leaving another one"),
-            _ => None,
-        }
+/// Returns the note about the set's label, which is not shown as a field.
+fn membership(entry: &Entry) -> Option<&'static str> {
+    let label = |object: &Option<Value>| {
+        let label = &object.as_ref()?["metadata"]["labels"][PART_OF_LABEL];
+        label.as_str().map(str::to_owned)
+    };
+    match (label(&entry.difference.live), label(&entry.difference.predicted)) {
+        _ if entry.effect != Effect::Changed || entry.outcome.is_none() => None,
+        (None, Some(_)) => Some("joins the set"),
+        (Some(before), Some(after)) if before != after => Some("joins the set, leaving another one"),
+        _ => None,
     }
 }
 
 /// `will be deleted and created again: spec.template: field is immutable`
-fn recreation(outcome: &ObjectOutcome) -> String {
+fn recreation(entry: &Entry) -> Option<String> {
+    let outcome = entry.outcome.filter(|_| entry.effect == Effect::Recreated)?;
     let mut text = "will be deleted and created again".to_owned();
-    if loses_data_by_recreation(outcome) {
-        text.push_str(", and its data will be lost");
+    if let Some(loss) = &entry.loss {
+        text = format!("{text}, and {loss}");
     } else if outcome.claims == Claims::Stay {
         text.push_str(", and its Pods and claims stay");
     }
     if !outcome.reason.is_empty() {
         text = format!("{text}: {}", one_line(&outcome.reason));
     }
-    text
+    Some(text)
 }
 
 /// Returns whether the field is part of the parent's record.

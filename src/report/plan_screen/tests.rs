@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compare::diff::{Difference, OwnershipChange};
-use crate::event::{Claims, ObjectOutcome, Subject};
-use crate::model::identity::GroupKind;
+use crate::event::{Action, Claims, ObjectOutcome, Operation, Subject};
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
-use crate::report::{Cause, Colors, RecordDocument};
+use crate::plan::Refusal;
+use crate::report::{Cause, Colors, Comparison, RecordDocument};
 
 fn comparison(
     action: Action,
@@ -46,7 +47,11 @@ fn screen(objects: Vec<Comparison>) -> Vec<String> {
         },
         ..Differences::default()
     };
-    let lines = lines(Line::new(Color::Bold, "secret/shop"), &found, 80);
+    texts(&found)
+}
+
+fn texts(found: &Differences) -> Vec<String> {
+    let lines = lines(Line::new(Color::Bold, "secret/shop"), found, 80);
     lines.iter().map(|line| line.text(Colors::Off)).collect()
 }
 
@@ -247,6 +252,59 @@ fn a_renamed_object_is_one_entry() {
             "        data.key  old -> new",
             "",
             "record: no change          full text: --full",
+        ]
+    );
+}
+
+#[test]
+fn hidden_values_of_a_renamed_secret_are_shown_as_changed() {
+    let secret = |value: &str| Some(json!({"kind": "Secret", "data": {"password": value}}));
+    let names = ["app-5m2k8t4h9b", "app-bfh72cttk6"];
+    let states = [[secret("b2xk"), None], [None, secret("bmV3")]];
+    let [old, new] = [Action::Pruned, Action::Created];
+    let shown = screen(vec![
+        comparison(old, "Secret", Some("shop"), names[0], states[0].clone()),
+        comparison(new, "Secret", Some("shop"), names[1], states[1].clone()),
+    ]);
+    assert_eq!(shown[5], "        data.password  *** -> ***");
+}
+
+#[test]
+fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
+    let data = |action, kind: &str| {
+        let states = [Some(json!({})), None];
+        comparison(action, kind, Some("shop"), "data", states)
+    };
+    let mut bad = data(Action::Failed, "Service");
+    bad.outcome.error = Some("port 0".into());
+    let found = Differences {
+        objects: vec![
+            data(Action::Failed, "PersistentVolumeClaim"),
+            bad,
+            data(Action::Pruned, "ConfigMap"),
+        ],
+        refusals: vec![Refusal::PrunesStorage {
+            object: data(Action::Failed, "PersistentVolumeClaim")
+                .outcome
+                .subject
+                .key(),
+            operation: Operation::Apply,
+        }],
+        ..Differences::default()
+    };
+    let shown = texts(&found);
+    assert_eq!(
+        shown[1..shown.len() - 1],
+        [
+            "Plan: -2 PRUNE  x1 FAIL",
+            "",
+            "shop",
+            "  x service/data",
+            "        port 0",
+            "",
+            "PRUNE: removed from the manifests, will be deleted",
+            "  ! persistentvolumeclaim/data  shop  DATA IS LOST",
+            "  - configmap/data              shop",
         ]
     );
 }

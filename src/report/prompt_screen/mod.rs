@@ -10,7 +10,7 @@ mod recreation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::paint::{Color, Line, fitted, fitted_name};
-use super::plan_screen::loss;
+use super::plan_view::loss;
 use super::prompt::Question;
 use super::set_summary::reference;
 use crate::model::identity::{GroupKind, ObjectKey};

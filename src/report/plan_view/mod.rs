@@ -1,0 +1,210 @@
+//! What a plan does to each object, once for all writers: the changes with what hurts first, what is
+//! lost, and the counts.
+//!
+//! Pure. Writers only lay it out.
+
+mod counts;
+mod effect;
+mod renames;
+
+pub(super) use counts::Counts;
+pub(super) use effect::Effect;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::diff::{Comparison, Differences};
+use super::prompt_screen;
+use crate::compare::diff::{Difference, OwnershipChange};
+use crate::event::{Action, Claims, ObjectOutcome};
+use crate::model::identity::{GroupVersionKind, ObjectKey};
+use crate::plan::{Refusal, loses_data};
+
+/// A plan as `diff` shows it, or a run as `apply` does.
+#[derive(Default)]
+pub(super) struct PlanView<'a> {
+    /// The objects that change, what hurts first.
+    pub(super) entries: Vec<Entry<'a>>,
+    /// The parent, which no count includes.
+    pub(super) parent: Option<Entry<'a>>,
+    /// The objects that are kept.
+    pub(super) kept: Vec<&'a ObjectOutcome>,
+    unchanged: usize,
+}
+
+/// One object that changes.
+pub(super) struct Entry<'a> {
+    pub(super) effect: Effect,
+    /// The object; the old one of a rename.
+    pub(super) key: ObjectKey,
+    /// Its outcome; that of the new one of a rename, and `None` for the parent.
+    pub(super) outcome: Option<&'a ObjectOutcome>,
+    /// Empty for a run.
+    pub(super) difference: Cow<'a, Difference>,
+    ownership: Option<&'a OwnershipChange>,
+    /// The refusal that stops the change.
+    pub(super) refusal: Option<&'a Refusal>,
+    /// What is lost with the object, or why it has to stay.
+    pub(super) loss: Option<Cow<'static, str>>,
+}
+
+impl<'a> PlanView<'a> {
+    /// The view of a plan.
+    pub(super) fn of(found: &'a Differences) -> Self {
+        let mut view = Self {
+            parent: found.parent.as_ref().and_then(Entry::of_parent),
+            ..Self::default()
+        };
+        let refused = found.refused();
+        for object in &found.objects {
+            let refusal = refused.get(&object.outcome.subject.key()).copied();
+            view.add(&object.outcome, Some(object), refusal);
+        }
+        view.sorted()
+    }
+
+    /// The view of a run.
+    pub(super) fn of_run(outcomes: &'a [ObjectOutcome]) -> Self {
+        let mut view = Self::default();
+        for outcome in outcomes {
+            view.add(outcome, None, None);
+        }
+        view.sorted()
+    }
+
+    fn add(
+        &mut self,
+        outcome: &'a ObjectOutcome,
+        object: Option<&'a Comparison>,
+        refusal: Option<&'a Refusal>,
+    ) {
+        match effect(outcome, refusal) {
+            Some(effect) => self.entries.push(Entry::new(effect, outcome, object, refusal)),
+            None if outcome.action == Action::Unchanged => self.unchanged += 1,
+            None => self.kept.push(outcome),
+        }
+    }
+
+    fn sorted(mut self) -> Self {
+        let renames = renames::pairs(&self.entries);
+        let mut entries: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();
+        for (old, new) in renames {
+            if let (Some(old), Some(new)) = (entries[old].take(), entries[new].take()) {
+                entries.push(Some(new.in_place_of(old)));
+            }
+        }
+        self.entries = entries.into_iter().flatten().collect();
+        self.entries.sort_by_key(|entry| entry.effect);
+        self
+    }
+
+    /// Counts the objects; `kept` is the word for those that are kept.
+    pub(super) fn counts(&self, kept: &str) -> Counts {
+        let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
+        Counts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])
+    }
+
+    /// Returns the words for a plan that changes no member.
+    pub(super) fn no_changes(&self) -> &'static str {
+        match self.parent {
+            Some(_) => "only the set's parent changes",
+            None => Counts::NOTHING,
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn new(
+        effect: Effect,
+        outcome: &'a ObjectOutcome,
+        object: Option<&'a Comparison>,
+        refusal: Option<&'a Refusal>,
+    ) -> Self {
+        let key = outcome.subject.key();
+        Self {
+            loss: match (effect, refusal) {
+                (Effect::Pruned, Some(refusal)) => Some(prompt_screen::warning(refusal).into()),
+                (Effect::Pruned, None) => loss(&key).map(Cow::from),
+                (Effect::Recreated, _) if outcome.claims == Claims::Lost || loses_data(&key.group_kind) => {
+                    Some("its data will be lost".into())
+                }
+                _ => None,
+            },
+            effect,
+            key,
+            outcome: Some(outcome),
+            difference: object.map_or_else(Cow::default, |object| Cow::Borrowed(&object.difference)),
+            ownership: object.and_then(|object| object.ownership.as_ref()),
+            refusal,
+        }
+    }
+
+    /// The rename of an object that this one replaces.
+    fn in_place_of(self, old: Self) -> Self {
+        Self {
+            effect: Effect::Renamed,
+            key: old.key,
+            difference: Cow::Owned(old.difference.replaced_by(&self.difference)),
+            ..self
+        }
+    }
+
+    /// The set's parent; `None` if it does not change.
+    pub(super) fn of_parent(difference: &'a Difference) -> Option<Self> {
+        let predicted = difference.predicted.as_ref().filter(|_| !difference.is_empty())?;
+        let text = |pointer| predicted.pointer(pointer).and_then(Value::as_str);
+        let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
+        Some(Self {
+            effect: match difference.live {
+                None => Effect::Created,
+                Some(_) => Effect::Changed,
+            },
+            key: ObjectKey {
+                group_kind: gvk.group_kind(),
+                namespace: text("/metadata/namespace").map(str::to_owned),
+                name: text("/metadata/name")?.to_owned(),
+            },
+            outcome: None,
+            difference: Cow::Borrowed(difference),
+            ownership: None,
+            refusal: None,
+            loss: None,
+        })
+    }
+
+    /// `deployment.apps/web`
+    pub(super) fn name(&self) -> String {
+        self.key.group_kind.object_name(&self.key.name)
+    }
+
+    /// The change of field ownership, if nothing else of the object changes.
+    pub(super) fn ownership(&self) -> Option<String> {
+        self.ownership.map(|change| format!("ownership only: {change}"))
+    }
+}
+
+/// Returns the effect on an object; `None` if there is none. A refused prune is a prune.
+fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> {
+    let is_prune = |refusal: &Refusal| {
+        refusal.is_data_loss() || matches!(refusal, Refusal::HoldsDesired { .. } | Refusal::OwnsBound { .. })
+    };
+    match outcome.action {
+        Action::Unchanged | Action::Skipped => None,
+        Action::Created | Action::Adopted => Some(Effect::Created),
+        Action::Configured => Some(Effect::Changed),
+        Action::Recreated => Some(Effect::Recreated),
+        Action::Failed if !refusal.is_some_and(is_prune) => Some(Effect::Failed),
+        Action::Pruned | Action::Deleted | Action::Released | Action::Failed => Some(Effect::Pruned),
+    }
+}
+
+/// Returns what is lost with an object of this kind.
+pub(super) fn loss(key: &ObjectKey) -> Option<&'static str> {
+    match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => Some("DATA IS LOST"),
+        ("", "Namespace") => Some("with everything in it"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some("with all objects of its kind"),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! Objects that get a new name because their content changes: kustomize appends a hash to the names
+//! of its ConfigMaps and Secrets.
+//!
+//! Pure, and for display only: counts and documents keep a creation and a prune.
+
+use std::collections::BTreeMap;
+
+use super::{Effect, Entry};
+use crate::model::applyset::ID_LABEL;
+use crate::model::generated_name::without_generated_suffix;
+use crate::model::identity::GroupKind;
+use crate::plan::loses_data;
+
+/// Pairs each pruned object with the created one that replaces it: the same kind, namespace and stem,
+/// and no other of either. An object whose data would be lost is never replaced. Returns the places of
+/// both.
+pub(super) fn pairs(entries: &[Entry]) -> Vec<(usize, usize)> {
+    let created = by_stem(entries, Effect::Created);
+    by_stem(entries, Effect::Pruned)
+        .into_iter()
+        .filter_map(
+            |(stem, pruned)| match (pruned.as_slice(), created.get(&stem)?.as_slice()) {
+                ([old], [new]) => Some((*old, *new)),
+                _ => None,
+            },
+        )
+        .collect()
+}
+
+type Stem<'k> = (&'k GroupKind, Option<&'k str>, &'k str);
+
+fn by_stem<'k>(entries: &'k [Entry], effect: Effect) -> BTreeMap<Stem<'k>, Vec<usize>> {
+    let mut by_stem: BTreeMap<Stem<'k>, Vec<usize>> = BTreeMap::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let key = &entry.key;
+        if entry.effect == effect
+            && !holds_more(entry)
+            && let Some(stem) = without_generated_suffix(&key.name)
+        {
+            let stem = (&key.group_kind, key.namespace.as_deref(), stem);
+            by_stem.entry(stem).or_default().push(place);
+        }
+    }
+    by_stem
+}
+
+/// Returns whether more is lost with the object than itself: data, or the members of a set whose parent it is.
+fn holds_more(entry: &Entry) -> bool {
+    let live = entry.difference.live.as_ref();
+    let labels = live.and_then(|live| live["metadata"]["labels"].as_object());
+    let is_parent = labels.is_some_and(|labels| labels.contains_key(ID_LABEL));
+    is_parent || entry.refusal.is_some() || loses_data(&entry.key.group_kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::model::identity::ObjectKey;
+
+    fn entry(effect: Effect, kind: &str, name: &str) -> Entry<'static> {
+        Entry {
+            effect,
+            key: ObjectKey {
+                group_kind: GroupKind::new("", kind),
+                namespace: Some("shop".to_owned()),
+                name: name.to_owned(),
+            },
+            outcome: None,
+            difference: Cow::default(),
+            ownership: None,
+            refusal: None,
+            loss: None,
+        }
+    }
+
+    #[test]
+    fn only_unambiguous_pairs_with_generated_suffixes_are_renames() {
+        let pair = |pruned: &[(&str, &str)], created: &[(&str, &str)]| {
+            let of = |effect, names: &[(&str, &str)]| -> Vec<Entry> {
+                let entries = names.iter().map(|(kind, name)| entry(effect, kind, name));
+                entries.collect()
+            };
+            let mut entries = of(Effect::Pruned, pruned);
+            entries.extend(of(Effect::Created, created));
+            pairs(&entries)
+        };
+        let (old, new) = (("ConfigMap", "app-5m2k8t4h9b"), ("ConfigMap", "app-bfh72cttk6"));
+        assert_eq!(pair(&[("Secret", "x"), old], &[new]), [(1, 2)]);
+        assert_eq!(pair(&[old], &[("Secret", "app-bfh72cttk6")]), []);
+        assert_eq!(pair(&[old, ("ConfigMap", "app-2456789bcd")], &[new]), []);
+        assert_eq!(pair(&[("ConfigMap", "app-one")], &[("ConfigMap", "app-two")]), []);
+        assert_eq!(
+            pair(&[("ConfigMap", "web-x8b2k")], &[("ConfigMap", "web-c4d5f")]),
+            [(0, 1)]
+        );
+        for kind in ["PersistentVolumeClaim", "Namespace"] {
+            assert_eq!(pair(&[(kind, "web-x8b2k")], &[(kind, "web-c4d5f")]), []);
+        }
+    }
+}
