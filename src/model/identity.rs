@@ -132,9 +132,14 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
+    /// `deployment.apps/web`
+    pub fn object_name(&self) -> String {
+        self.group_kind.object_name(&self.name)
+    }
+
     /// The object as arguments of a command: `deployment.apps/web -n shop`.
     pub fn argument(&self) -> String {
-        let name = shell_word(&self.group_kind.object_name(&self.name));
+        let name = shell_word(&self.object_name());
         match &self.namespace {
             Some(namespace) => format!("{name} -n {namespace}"),
             None => name,
@@ -145,7 +150,7 @@ impl ObjectKey {
 impl fmt::Display for ObjectKey {
     /// `deployment.apps/web in namespace shop`, the form of every message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.group_kind.object_name(&self.name))?;
+        f.write_str(&self.object_name())?;
         match &self.namespace {
             Some(namespace) => write!(f, " in namespace {namespace}"),
             None => Ok(()),

@@ -58,7 +58,7 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
 /// Returns the note about numbers of replicas that are left to autoscalers, by their objects.
 pub fn left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
     let objects = left.iter().map(|(key, autoscaler)| {
-        let autoscaler = autoscaler.group_kind.object_name(&autoscaler.name);
+        let autoscaler = autoscaler.object_name();
         format!("{key} to {autoscaler}")
     });
     (!left.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))

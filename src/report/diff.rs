@@ -178,7 +178,10 @@ impl Differences {
             Effect::Created => Action::Created,
             _ => Action::Configured,
         };
-        Some(format!("{}, the set's parent, would be {action}", parent.name()))
+        Some(format!(
+            "{}, the set's parent, would be {action}",
+            parent.key.object_name()
+        ))
     }
 
     fn summary(&self) -> Summary {

@@ -26,6 +26,7 @@ mod progress;
 mod prompt;
 mod prompt_screen;
 mod reporter;
+mod rows;
 mod runs;
 mod set_summary;
 mod style;
@@ -126,7 +127,7 @@ fn print_findings(lines: Vec<String>, style: Style) {
         Device::Stream => usize::MAX,
     };
     for line in lines {
-        let parts = prompt_screen::wrapped(&one_line(&line), columns.saturating_sub(2));
+        let parts = paint::wrapped(&one_line(&line), columns.saturating_sub(2));
         for (index, part) in parts.iter().enumerate() {
             let margin = if index == 0 { "" } else { "  " };
             print(&format!("{margin}{part}"));

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::paint::Line;
+use super::paint::wrapped;
 use super::progress::undrawn;
-use super::prompt_screen::wrapped;
 use super::{Colors, text_lines};
 use crate::model::message::Message;
 use crate::model::text::{is_steering, one_line, printable_json};

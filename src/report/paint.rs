@@ -101,6 +101,29 @@ pub(super) fn fitted_left(text: &str, width: usize) -> String {
     format!("…{tail}")
 }
 
+/// Wraps the text to this width at blanks, but not within the backquotes of a command, which is copied.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut is_quoted = false;
+    let words = text.split(|character: char| {
+        is_quoted ^= character == '`';
+        character == ' ' && !is_quoted
+    });
+    for word in words {
+        let used = lines.last().map_or(0, |line| line.chars().count());
+        if used > 0 && used + 1 + word.chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
 /// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
 pub(super) fn fitted_name(name: &str, width: usize) -> String {
     NameColumn::cut_at_third(width).fitted(name)

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use super::context_header::header;
 use super::output::{print_message, say};
+use super::plan_view::Effect;
 use super::progress;
 use super::prompt_screen;
 use super::text_lines::Label;
@@ -73,6 +74,19 @@ pub struct PlanOutline {
     pub kept: Vec<(ObjectKey, SkipReason)>,
     /// Objects that join or leave the set, if the command changes nothing else.
     pub relabeled: Option<Vec<ObjectKey>>,
+}
+
+impl Question {
+    /// The objects with this effect.
+    pub(super) fn with(&self, effect: Effect) -> &[ObjectKey] {
+        match (effect, &self.outline) {
+            (Effect::Created, Some(outline)) => &outline.created,
+            (Effect::Changed, Some(outline)) => &outline.changed,
+            (Effect::Recreated, Some(outline)) => &outline.recreated,
+            (Effect::Pruned, Some(outline)) => &outline.removed,
+            _ => &[],
+        }
+    }
 }
 
 impl PlanOutline {

@@ -47,8 +47,7 @@ pub(super) fn label(outcome: &ObjectOutcome) -> Label {
 
 /// `deployment.apps/web`
 pub(super) fn name(outcome: &ObjectOutcome) -> String {
-    let subject = &outcome.subject;
-    subject.key().group_kind.object_name(&subject.name)
+    outcome.subject.key().object_name()
 }
 
 /// `deployment.apps/web configured in namespace shop (server dry run)`

@@ -95,7 +95,7 @@ impl VerifyDocument {
         let objects = self.findings.iter().filter_map(|finding| finding.object.as_ref());
         objects
             .filter(|key| seen.insert(*key))
-            .map(|key| key.group_kind.object_name(&key.name))
+            .map(ObjectKey::object_name)
             .collect()
     }
 

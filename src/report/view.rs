@@ -9,7 +9,7 @@ use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
 use super::paint::NameColumn;
-use super::prompt_screen::wrapped;
+use super::paint::wrapped;
 use super::runs::runs_in_words;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use super::{Loudness, SetDocument, Style, Width};

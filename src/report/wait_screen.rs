@@ -40,7 +40,7 @@ impl WaitScreen {
         let row = |subject: &Subject| {
             let key = subject.key();
             Row {
-                name: one_line(&key.group_kind.object_name(&key.name)),
+                name: one_line(&key.object_name()),
                 namespace: one_line(&key.namespace.unwrap_or_default()),
                 status: State::Unknown,
                 reason: String::new(),

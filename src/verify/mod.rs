@@ -195,7 +195,7 @@ fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> 
 
 /// The object as kubectl's arguments name it: `secret/web -n shop`.
 fn kubectl_name(key: &ObjectKey) -> String {
-    let name = key.group_kind.object_name(&key.name);
+    let name = key.object_name();
     match &key.namespace {
         Some(namespace) => format!("{name} -n {namespace}"),
         None => name,

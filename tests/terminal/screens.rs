@@ -108,7 +108,7 @@ fn diff_shows_a_summary_groups_and_what_is_pruned_last() {
             "        data.key  \"1\" -> \"2\"",
             "",
             "PRUNE: removed from the manifests, will be deleted",
-            "  - configmap/old  FRONT",
+            "  - configmap/old   FRONT",
             "record: no change          full text: --full",
         ]
     );

@@ -63,7 +63,7 @@ fn item(entry: &Entry) -> Item {
     let verb = entry.effect.verb();
     let diff = fenced("diff", &entry.difference.hunks());
     let Some(outcome) = entry.outcome else {
-        let title = format!("{}, the set's parent", title(verb, &entry.name(), ""));
+        let title = format!("{}, the set's parent", title(verb, &entry.key.object_name(), ""));
         return opening(&title, &diff, Counted::Object("parent"));
     };
     let key = entry.key.to_string();

@@ -9,9 +9,8 @@ use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::text::{HIDDEN, one_line};
-use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_name, fitted_pair};
+use crate::report::paint::{Color, Line, fitted, fitted_left, fitted_name, fitted_pair, wrapped};
 use crate::report::plan_view::{Effect, Entry};
-use crate::report::prompt_screen::wrapped;
 
 /// The most lines about the fields of one object.
 const LINES: usize = 24;
@@ -26,9 +25,9 @@ pub(super) fn has_fields(entry: &Entry) -> bool {
     !changes(entry).is_empty()
 }
 
-/// Returns the lines of an entry with this name.
-pub(super) fn lines(entry: &Entry, name: &str, width: usize, columns: usize) -> Vec<Line> {
-    let name = fitted_name(name, columns.saturating_sub(4));
+/// Returns the lines of an entry, in a column of names with this width.
+pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
+    let name = fitted_name(&entry.key.object_name(), columns.saturating_sub(4));
     let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
     let note = note(entry);
     let shown = match note {

@@ -10,12 +10,10 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::diff::{Differences, RecordChange};
-use super::paint::{Color, Line, NameColumn, fitted};
-use super::plan_view::{Effect, Entry, PlanView};
+use super::paint::{Color, Line, fitted};
+use super::plan_view::{Effect, Entry, PlanView, WARNED};
+use super::rows::{self, NAMES, Row, widest};
 use crate::model::text::counted;
-
-/// The widest column of names.
-const NAME: usize = 36;
 
 /// The hint at the end of the last line.
 const FULL: &str = "full text: --full";
@@ -34,13 +32,14 @@ pub(super) fn lines(header: Line, found: &Differences, columns: usize) -> Vec<Li
         lines.push(Line::default());
         let title = namespace.unwrap_or("cluster-scoped");
         lines.push(Line::new(Color::Cyan, title));
-        let width = width_of(entries.iter().map(|(_, name, _)| name.as_str()));
-        for (_, name, entry) in entries {
-            lines.extend(entry::lines(entry, &name, width, columns));
+        let names: Vec<String> = entries.iter().map(|entry| entry.key.object_name()).collect();
+        let width = widest(names.iter().map(String::as_str)).min(NAMES);
+        for entry in entries {
+            lines.extend(entry::lines(entry, width, columns));
         }
     }
     lines.push(Line::default());
-    lines.extend(prunes(&pruned, columns));
+    lines.extend(prunes(pruned, columns));
     lines.push(last(&found.record, columns));
     lines
 }
@@ -56,55 +55,34 @@ fn plan(view: &PlanView) -> Line {
 }
 
 /// Cluster-scoped objects first.
-fn by_namespace<'e>(
-    entries: Vec<&'e Entry<'e>>,
-) -> BTreeMap<Option<&'e str>, Vec<(Effect, String, &'e Entry<'e>)>> {
-    let mut groups: BTreeMap<Option<&str>, Vec<_>> = BTreeMap::new();
+fn by_namespace<'e>(mut entries: Vec<&'e Entry<'e>>) -> BTreeMap<Option<&'e str>, Vec<&'e Entry<'e>>> {
+    entries.sort_by_cached_key(|entry| (entry.effect, entry.key.object_name()));
+    let mut groups: BTreeMap<Option<&str>, Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
-        let group = groups.entry(entry.key.namespace.as_deref()).or_default();
-        group.push((entry.effect, entry.name(), entry));
-    }
-    for entries in groups.values_mut() {
-        entries.sort_by(|(one, a, _), (other, b, _)| (one, a).cmp(&(other, b)));
+        groups
+            .entry(entry.key.namespace.as_deref())
+            .or_default()
+            .push(entry);
     }
     groups
 }
 
-fn width_of<'n>(names: impl Iterator<Item = &'n str>) -> usize {
-    let widths = names.map(|name| name.chars().count());
-    widths.max().unwrap_or_default().min(NAME)
-}
-
-fn prunes(pruned: &[&Entry], columns: usize) -> Vec<Line> {
+fn prunes(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
     if pruned.is_empty() {
         return Vec::new();
     }
     let title = "PRUNE: removed from the manifests, will be deleted";
     let mut lines = vec![Line::new(Color::Danger, title)];
-    let row = |entry: &&Entry| {
-        let loss = entry.loss.clone().unwrap_or_default();
-        (loss.is_empty(), entry.key.namespace.clone(), entry.name(), loss)
+    pruned.sort_by_cached_key(|entry| {
+        let namespace = entry.key.namespace.clone();
+        (entry.loss.is_none(), namespace, entry.key.object_name())
+    });
+    let row = |entry: &&Entry| match &entry.loss {
+        Some(loss) => Row::new(WARNED, Some(&entry.key), loss.as_ref()),
+        None => Row::new(entry.effect.sign_and_color(), Some(&entry.key), ""),
     };
-    let mut rows: Vec<_> = pruned.iter().map(row).collect();
-    rows.sort();
-    let namespaces = rows.iter().filter_map(|(_, namespace, ..)| namespace.as_deref());
-    let namespace_width = width_of(namespaces);
-    let losses = rows.iter().map(|(.., loss)| loss.chars().count());
-    let others = 8 + namespace_width + losses.max().unwrap_or_default();
-    let names = rows.iter().map(|(_, _, name, _)| name.as_str());
-    let least = NAME.min(columns.saturating_sub(4));
-    let column = NameColumn::of(names.clone(), columns.saturating_sub(others).max(least));
-    let name_width = width_of(names).min(column.width);
-    for (is_harmless, namespace, name, loss) in rows {
-        let name = column.fitted(&name);
-        let sign = if is_harmless { "  - " } else { "  ! " };
-        let place = match namespace {
-            Some(namespace) => format!("{name:name_width$}  {namespace:namespace_width$}  "),
-            None => format!("{name:name_width$}  "),
-        };
-        let line = Line::new(Color::Danger, sign).with(Color::Plain, place);
-        lines.push(line.with(Color::Danger, loss));
-    }
+    let rows: Vec<Row> = pruned.iter().map(row).collect();
+    lines.extend(rows::lines(&rows, columns));
     lines
 }
 

@@ -133,8 +133,8 @@ fn changes_are_grouped_and_what_is_deleted_comes_last() {
             "  + service/finder",
             "",
             "PRUNE: removed from the manifests, will be deleted",
-            "  ! persistentvolumeclaim/data  shop-data   DATA IS LOST",
-            "  - service/search              shop-front",
+            "  ! persistentvolumeclaim/data   shop-data    DATA IS LOST",
+            "  - service/search               shop-front",
             "record: no change          full text: --full",
         ]
     );
@@ -303,8 +303,8 @@ fn a_refused_prune_is_a_prune_and_says_why_it_is_refused() {
             "        port 0",
             "",
             "PRUNE: removed from the manifests, will be deleted",
-            "  ! persistentvolumeclaim/data  shop  DATA IS LOST",
-            "  - configmap/data              shop",
+            "  ! persistentvolumeclaim/data   shop   DATA IS LOST",
+            "  - configmap/data               shop",
         ]
     );
 }

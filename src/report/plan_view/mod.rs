@@ -4,22 +4,25 @@
 //! Pure. Writers only lay it out.
 
 mod counts;
+mod danger;
 mod effect;
 mod renames;
 
 pub(super) use counts::Counts;
+pub(super) use danger::{WARNED, consequence, loses_data, loss_row};
 pub(super) use effect::Effect;
+
+use danger::{DATA_OF_IT, consequence_text, loss};
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
 use super::diff::{Comparison, Differences};
-use super::prompt_screen;
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
-use crate::plan::{Refusal, loses_data};
+use crate::plan::Refusal;
 
 /// A plan as `diff` shows it, or a run as `apply` does.
 #[derive(Default)]
@@ -52,51 +55,43 @@ pub(super) struct Entry<'a> {
 impl<'a> PlanView<'a> {
     /// The view of a plan.
     pub(super) fn of(found: &'a Differences) -> Self {
-        let mut view = Self {
-            parent: found.parent.as_ref().and_then(Entry::of_parent),
-            ..Self::default()
-        };
         let refused = found.refused();
-        for object in &found.objects {
+        let objects = found.objects.iter().map(|object| {
             let refusal = refused.get(&object.outcome.subject.key()).copied();
-            view.add(&object.outcome, Some(object), refusal);
+            (&object.outcome, Some(object), refusal)
+        });
+        Self {
+            parent: found.parent.as_ref().and_then(Entry::of_parent),
+            ..Self::new(objects)
         }
-        view.sorted()
     }
 
     /// The view of a run.
     pub(super) fn of_run(outcomes: &'a [ObjectOutcome]) -> Self {
+        Self::new(outcomes.iter().map(|outcome| (outcome, None, None)))
+    }
+
+    fn new(
+        objects: impl Iterator<Item = (&'a ObjectOutcome, Option<&'a Comparison>, Option<&'a Refusal>)>,
+    ) -> Self {
         let mut view = Self::default();
-        for outcome in outcomes {
-            view.add(outcome, None, None);
+        for (outcome, object, refusal) in objects {
+            match effect(outcome, refusal) {
+                Some(effect) => view.entries.push(Entry::new(effect, outcome, object, refusal)),
+                None if outcome.action == Action::Unchanged => view.unchanged += 1,
+                None => view.kept.push(outcome),
+            }
         }
-        view.sorted()
-    }
-
-    fn add(
-        &mut self,
-        outcome: &'a ObjectOutcome,
-        object: Option<&'a Comparison>,
-        refusal: Option<&'a Refusal>,
-    ) {
-        match effect(outcome, refusal) {
-            Some(effect) => self.entries.push(Entry::new(effect, outcome, object, refusal)),
-            None if outcome.action == Action::Unchanged => self.unchanged += 1,
-            None => self.kept.push(outcome),
-        }
-    }
-
-    fn sorted(mut self) -> Self {
-        let renames = renames::pairs(&self.entries);
-        let mut entries: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();
+        let renames = renames::pairs(&view.entries);
+        let mut entries: Vec<Option<Entry>> = view.entries.into_iter().map(Some).collect();
         for (old, new) in renames {
             if let (Some(old), Some(new)) = (entries[old].take(), entries[new].take()) {
                 entries.push(Some(new.in_place_of(old)));
             }
         }
-        self.entries = entries.into_iter().flatten().collect();
-        self.entries.sort_by_key(|entry| entry.effect);
-        self
+        view.entries = entries.into_iter().flatten().collect();
+        view.entries.sort_by_key(|entry| entry.effect);
+        view
     }
 
     /// Counts the objects; `kept` is the word for those that are kept.
@@ -124,12 +119,11 @@ impl<'a> Entry<'a> {
         let key = outcome.subject.key();
         Self {
             loss: match (effect, refusal) {
-                (Effect::Pruned, Some(refusal)) => Some(prompt_screen::warning(refusal).into()),
-                (Effect::Pruned, None) => loss(&key).map(Cow::from),
-                (Effect::Recreated, _) if outcome.claims == Claims::Lost || loses_data(&key.group_kind) => {
-                    Some("its data will be lost".into())
+                (Effect::Pruned, Some(refusal)) => {
+                    Some(consequence_text(refusal).trim_end_matches(':').to_owned().into())
                 }
-                _ => None,
+                (Effect::Recreated, _) if outcome.claims == Claims::Lost => Some(DATA_OF_IT.into()),
+                _ => loss(effect, &key).map(Cow::from),
             },
             effect,
             key,
@@ -173,11 +167,6 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// `deployment.apps/web`
-    pub(super) fn name(&self) -> String {
-        self.key.group_kind.object_name(&self.key.name)
-    }
-
     /// The change of field ownership, if nothing else of the object changes.
     pub(super) fn ownership(&self) -> Option<String> {
         self.ownership.map(|change| format!("ownership only: {change}"))
@@ -196,15 +185,5 @@ fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> 
         Action::Recreated => Some(Effect::Recreated),
         Action::Failed if !refusal.is_some_and(is_prune) => Some(Effect::Failed),
         Action::Pruned | Action::Deleted | Action::Released | Action::Failed => Some(Effect::Pruned),
-    }
-}
-
-/// Returns what is lost with an object of this kind.
-pub(super) fn loss(key: &ObjectKey) -> Option<&'static str> {
-    match (key.group_kind.group.as_str(), key.group_kind.kind.as_str()) {
-        ("", "PersistentVolumeClaim" | "PersistentVolume") => Some("DATA IS LOST"),
-        ("", "Namespace") => Some("with everything in it"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some("with all objects of its kind"),
-        _ => None,
     }
 }

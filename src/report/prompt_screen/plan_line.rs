@@ -15,15 +15,8 @@ pub(super) fn line(question: &Question) -> Option<Line> {
     let mut refusals = question.refusals.iter();
     let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
     let verb = if deletes_set { "DELETE" } else { "PRUNE" };
-    let count = |effect| match effect {
-        Effect::Created => outline.created.len(),
-        Effect::Changed => outline.changed.len(),
-        Effect::Recreated => outline.recreated.len(),
-        Effect::Pruned => outline.removed.len(),
-        Effect::Renamed | Effect::Failed => 0,
-    };
     let others = [(outline.unchanged, "unchanged"), (outline.kept.len(), "kept")];
-    let counts = Counts::new(count, others);
+    let counts = Counts::new(|effect| question.with(effect).len(), others);
     let mut line = counts.line(verb);
     // A kept object keeps the parent, which records it.
     let ends_set = deletes_set && outline.kept.is_empty();

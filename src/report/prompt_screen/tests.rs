@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::event::Operation;
 use crate::model::applyset::Tooling;
+use crate::model::identity::GroupKind;
 use crate::plan::SkipReason;
 use crate::report::prompt::PlanOutline;
 use crate::report::{Colors, ContextAndServer, Device, SetDocument, WrittenBefore};
@@ -320,7 +321,7 @@ fn changes_that_may_be_recreations_are_named() {
     for part in [
         "14 of the changes may delete and create again: persistentvolumeclaim/a in namespace data (its data",
         "persistentvolumeclaim/b in namespace data (its data would be lost), job.batch/j-00",
-        "job.batch/j-07 in namespace shop, 4 more Continue?",
+        "job.batch/j-07 in namespace shop and 4 more Continue?",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

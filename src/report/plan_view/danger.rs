@@ -1,0 +1,126 @@
+//! What a plan loses, and what else needs consent.
+
+use super::Effect;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::text::{counted, with_more};
+use crate::plan::{Refusal, copies_released, loses_data as is_lost_with};
+use crate::report::paint::Color;
+use crate::report::rows::Row;
+
+/// The mark of a consequence.
+pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);
+/// The losses of data, by a prune and by a recreation.
+const DATA: &str = "DATA IS LOST";
+pub(super) const DATA_OF_IT: &str = "its data will be lost";
+
+/// Returns what is lost with an object of this kind.
+pub(super) fn loss(effect: Effect, key: &ObjectKey) -> Option<&'static str> {
+    let kind = (key.group_kind.group.as_str(), key.group_kind.kind.as_str());
+    match (effect, kind) {
+        (Effect::Pruned, ("", "PersistentVolumeClaim" | "PersistentVolume")) => Some(DATA),
+        (Effect::Pruned, ("", "Namespace")) => Some("with everything in it"),
+        (Effect::Pruned, ("apiextensions.k8s.io", "CustomResourceDefinition")) => {
+            Some("with all objects of its kind")
+        }
+        (Effect::Recreated, _) if is_lost_with(&key.group_kind) => Some(DATA_OF_IT),
+        _ => None,
+    }
+}
+
+/// Returns whether the data of an object of this kind are lost.
+pub(in crate::report) fn loses_data(effect: Effect, key: &ObjectKey) -> bool {
+    matches!(loss(effect, key), Some(DATA | DATA_OF_IT))
+}
+
+/// Returns the row about what is lost with this object.
+pub(in crate::report) fn loss_row(effect: Effect, key: &ObjectKey) -> Option<Row> {
+    let loss = loss(effect, key)?;
+    Some(match effect {
+        Effect::Recreated => Row::new(effect.sign_and_color(), Some(key), format!("RECREATE: {loss}")),
+        _ => Row::new(WARNED, Some(key), loss),
+    })
+}
+
+/// Returns the row about the consequence that a refusal warns of; `None` if the plan shows it.
+pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<Row> {
+    let object = match refusal {
+        Refusal::DeletesSet { .. } => return None,
+        Refusal::RepairsParent { parent, .. } => Some(parent),
+        _ => refusal.object(),
+    };
+    let details = match refusal {
+        Refusal::HoldsOthers {
+            container,
+            lost,
+            unknown,
+            ..
+        } => {
+            let namespace = (container.group_kind == GroupKind::namespace()).then_some(&container.name);
+            let unknown = unknown.iter().map(|what| format!("{what} (could not be listed)"));
+            listed(lost, namespace).into_iter().chain(unknown).collect()
+        }
+        Refusal::OwnsDependents { dependents, .. } => listed(dependents, None),
+        Refusal::ForgetsSet {
+            members: 1.., copies, ..
+        } => copies_released(copies).into_iter().collect(),
+        Refusal::RepairsParent { changes, .. } => changes.clone(),
+        Refusal::ReachesOutside { objects, .. } => objects.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    };
+    let row = Row::new(WARNED, object, consequence_text(refusal));
+    Some(Row { details, ..row })
+}
+
+/// Returns the text of the row, with a colon before details.
+pub(super) fn consequence_text(refusal: &Refusal) -> String {
+    let objects = |objects: &[ObjectKey]| counted(objects.len(), "object");
+    match refusal {
+        Refusal::PrunesStorage { .. } => DATA.to_owned(),
+        Refusal::HoldsOthers { lost, .. } if lost.is_empty() => {
+            "also deletes what could not be listed:".to_owned()
+        }
+        Refusal::HoldsOthers { lost, .. } => format!("also deletes {} not in the set:", objects(lost)),
+        Refusal::HoldsDesired { desired, .. } => format!("holds {} of the manifests", objects(desired)),
+        Refusal::PrunesParent { .. } => "is the parent of another set, whose members are kept".to_owned(),
+        Refusal::OwnsDependents { dependents, .. } => {
+            format!("owns {}, which stay without this owner:", objects(dependents))
+        }
+        Refusal::OwnsBound { dependents, .. } => format!("owns {} that must stay", objects(dependents)),
+        Refusal::EmptyManifests { objects } if objects.is_empty() => {
+            "no objects in the manifests: check the paths given to -f".to_owned()
+        }
+        Refusal::EmptyManifests { .. } => {
+            "no objects in the manifests: all members would be pruned".to_owned()
+        }
+        Refusal::PrunesAll { .. } => {
+            "all members would be pruned: check the directory and the set".to_owned()
+        }
+        Refusal::ForgetsSet {
+            members: 0, copies, ..
+        } => copies_released(copies).unwrap_or_default(),
+        Refusal::ForgetsSet { members: 1, .. } => {
+            "1 object leaves the set, but stays in the cluster".to_owned()
+        }
+        Refusal::ForgetsSet { members, .. } => {
+            format!("{members} objects leave the set, but stay in the cluster")
+        }
+        Refusal::RepairsParent { .. } => "is changed:".to_owned(),
+        Refusal::ReachesOutside {
+            inventory,
+            objects: outside,
+            ..
+        } => {
+            format!("inventory {inventory} lists {} elsewhere:", objects(outside))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Formats the first of these objects, and the number of the others. A namespace that all of them share
+/// is left out.
+fn listed(objects: &[ObjectKey], namespace: Option<&String>) -> Vec<String> {
+    with_more(objects.iter().map(|key| match &key.namespace {
+        place if place.as_ref() == namespace => key.object_name(),
+        _ => key.to_string(),
+    }))
+}
