@@ -1,32 +1,27 @@
-//! The output of `diff`: text as `kubectl diff` prints it, or a document with the fields of `Report`
-//! and more.
+//! The output of `diff`: text as `kubectl diff` prints it, a page, or a document.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::conflicts::FieldConflicts;
 use super::context_header::{header, title};
 use super::difference_kinds::Cause;
-use super::document::{ErrorDocument, RequestsAndSeconds, SetDocument};
-use super::hints::{Hints, shared_hints_last};
+use super::document::{Report, RequestsAndSeconds, SetDocument};
+use super::hints::shared_hints_last;
 use super::markdown::{self, End};
 use super::output::print_line;
 use super::plan_view::{Effect, Entry};
-use super::reporter::ParentLine;
-use super::taken_in::TakenIn;
 use super::{
-    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, Style, plan_screen, print, print_message,
-    text, text_lines,
+    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, document, plan_screen, print, text,
+    text_lines,
 };
-use crate::compare::diff::{Change, Difference, OwnershipChange};
+use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::Error;
-use crate::event::{Action, ObjectOutcome, Operation, Summary};
+use crate::event::{Action, ObjectOutcome};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{one_line, printable_text};
-use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
 
 /// The differences between the cluster and its state after a run.
@@ -183,14 +178,6 @@ impl Differences {
             parent.key.object_name()
         ))
     }
-
-    fn summary(&self) -> Summary {
-        let mut summary = Summary::default();
-        for object in &self.objects {
-            summary.add(object.outcome.action);
-        }
-        summary
-    }
 }
 
 impl Comparison {
@@ -214,40 +201,6 @@ impl Comparison {
             None => None,
         }
     }
-}
-
-/// The document of `diff`: the fields of `Report` and more.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DiffDocument<'a> {
-    kind: &'static str,
-    command: Operation,
-    dry_run: &'static str,
-    set: SetDocument,
-    results: Vec<ObjectDocument<'a>>,
-    summary: BTreeMap<Action, usize>,
-    record: &'a RecordChange,
-    refusals: Vec<RefusalDocument>,
-    warnings: &'a [String],
-    error: Option<ErrorDocument>,
-    requests: u64,
-    seconds: f64,
-}
-
-#[derive(Serialize)]
-struct ObjectDocument<'a> {
-    #[serde(flatten)]
-    outcome: &'a ObjectOutcome,
-    drift: Option<bool>,
-    changes: Vec<Change>,
-    diff: String,
-}
-
-#[derive(Serialize)]
-struct RefusalDocument {
-    object: Option<ObjectKey>,
-    message: String,
-    hint: String,
 }
 
 impl Reporter {
@@ -291,124 +244,48 @@ impl Reporter {
         summary: DiffSummary,
     ) {
         self.bars.clear();
-        print_messages(found, error, self.style);
-        self.print_warnings_of_objects();
+        self.print_messages(found, error);
+        self.print_rest();
         if self.style.loudness > Loudness::Quiet && error.is_none() && summary == DiffSummary::Printed {
-            let parent = match found.parent_alone() {
-                None => ParentLine::None,
-                Some(text) => {
-                    print_message(text_lines::Label::Note, &text.into(), self.style.colors);
-                    ParentLine::Printed
-                }
-            };
-            let counts = text_lines::counts(Operation::Diff, &found.summary(), parent, completeness);
-            let line = text_lines::summary(&counts, DryRun::Server, cost);
-            print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
+            if let Some(text) = found.parent_alone() {
+                self.parent_note(&text);
+            }
+            self.print_full_summary(completeness, cost);
         }
+        self.collected.failures.extend(found.failures.iter().cloned());
         if self.style.format == Format::Markdown {
             let end = End { error, completeness };
-            self.print_page(&markdown::of_diff(
-                (&set, place),
-                found,
-                end,
-                &self.collected.warnings,
-            ));
+            let (warned, taken_in) = (&self.collected.warnings, self.taken_in.lines());
+            self.print_page(&markdown::of_diff((&set, place), found, end, warned, taken_in));
         }
-        super::document(&self.diff_document(set, found, error, cost), place, self.style);
+        let report = Report::new(set, &self.collected, error, completeness, cost).with(found);
+        document(&report, place, self.style);
     }
 
-    fn diff_document<'a>(
-        &'a self,
-        set: SetDocument,
-        found: &'a Differences,
-        error: Option<&Error>,
-        cost: RequestsAndSeconds,
-    ) -> DiffDocument<'a> {
-        let summary = found.summary();
-        DiffDocument {
-            kind: "Report",
-            command: Operation::Diff,
-            dry_run: "server",
-            set,
-            results: found
-                .objects
-                .iter()
-                .map(|object| ObjectDocument {
-                    outcome: &object.outcome,
-                    drift: object.is_drift(),
-                    changes: object.difference.changes(),
-                    diff: object.difference.unified(),
-                })
-                .collect(),
-            summary: Operation::Diff
-                .actions()
-                .into_iter()
-                .map(|action| (action, summary.count(action)))
-                .collect(),
-            record: &found.record,
-            refusals: found
-                .refusals
-                .iter()
-                .map(|refusal| RefusalDocument {
-                    object: refusal.object().cloned(),
-                    message: refusal.to_string(),
-                    hint: refusal.hint(),
-                })
-                .collect(),
-            warnings: &self.collected.warnings,
-            error: error
-                .map(ErrorDocument::from)
-                .or_else(|| ErrorDocument::of_failures(&found.failures)),
-            requests: cost.requests,
-            seconds: cost.seconds,
+    /// Prints to standard error what the text of the differences leaves out. If `error` is about
+    /// refusals, they are printed even with `--quiet`.
+    fn print_messages(&mut self, found: &Differences, error: Option<&Error>) {
+        let refused = found.refused();
+        for Comparison { outcome, .. } in &found.objects {
+            self.summary.add(outcome.action);
+            let loudness = match outcome.action {
+                Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
+                Action::Failed => Loudness::Quiet,
+                Action::Skipped => Loudness::Normal,
+                _ => Loudness::Verbose,
+            };
+            self.print_detail(outcome, loudness);
         }
-    }
-}
-
-/// Prints to standard error what the text of the differences leaves out. If `error` is about
-/// refusals, they are printed even with `--quiet`.
-fn print_messages(found: &Differences, error: Option<&Error>, style: Style) {
-    let mut hints = Hints::default();
-    let print = |hints: &mut Hints, label, message: &Message| {
-        if let Some(shown) = hints.shown(message) {
-            print_message(label, &shown, style.colors);
+        for failure in &found.failures {
+            self.message(text_lines::Label::Error, failure);
         }
-    };
-    let refused = found.refused();
-    let mut taken_in = TakenIn::default();
-    let mut conflicts = FieldConflicts::default();
-    for Comparison { outcome, .. } in &found.objects {
-        let loudness = match outcome.action {
-            _ if outcome.joined_set() => {
-                taken_in.note(outcome);
-                continue;
+        if self.style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
+            for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
+                let message = refusal.behind("apply would refuse this: ");
+                self.message(text_lines::Label::Warning, &message);
             }
-            Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
-            Action::Failed => Loudness::Quiet,
-            Action::Skipped => Loudness::Normal,
-            _ => Loudness::Verbose,
-        };
-        if !conflicts.note(outcome)
-            && style.loudness >= loudness
-            && let Some(detail) = text_lines::detail(outcome)
-        {
-            print(&mut hints, text_lines::label(outcome), &detail);
         }
     }
-    for line in taken_in.lines() {
-        super::note(&line, style);
-    }
-    for failure in &found.failures {
-        print(&mut hints, text_lines::Label::Error, failure);
-    }
-    if style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
-        for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
-            let message = refusal.behind("apply would refuse this: ");
-            print(&mut hints, text_lines::Label::Warning, &message);
-        }
-    }
-    hints.print_rest(style.colors);
-    conflicts.print(style.colors);
 }
 
 /// Adds the colors of `diff --color`.

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::RunEnd;
+use super::{Differences, RecordChange, RunEnd};
+use crate::compare::diff::Change;
 use crate::error::{Error, Exit};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
+use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::set::Set;
 use crate::model::write_settings::DryRun;
@@ -79,7 +81,7 @@ pub struct Collected {
     pub failures: Vec<Message>,
 }
 
-/// The document.
+/// The document of a run, and of `diff`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report<'a> {
@@ -87,14 +89,46 @@ pub struct Report<'a> {
     command: Operation,
     dry_run: &'static str,
     set: SetDocument,
-    results: &'a [ObjectOutcome],
+    results: Vec<ObjectDocument<'a>>,
     summary: BTreeMap<Action, usize>,
+    #[serde(flatten)]
+    of_diff: Option<DiffDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'a [Awaited]>,
     warnings: &'a [String],
     error: Option<ErrorDocument>,
     requests: u64,
     seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct ObjectDocument<'a> {
+    #[serde(flatten)]
+    outcome: &'a ObjectOutcome,
+    #[serde(flatten)]
+    of_diff: Option<ComparisonDocument>,
+}
+
+/// The fields of an object that only `diff` has.
+#[derive(Debug, Serialize)]
+struct ComparisonDocument {
+    drift: Option<bool>,
+    changes: Vec<Change>,
+    diff: String,
+}
+
+/// The fields that only `diff` has.
+#[derive(Debug, Serialize)]
+struct DiffDocument<'a> {
+    record: &'a RecordChange,
+    refusals: Vec<RefusalDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct RefusalDocument {
+    object: Option<ObjectKey>,
+    message: String,
+    hint: String,
 }
 
 /// The error that ended a run.
@@ -152,38 +186,73 @@ impl<'a> Report<'a> {
         completeness: RunEnd,
         cost: RequestsAndSeconds,
     ) -> Self {
-        let Collected {
-            operation,
-            dry_run,
-            results,
-            waiting,
-            warnings,
-            failures,
-        } = collected;
-        let actions = operation.actions();
-        let count = |action| results.iter().filter(|outcome| outcome.action == action).count();
+        let results = collected.results.iter();
+        let results: Vec<ObjectDocument> = results
+            .map(|outcome| ObjectDocument {
+                outcome,
+                of_diff: None,
+            })
+            .collect();
         Self {
             kind: "Report",
-            command: *operation,
-            dry_run: match dry_run {
+            command: collected.operation,
+            dry_run: match collected.dry_run {
                 DryRun::None => "none",
                 DryRun::Client => "client",
                 DryRun::Server => "server",
             },
             set,
+            summary: summary(collected.operation, &results),
             results,
-            summary: actions
-                .into_iter()
-                .map(|action| (action, count(action)))
-                .collect(),
-            waiting: waiting.as_deref(),
-            warnings,
+            of_diff: None,
+            waiting: collected.waiting.as_deref(),
+            warnings: &collected.warnings,
             error: error
                 .map(ErrorDocument::from)
-                .or_else(|| ErrorDocument::of_failures(failures))
+                .or_else(|| ErrorDocument::of_failures(&collected.failures))
                 .or_else(|| ErrorDocument::of_the_end(completeness)),
             requests: cost.requests,
             seconds: cost.seconds,
         }
     }
+
+    /// The same with what `diff` found.
+    #[must_use]
+    pub(super) fn with(self, found: &'a Differences) -> Self {
+        let results = found.objects.iter().map(|object| ObjectDocument {
+            outcome: &object.outcome,
+            of_diff: Some(ComparisonDocument {
+                drift: object.is_drift(),
+                changes: object.difference.changes(),
+                diff: object.difference.unified(),
+            }),
+        });
+        let results: Vec<ObjectDocument> = results.collect();
+        let refusals = found.refusals.iter().map(|refusal| RefusalDocument {
+            object: refusal.object().cloned(),
+            message: refusal.to_string(),
+            hint: refusal.hint(),
+        });
+        Self {
+            summary: summary(self.command, &results),
+            results,
+            of_diff: Some(DiffDocument {
+                record: &found.record,
+                refusals: refusals.collect(),
+            }),
+            ..self
+        }
+    }
+}
+
+/// Counts the objects of each action of the command.
+fn summary(operation: Operation, results: &[ObjectDocument]) -> BTreeMap<Action, usize> {
+    let count = |action| {
+        results
+            .iter()
+            .filter(|object| object.outcome.action == action)
+            .count()
+    };
+    let actions = operation.actions().into_iter();
+    actions.map(|action| (action, count(action))).collect()
 }

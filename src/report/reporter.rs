@@ -37,7 +37,7 @@ pub struct Reporter {
     pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
     pub(super) summary: Summary,
-    pub(super) parent: ParentLine,
+    parent: ParentLine,
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     without_result: ObjectsWithoutResult,
@@ -50,7 +50,7 @@ pub struct Reporter {
     /// Fields that other managers own, of all objects.
     conflicts: FieldConflicts,
     /// Objects that existed outside of any set and are members now.
-    taken_in: TakenIn,
+    pub(super) taken_in: TakenIn,
     /// Pruned objects that finalizers hold.
     still_deleted: Vec<ObjectKey>,
     /// The start of the run, later moved by the time that the user took to answer.
@@ -232,7 +232,6 @@ impl Reporter {
 
     fn object(&mut self, outcome: ObjectOutcome) {
         let planned = self.without_result.note(&outcome);
-        self.taken_in.note(&outcome);
         if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
             self.still_deleted.push(outcome.subject.key());
         }
@@ -242,11 +241,9 @@ impl Reporter {
             Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
             _ => {}
         }
-        // Conflicts, and objects that are taken in, are reported together at the end.
-        let has_conflicts = self.conflicts.note(&outcome);
-        if let Some(detail) = text_lines::detail(&outcome).filter(|_| !has_conflicts && !outcome.joined_set())
-        {
-            let loudness = match outcome.action {
+        self.print_detail(
+            &outcome,
+            match outcome.action {
                 Action::Failed => Loudness::Quiet,
                 Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
                 Action::Created
@@ -254,13 +251,22 @@ impl Reporter {
                 | Action::Unchanged
                 | Action::Released
                 | Action::Adopted => Loudness::Verbose,
-            };
-            if self.style.loudness >= loudness {
-                let label = text_lines::label(&outcome);
-                self.message(label, &detail);
-            }
-        }
+            },
+        );
         self.keep(outcome);
+    }
+
+    /// Prints the reason or the error of an outcome from this loudness on. Conflicts, and objects that are taken
+    /// in, are reported together at the end.
+    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, loudness: Loudness) {
+        self.taken_in.note(outcome);
+        let is_reported_later = self.conflicts.note(outcome) || outcome.joined_set();
+        if !is_reported_later
+            && self.style.loudness >= loudness
+            && let Some(detail) = text_lines::detail(outcome)
+        {
+            self.message(text_lines::label(outcome), &detail);
+        }
     }
 
     /// Replaces the outcome of an object that was reported before. `-o name` has printed its name
@@ -328,7 +334,7 @@ impl Reporter {
     }
 
     /// Prints a message unless enough of its group were printed.
-    fn message(&mut self, label: text_lines::Label, message: &Message) {
+    pub(super) fn message(&mut self, label: text_lines::Label, message: &Message) {
         if let Some(shown) = self.hints.shown(message) {
             print_message(label, &shown, self.style.colors);
         }
@@ -366,15 +372,7 @@ impl Reporter {
         cost: RequestsAndSeconds,
     ) {
         self.bars.clear();
-        self.hints.print_rest(self.style.colors);
-        self.conflicts.print(self.style.colors);
-        self.print_warnings_of_objects();
-        if self.style.loudness > Loudness::Quiet {
-            self.hints.print_repeated(self.style.colors);
-        }
-        for line in self.taken_in.lines() {
-            super::note(&line, self.style);
-        }
+        self.print_rest();
         // A run that has waited has reported them.
         if self.collected.waiting.is_none()
             && self.collected.dry_run == DryRun::None
@@ -403,25 +401,33 @@ impl Reporter {
         print_document(&page.text(self.style.max_bytes));
     }
 
-    /// Prints the warnings about objects, equal ones as one line.
-    pub(super) fn print_warnings_of_objects(&self) {
+    /// Prints what was collected until the end.
+    pub(super) fn print_rest(&self) {
+        self.hints.print_rest(self.style.colors);
+        self.conflicts.print(self.style.colors);
         if self.style.loudness > Loudness::Quiet {
             self.hints.print_warnings_of_objects(self.style.colors);
+            self.hints.print_repeated(self.style.colors);
+        }
+        for line in self.taken_in.lines() {
+            super::note(&line, self.style);
         }
     }
 
     fn print_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
-        let dry_run = self.collected.dry_run;
-        let is_brief = self.style.messages.is_terminal() && self.style.loudness == Loudness::Normal;
-        if is_brief {
+        if self.style.messages.is_terminal() && self.style.loudness == Loudness::Normal {
             let line = self.terminal_summary(completeness, cost.seconds);
             say(&format!("{}\n", line.text(self.style.colors)));
         } else {
-            let counts =
-                text_lines::counts(self.collected.operation, &self.summary, self.parent, completeness);
-            let line = text_lines::summary(&counts, dry_run, cost);
-            print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
+            self.print_full_summary(completeness, cost);
         }
+    }
+
+    /// Prints the counts with the cost of the run.
+    pub(super) fn print_full_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
+        let counts = text_lines::counts(self.collected.operation, &self.summary, self.parent, completeness);
+        let line = text_lines::summary(&counts, self.collected.dry_run, cost);
+        print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
     }
 
     fn terminal_summary(&self, completeness: RunEnd, seconds: f64) -> Line {

@@ -6,7 +6,6 @@ use super::{End, failed, headline, in_words, kept, losses, taken_in, warnings, w
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
 use crate::report::plan_view::{Effect, Entry, PlanView};
-use crate::report::taken_in::TakenIn;
 use crate::report::{ContextAndServer, SetDocument};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
@@ -17,6 +16,7 @@ pub(in crate::report) fn of_diff(
     found: &Differences,
     end: End<'_>,
     warned: &[String],
+    taken: Vec<String>,
 ) -> Page {
     let view = PlanView::of(found);
     let (failing, changing): (Vec<&Entry>, Vec<&Entry>) = view
@@ -24,11 +24,6 @@ pub(in crate::report) fn of_diff(
         .iter()
         .filter(|entry| entry.refusal.is_none())
         .partition(|entry| entry.effect == Effect::Failed);
-    let mut taken = TakenIn::default();
-    found
-        .objects
-        .iter()
-        .for_each(|object| taken.note(&object.outcome));
     let parts = vec![
         Part::messages(
             "Refused: apply would write nothing",
@@ -40,7 +35,7 @@ pub(in crate::report) fn of_diff(
         Part::messages("Errors", end.messages(&found.failures)),
         failed("Would fail", &failing),
         warnings(warned),
-        taken_in(taken.lines()),
+        taken_in(taken),
         Part::objects(changing.into_iter().chain(&view.parent).map(item).collect()),
         kept(&view, "kept"),
     ];

@@ -62,7 +62,13 @@ fn cut(found: &Differences, limit: usize) -> String {
 }
 
 fn whole(found: &Differences) -> Page {
-    of_diff((&set(), &ContextAndServer::default()), found, DONE, &[])
+    of_diff(
+        (&set(), &ContextAndServer::default()),
+        found,
+        DONE,
+        &[],
+        Vec::new(),
+    )
 }
 
 fn page(objects: Vec<Comparison>) -> String {
@@ -164,7 +170,7 @@ fn what_is_dangerous_comes_first() {
         context: Some("prod".to_owned()),
         ..ContextAndServer::default()
     };
-    let text = of_diff((&set(), &place), &found, DONE, &warnings).text(LIMIT);
+    let text = of_diff((&set(), &place), &found, DONE, &warnings, Vec::new()).text(LIMIT);
     assert_order(
         &text,
         &[
@@ -236,7 +242,7 @@ fn only_refusals_or_an_error_make_a_page() {
     };
     let set = SetDocument::named("web");
     let place = ContextAndServer::default();
-    let text = of_diff((&set, &place), &Differences::default(), end, &[]).text(LIMIT);
+    let text = of_diff((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
     let expected = "### ApplySet `web`: wrong manifests\n\n**Errors**\n\n\
          - ``a`b is wrong``\n  - hint: `look`\n";
     assert_eq!(text, expected);
@@ -287,7 +293,7 @@ fn text_of_others_stays_text() {
             context: Some(text.to_owned()),
             ..ContextAndServer::default()
         };
-        let page = of_diff((&set, &place), &found, DONE, &[text.to_owned()]).text(LIMIT);
+        let page = of_diff((&set, &place), &found, DONE, &[text.to_owned()], Vec::new()).text(LIMIT);
         assert_inert(&page);
         let mut run = collected(found.objects.into_iter().map(|object| object.outcome).collect());
         run.warnings = vec![text.to_owned()];
@@ -487,7 +493,7 @@ fn the_headline_fits_into_the_smallest_page() {
         for (object, action) in found.objects.iter_mut().rev().zip(actions) {
             object.outcome.action = action;
         }
-        let page = of_diff((&set, &place), &found, DONE, &[text]).text(1024);
+        let page = of_diff((&set, &place), &found, DONE, &[text], Vec::new()).text(1024);
         assert!(
             page.len() <= 1024 && page.contains("Left out"),
             "{}: {page}",
