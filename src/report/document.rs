@@ -256,3 +256,43 @@ fn summary(operation: Operation, results: &[ObjectDocument]) -> BTreeMap<Action,
     let actions = operation.actions().into_iter();
     actions.map(|action| (action, count(action))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::event::Resume;
+
+    #[test]
+    fn a_document_of_diff_has_the_fields_of_a_run_and_more() {
+        let collected = Collected {
+            operation: Operation::Diff,
+            dry_run: DryRun::Server,
+            results: Vec::new(),
+            waiting: None,
+            warnings: Vec::new(),
+            failures: Vec::new(),
+        };
+        let interrupted = RunEnd::Interrupted(Resume::SameCommand);
+        let cost = RequestsAndSeconds {
+            requests: 1,
+            seconds: 0.0,
+        };
+        let report = || Report::new(SetDocument::named("web"), &collected, None, interrupted, cost);
+        let found = Differences::default();
+        let [run, diff] = [report(), report().with(&found)].map(|report| json!(report));
+        let fields = |document: &Value| -> Vec<String> {
+            let fields = document.as_object().into_iter().flat_map(|fields| fields.keys());
+            fields.cloned().collect()
+        };
+        let (run_fields, diff_fields) = (fields(&run), fields(&diff));
+        assert!(run_fields.iter().all(|field| diff_fields.contains(field)));
+        let more: Vec<&String> = diff_fields
+            .iter()
+            .filter(|field| !run_fields.contains(field))
+            .collect();
+        assert_eq!(more, ["record", "refusals"]);
+        assert_eq!(diff["error"]["exitCode"], 130);
+    }
+}

@@ -10,7 +10,7 @@ const NAMESPACE: usize = 16;
 const INDENT: &str = "        ";
 
 /// Objects, or a text about the run.
-pub(super) struct Row {
+pub(super) struct PlanRow {
     pub(super) mark: (char, Color),
     /// The object, or several of one namespace and kind; `None` if the text is about the run.
     pub(super) object: Option<ObjectKey>,
@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) details: Vec<String>,
 }
 
-impl Row {
+impl PlanRow {
     /// A row without details.
     pub(super) fn new(mark: (char, Color), object: Option<&ObjectKey>, text: impl Into<String>) -> Self {
         Self {
@@ -28,6 +28,11 @@ impl Row {
             text: text.into(),
             details: Vec::new(),
         }
+    }
+
+    /// A row about the run.
+    pub(super) fn of_run(sign: char, text: String) -> Self {
+        Self::new((sign, Color::Plain), None, text)
     }
 
     fn lines(&self, widths: &Widths) -> Vec<Line> {
@@ -64,7 +69,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(rows: &[Row], all: usize) -> Self {
+    fn of(rows: &[PlanRow], all: usize) -> Self {
         let rows = rows
             .iter()
             .filter_map(|row| Some((row.object.as_ref()?, &row.text)));
@@ -105,7 +110,7 @@ pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
 }
 
 /// Returns the lines of all rows.
-pub(super) fn lines(rows: &[Row], columns: usize) -> Vec<Line> {
+pub(super) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
     let widths = Widths::of(rows, columns);
     rows.iter().flat_map(|row| row.lines(&widths)).collect()
 }

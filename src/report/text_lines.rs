@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::paint::{Color, Line};
+use super::plan_view::Effect;
 use super::reporter::ParentLine;
 use super::{Colors, RequestsAndSeconds, RunEnd};
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
@@ -59,30 +60,15 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
     }
     rest.push_str(suffix(dry_run));
     Line::new(Color::Plain, format!("{} ", name(outcome)))
-        .with(color(outcome.action), outcome.action.to_string())
+        .with(sign_and_color(outcome.action).1, outcome.action.to_string())
         .with(Color::Plain, rest)
 }
 
-/// The sign of an action in a summary at a terminal.
-fn sign(action: Action) -> char {
-    match action {
-        Action::Created | Action::Adopted => '+',
-        Action::Configured => '~',
-        Action::Recreated => '±',
-        Action::Pruned | Action::Deleted | Action::Released => '-',
-        Action::Unchanged => '=',
-        Action::Skipped => '.',
-        Action::Failed => 'x',
-    }
-}
-
-fn color(action: Action) -> Color {
-    match action {
-        Action::Created | Action::Adopted => Color::Green,
-        Action::Configured | Action::Recreated => Color::Yellow,
-        Action::Pruned | Action::Deleted | Action::Released => Color::Red,
-        Action::Unchanged | Action::Skipped => Color::Dim,
-        Action::Failed => Color::Danger,
+fn sign_and_color(action: Action) -> (char, Color) {
+    match Effect::of(action) {
+        Some(effect) => effect.sign_and_color(),
+        None if action == Action::Unchanged => ('=', Color::Dim),
+        None => ('.', Color::Dim),
     }
 }
 
@@ -193,8 +179,9 @@ pub(super) fn terminal_summary(
     let counted = actions.into_iter().filter(|action| summary.count(*action) > 0);
     for (index, action) in counted.enumerate() {
         let gap = if index == 0 { "" } else { "  " };
-        let count = format!("{} {} {action}", sign(action), summary.count(action));
-        line = line.with(Color::Plain, gap).with(color(action), count);
+        let (sign, color) = sign_and_color(action);
+        let count = format!("{sign} {} {action}", summary.count(action));
+        line = line.with(Color::Plain, gap).with(color, count);
     }
     if line == Line::default() {
         line.push(Color::Plain, counts(operation, summary, parent, completeness));

@@ -550,3 +550,16 @@ fn a_run_is_summarized() {
         ],
     );
 }
+
+#[test]
+fn a_dry_run_warns_of_the_claims_that_a_recreation_deletes() {
+    let mut database = outcome(Action::Recreated, "StatefulSet", "db");
+    database.claims = Claims::Lost;
+    let run = Collected {
+        dry_run: DryRun::Server,
+        ..collected(vec![database])
+    };
+    let text = of_run((&set(), &ContextAndServer::default()), &run, DONE, Vec::new()).text(LIMIT);
+    let lost = "**Data would be lost**\n\n- `statefulset/db in namespace shop` recreated\n";
+    assert_order(&text, &["1 recreated (server dry run)\n", lost]);
+}

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::diff::{Differences, RecordChange};
 use super::paint::{Color, Line, fitted};
 use super::plan_view::{Effect, Entry, PlanView, WARNED};
-use super::rows::{self, NAMES, Row, widest};
+use super::rows::{self, NAMES, PlanRow, widest};
 use crate::model::text::counted;
 
 /// The hint at the end of the last line.
@@ -78,10 +78,10 @@ fn prunes(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
         (entry.loss.is_none(), namespace, entry.key.object_name())
     });
     let row = |entry: &&Entry| match &entry.loss {
-        Some(loss) => Row::new(WARNED, Some(&entry.key), loss.as_ref()),
-        None => Row::new(entry.effect.sign_and_color(), Some(&entry.key), ""),
+        Some(loss) => PlanRow::new(WARNED, Some(&entry.key), loss.as_ref()),
+        None => PlanRow::new(entry.effect.sign_and_color(), Some(&entry.key), ""),
     };
-    let rows: Vec<Row> = pruned.iter().map(row).collect();
+    let rows: Vec<PlanRow> = pruned.iter().map(row).collect();
     lines.extend(rows::lines(&rows, columns));
     lines
 }

@@ -5,7 +5,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, with_more};
 use crate::plan::{Refusal, copies_released, loses_data as is_lost_with};
 use crate::report::paint::Color;
-use crate::report::rows::Row;
+use crate::report::rows::PlanRow;
 
 /// The mark of a consequence.
 pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);
@@ -33,16 +33,16 @@ pub(in crate::report) fn loses_data(effect: Effect, key: &ObjectKey) -> bool {
 }
 
 /// Returns the row about what is lost with this object.
-pub(in crate::report) fn loss_row(effect: Effect, key: &ObjectKey) -> Option<Row> {
+pub(in crate::report) fn loss_row(effect: Effect, key: &ObjectKey) -> Option<PlanRow> {
     let loss = loss(effect, key)?;
     Some(match effect {
-        Effect::Recreated => Row::new(effect.sign_and_color(), Some(key), format!("RECREATE: {loss}")),
-        _ => Row::new(WARNED, Some(key), loss),
+        Effect::Recreated => PlanRow::new(effect.sign_and_color(), Some(key), format!("RECREATE: {loss}")),
+        _ => PlanRow::new(WARNED, Some(key), loss),
     })
 }
 
 /// Returns the row about the consequence that a refusal warns of; `None` if the plan shows it.
-pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<Row> {
+pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<PlanRow> {
     let object = match refusal {
         Refusal::DeletesSet { .. } => return None,
         Refusal::RepairsParent { parent, .. } => Some(parent),
@@ -67,8 +67,8 @@ pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<Row> {
         Refusal::ReachesOutside { objects, .. } => objects.iter().map(ToString::to_string).collect(),
         _ => Vec::new(),
     };
-    let row = Row::new(WARNED, object, consequence_text(refusal));
-    Some(Row { details, ..row })
+    let row = PlanRow::new(WARNED, object, consequence_text(refusal));
+    Some(PlanRow { details, ..row })
 }
 
 /// Returns the text of the row, with a colon before details.

@@ -1,5 +1,6 @@
 //! The effects on an object, with their signs, colors and words.
 
+use crate::event::Action;
 use crate::report::paint::Color;
 
 /// The effect of a plan or a run on an object; what hurts most is first.
@@ -15,6 +16,18 @@ pub(in crate::report) enum Effect {
 }
 
 impl Effect {
+    /// The effect of this action; `None` if it has none.
+    pub(in crate::report) const fn of(action: Action) -> Option<Self> {
+        match action {
+            Action::Created | Action::Adopted => Some(Self::Created),
+            Action::Configured => Some(Self::Changed),
+            Action::Recreated => Some(Self::Recreated),
+            Action::Pruned | Action::Deleted | Action::Released => Some(Self::Pruned),
+            Action::Failed => Some(Self::Failed),
+            Action::Unchanged | Action::Skipped => None,
+        }
+    }
+
     pub(in crate::report) const fn sign_and_color(self) -> (char, Color) {
         match self {
             Self::Failed => ('x', Color::Danger),

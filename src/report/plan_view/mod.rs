@@ -179,11 +179,7 @@ fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> 
         refusal.is_data_loss() || matches!(refusal, Refusal::HoldsDesired { .. } | Refusal::OwnsBound { .. })
     };
     match outcome.action {
-        Action::Unchanged | Action::Skipped => None,
-        Action::Created | Action::Adopted => Some(Effect::Created),
-        Action::Configured => Some(Effect::Changed),
-        Action::Recreated => Some(Effect::Recreated),
-        Action::Failed if !refusal.is_some_and(is_prune) => Some(Effect::Failed),
-        Action::Pruned | Action::Deleted | Action::Released | Action::Failed => Some(Effect::Pruned),
+        Action::Failed if refusal.is_some_and(is_prune) => Some(Effect::Pruned),
+        action => Effect::of(action),
     }
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::report::plan_view::Effect;
-use crate::report::rows::{NAMES, Row};
+use crate::report::rows::{NAMES, PlanRow};
 
 /// The room for ` and 123 more`.
 const AND_MORE: usize = 13;
 
 /// Returns a row for the objects of each namespace and kind.
-pub(super) fn folded<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<Row> {
+pub(super) fn folded<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
     let mut folded: BTreeMap<(Option<&str>, &GroupKind), Vec<&str>> = BTreeMap::new();
     for key in keys {
         let place = (key.namespace.as_deref(), &key.group_kind);
@@ -22,7 +22,7 @@ pub(super) fn folded<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKe
             namespace: namespace.map(str::to_owned),
             name: names_of(kind, names),
         };
-        Row::new(effect.sign_and_color(), Some(&objects), "")
+        PlanRow::new(effect.sign_and_color(), Some(&objects), "")
     };
     folded.into_iter().map(row).collect()
 }
@@ -35,12 +35,9 @@ fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
     if width(&all) <= NAMES {
         return all;
     }
-    let mut shown = names.len();
-    let mut text = all;
-    while shown > 1 && width(&text) + AND_MORE > NAMES {
-        shown -= 1;
-        text = names[..shown].join(", ");
-    }
+    let fits = |shown: &usize| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES;
+    let shown = (2..=names.len()).take_while(fits).last().unwrap_or(1);
+    let text = names[..shown].join(", ");
     match names.len() - shown {
         0 => text,
         more => format!("{text} and {more} more"),

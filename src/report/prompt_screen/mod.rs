@@ -13,7 +13,7 @@ use self::folded::folded;
 use super::paint::{Color, Line};
 use super::plan_view::{Effect, consequence, loses_data, loss_row};
 use super::prompt::Question;
-use super::rows::{self, Row};
+use super::rows::{self, PlanRow};
 use super::set_summary::reference;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -73,11 +73,7 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     rows.extend(others);
     if hidden > 0 {
         let more = counted(hidden, "more kind");
-        rows.push(Row::new(
-            (' ', Color::Plain),
-            None,
-            format!("… and objects of {more}"),
-        ));
+        rows.push(PlanRow::of_run(' ', format!("… and objects of {more}")));
     }
     rows.extend(kept(question));
     lines.extend(rows::lines(&rows, columns));
@@ -88,17 +84,17 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
 }
 
 /// The objects that no danger names, by effect, namespace and kind.
-fn others(question: &Question, dangers: &[Row]) -> Vec<Row> {
+fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
     let effects = [
         Effect::Pruned,
         Effect::Recreated,
         Effect::Changed,
         Effect::Created,
     ];
-    let mut rows = Vec::new();
+    let (named, mut rows) = (named(dangers), Vec::new());
     for effect in effects {
         let keys = question.with(effect).iter();
-        rows.extend(folded(effect, keys.filter(|key| !names(dangers, key))));
+        rows.extend(folded(effect, keys.filter(|key| !named.contains(key))));
     }
     // Of an inventory, the objects that need consent are listed as a danger.
     let is_listed = |refusal: &Refusal| matches!(refusal, Refusal::ReachesOutside { .. });
@@ -110,26 +106,22 @@ fn others(question: &Question, dangers: &[Row]) -> Vec<Row> {
     rows
 }
 
-fn names(rows: &[Row], key: &ObjectKey) -> bool {
-    rows.iter().any(|row| row.object.as_ref() == Some(key))
+fn named(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
+    rows.iter().filter_map(|row| row.object.as_ref()).collect()
 }
 
 /// The first of the kept objects, and the number of the others. Objects that a run does not concern are
 /// only counted, in the line of the plan.
-fn kept(question: &Question) -> Vec<Row> {
+fn kept(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
-    let mut rows: Vec<Row> = named
-        .map(|(key, reason)| Row::new(('=', Color::Plain), None, format!("{key}: {}", reason.cause())))
+    let mut rows: Vec<PlanRow> = named
+        .map(|(key, reason)| PlanRow::of_run('=', format!("{key}: {}", reason.cause())))
         .collect();
     let more = rows.len().saturating_sub(KEPT);
     rows.truncate(KEPT);
     if more > 0 {
-        rows.push(Row::new(
-            (' ', Color::Plain),
-            None,
-            format!("… and {more} more kept"),
-        ));
+        rows.push(PlanRow::of_run(' ', format!("… and {more} more kept")));
     }
     rows
 }
@@ -174,11 +166,12 @@ fn wanted(question: &Question) -> AnswerWanted {
 }
 
 /// What needs consent, losses of data first.
-fn dangers(question: &Question) -> Vec<Row> {
-    let mut dangers: Vec<Row> = question.refusals.iter().filter_map(consequence).collect();
+fn dangers(question: &Question) -> Vec<PlanRow> {
+    let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence).collect();
+    let named = named(&dangers);
     let pruned = question.with(Effect::Pruned).iter();
-    let pruned = pruned.filter(|key| !names(&dangers, key));
-    let mut losses: Vec<Row> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
+    let pruned = pruned.filter(|key| !named.contains(key));
+    let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
     let recreated = question.with(Effect::Recreated).iter();
     losses.extend(recreated.filter_map(|key| loss_row(Effect::Recreated, key)));
     dangers.extend(losses);
