@@ -10,7 +10,7 @@ use super::document::{Report, RequestsAndSeconds, SetDocument};
 use super::hints::shared_hints_last;
 use super::markdown::{self, End};
 use super::output::print_line;
-use super::plan_view::{Effect, Entry};
+use super::plan_view::Entry;
 use super::{
     Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, document, plan_screen, print, text,
     text_lines,
@@ -128,32 +128,30 @@ impl Differences {
         !self.refusals.is_empty() || !self.failures.is_empty() || self.objects.iter().any(is_hidden)
     }
 
-    /// The differences of objects and parent that are not empty, by file name.
-    pub fn shown(&self) -> Vec<&Difference> {
-        let objects = self.objects.iter().map(|object| &object.difference);
-        let mut shown: Vec<&Difference> = objects
-            .chain(&self.parent)
-            .filter(|difference| !difference.is_empty())
-            .collect();
-        shown.sort_by(|one, other| one.file.cmp(&other.file));
-        shown
+    /// The differences of objects and parent, by file name.
+    fn by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
+        let objects = self.objects.iter();
+        let objects = objects.map(|object| (&object.difference, Some(object)));
+        let parent = self.parent.iter().map(|difference| (difference, None));
+        let mut all: Vec<_> = objects.chain(parent).collect();
+        all.sort_by(|(one, _), (other, _)| one.file.cmp(&other.file));
+        all
     }
 
-    /// The text of all differences, by file name. `patch` ignores the lines that begin with `#`.
+    /// Those that are not empty.
+    pub fn shown(&self) -> Vec<&Difference> {
+        let all = self.by_file().into_iter().map(|(difference, _)| difference);
+        all.filter(|difference| !difference.is_empty()).collect()
+    }
+
+    /// The text of all differences. `patch` ignores the lines that begin with `#`.
     fn text(&self) -> String {
-        let objects = self
-            .objects
-            .iter()
-            .map(|object| (&object.difference, Some(object)));
-        let parent = self.parent.iter().map(|difference| (difference, None));
-        let mut all: Vec<(&Difference, Option<&Comparison>)> = objects.chain(parent).collect();
-        all.sort_by(|(one, _), (other, _)| one.file.cmp(&other.file));
         let text = |(difference, object): (&Difference, Option<&Comparison>)| {
             let mark = object.and_then(Comparison::mark);
             let mark = mark.map_or_else(String::new, |mark| format!("# {}\n", one_line(&mark)));
             format!("{mark}{}", difference.unified())
         };
-        all.into_iter().map(text).collect()
+        self.by_file().into_iter().map(text).collect()
     }
 
     /// The objects of which only the ownership of fields changes, a line each.
@@ -169,14 +167,8 @@ impl Differences {
         if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
         }
-        let action = match parent.effect {
-            Effect::Created => Action::Created,
-            _ => Action::Configured,
-        };
-        Some(format!(
-            "{}, the set's parent, would be {action}",
-            parent.key.object_name()
-        ))
+        let (name, action) = (parent.key.object_name(), parent.effect.done());
+        Some(format!("{name}, the set's parent, would be {action}"))
     }
 }
 
