@@ -101,7 +101,7 @@ fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
         .collect();
     let changes = changes(entry);
     let room = columns.saturating_sub(INDENT.len());
-    let is_short = |change: &&FieldChange| change.inline().is_some();
+    let is_short = |change: &&FieldChange| change.values().is_some();
     let widths = changes
         .iter()
         .filter(is_short)
@@ -168,55 +168,43 @@ fn limited(changes: Vec<Vec<Line>>) -> Vec<Line> {
 }
 
 impl FieldChange {
-    /// Formats the values on one line, if they have no line breaks.
-    fn inline(&self) -> Option<(String, Option<String>)> {
+    /// Formats each value on one line, with its sign; `None` if one has line breaks.
+    fn values(&self) -> Option<Vec<(char, String)>> {
         let text = |value: &Value| match value.as_str() {
             Some(text) if text.contains('\n') => None,
             Some(BEFORE | AFTER | HIDDEN) => Some(HIDDEN.to_owned()),
             _ => Some(plain(value)),
         };
-        Some(match (&self.before, &self.after) {
-            (Some(before), Some(after)) => (text(before)?, Some(text(after)?)),
-            (Some(value), None) | (None, Some(value)) => (text(value)?, None),
-            (None, None) => return None,
-        })
+        let values = [('-', &self.before), ('+', &self.after)].into_iter();
+        let values = values.filter_map(|(sign, value)| Some((sign, value.as_ref()?)));
+        values.map(|(sign, value)| Some((sign, text(value)?))).collect()
     }
 
     fn lines(&self, width: usize, room: usize) -> Vec<Line> {
-        let Some((first, second)) = self.inline() else {
+        let Some(mut values) = self.values() else {
             return self.text_lines(room);
         };
-        let length = |text: &str| text.chars().count();
-        let head = format!("{INDENT}{:width$}  ", self.path);
-        let color = if self.before.is_some() {
-            Color::Red
-        } else {
-            Color::Green
-        };
-        let line = if let Some(second) = &second {
-            Line::new(Color::Plain, head)
-                .with(Color::Red, &first)
-                .with(Color::Plain, " -> ")
-                .with(Color::Green, second)
-        } else {
-            let sign = if self.before.is_some() { "- " } else { "+ " };
-            Line::new(Color::Plain, head).with(color, format!("{sign}{first}"))
-        };
-        let values = length(&first) + second.as_deref().map_or(2, |second| length(second) + 4);
-        if width.max(length(&self.path)) + 2 + values <= room {
-            return vec![line];
+        let lengths = values.iter().map(|(_, value)| value.chars().count() + 2);
+        if width.max(self.path.chars().count()) + 2 + lengths.sum::<usize>() <= room {
+            let head = Line::new(Color::Plain, format!("{INDENT}{:width$}  ", self.path));
+            return vec![match &values[..] {
+                [(_, before), (_, after)] => head
+                    .with(Color::Red, before)
+                    .with(Color::Plain, " -> ")
+                    .with(Color::Green, after),
+                values => values.iter().fold(head, |head, (sign, value)| {
+                    head.with(color_of(*sign), format!("{sign} {value}"))
+                }),
+            }];
         }
         let room = room.saturating_sub(4);
-        let mut lines = vec![self.path_line(room)];
-        match second {
-            Some(second) => {
-                let [first, second] = fitted_pair(&first, &second, room);
-                lines.extend([value_line('-', &first), value_line('+', &second)]);
-            }
-            None if self.before.is_some() => lines.push(value_line('-', &fitted(&first, room))),
-            None => lines.push(value_line('+', &fitted(&first, room))),
+        if let [(_, before), (_, after)] = &mut values[..] {
+            [*before, *after] = fitted_pair(before, after, room);
         }
-        lines
+        let values = values
+            .iter()
+            .map(|(sign, value)| value_line(*sign, &fitted(value, room)));
+        std::iter::once(self.path_line(room)).chain(values).collect()
     }
 
     fn path_line(&self, room: usize) -> Line {
@@ -237,11 +225,14 @@ impl FieldChange {
     }
 }
 
-fn value_line(sign: char, text: &str) -> Line {
-    let color = match sign {
+fn color_of(sign: char) -> Color {
+    match sign {
         '-' => Color::Red,
         '+' => Color::Green,
         _ => Color::Dim,
-    };
-    Line::new(color, format!("{DEEPER}{sign} {text}"))
+    }
+}
+
+fn value_line(sign: char, text: &str) -> Line {
+    Line::new(color_of(sign), format!("{DEEPER}{sign} {text}"))
 }
