@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::changes::CrdVersion;
 use super::ownership::{
     LAST_APPLIED, fields_applied, fields_applied_by, fields_of_all, manifest_of, manifest_to_restore,
     was_created_by,
@@ -40,15 +41,21 @@ impl Exported {
 }
 
 /// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its fields
-/// are decided, and too many are safer than too few. `desired` is what a run is going to apply.
-pub fn exported(object: &Value, manager: &str, desired: Option<&Value>) -> Exported {
+/// are decided, and too many are safer than too few. `desired` is what a run is going to apply, `definition`
+/// that of a custom resource.
+pub fn exported(
+    object: &Value,
+    manager: &str,
+    desired: Option<&Value>,
+    definition: Option<CrdVersion<'_>>,
+) -> Exported {
     let own = without_applyset_metadata(fields_applied_by(object, manager));
     if !has_fields(&own) && !was_created_by(&object["metadata"], manager) {
         return exported_live(object);
     }
     let manifest = match desired {
-        Some(desired) => manifest_to_restore(object, manager, desired),
-        None => manifest_of(object, manager),
+        Some(desired) => manifest_to_restore(object, manager, desired, definition),
+        None => manifest_of(object, manager, definition),
     };
     Exported {
         manifest: without_applyset_metadata(manifest),
@@ -58,11 +65,15 @@ pub fn exported(object: &Value, manager: &str, desired: Option<&Value>) -> Expor
 
 /// Returns the manifest of an object that a run is going to delete, as [`exported`], with the fields of all managers:
 /// theirs go with it.
-pub fn exported_before_deletion(object: &Value, manager: &str) -> Exported {
-    let found = exported(object, manager, None);
+pub fn exported_before_deletion(
+    object: &Value,
+    manager: &str,
+    definition: Option<CrdVersion<'_>>,
+) -> Exported {
+    let found = exported(object, manager, None, definition);
     match found.fields {
         ExportedFields::Applied => Exported {
-            manifest: with_applied_fields(fields_of_all(object), object),
+            manifest: with_applied_fields(fields_of_all(object, definition), object, definition),
             fields: ExportedFields::Applied,
         },
         ExportedFields::Live => found,
@@ -72,15 +83,15 @@ pub fn exported_before_deletion(object: &Value, manager: &str) -> Exported {
 /// Returns the manifest of an object with all of its fields.
 pub fn exported_live(object: &Value) -> Exported {
     Exported {
-        manifest: with_applied_fields(object.clone(), object),
+        manifest: with_applied_fields(object.clone(), object, None),
         fields: ExportedFields::Live,
     }
 }
 
 /// Returns a manifest without what the server fills in, unless someone has applied that.
-fn with_applied_fields(fields: Value, object: &Value) -> Value {
+fn with_applied_fields(fields: Value, object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
     let mut manifest = without_server_fields(fields);
-    let mut applied = fields_applied(object);
+    let mut applied = fields_applied(object, definition);
     // The owner may be another one when the object is created again.
     remove(&mut applied, "/metadata", |field| field == "ownerReferences");
     add_missing(&mut manifest, applied);
@@ -240,7 +251,7 @@ mod tests {
         let expected = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"a": "1"},
         });
-        let found = exported(&live, "us", None);
+        let found = exported(&live, "us", None, None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)
@@ -269,7 +280,7 @@ mod tests {
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": {"note": "1"}},
             "spec": {"type": "ClusterIP"},
         });
-        let found = exported(&live, "us", None);
+        let found = exported(&live, "us", None, None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected.clone(), ExportedFields::Live)
@@ -286,7 +297,7 @@ mod tests {
         let mut expected_chosen = expected.clone();
         expected_chosen["metadata"]["finalizers"] = json!(["a.b/c"]);
         expected_chosen["spec"]["clusterIP"] = json!("10.0.0.1");
-        assert_eq!(exported(&chosen, "us", None).manifest, expected_chosen);
+        assert_eq!(exported(&chosen, "us", None, None).manifest, expected_chosen);
 
         // One that the set has created has no fields of its own.
         let mut bare = live;
@@ -294,7 +305,7 @@ mod tests {
         metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         metadata["managedFields"][0]["time"] = json!("2026-01-01T00:00:00Z");
         let expected = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
-        let found = exported(&bare, "us", None);
+        let found = exported(&bare, "us", None, None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::compare::changes::CrdVersion;
 use crate::compare::exported::{Exported, ExportedFields, exported, exported_before_deletion, exported_live};
+use crate::compare::ownership::needs_definition;
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
-use crate::model::identity::ObjectKey;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
@@ -75,6 +77,7 @@ impl Source<'_> {
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
+        let definitions = self.definitions(&members.objects).await?;
         let applied: BTreeMap<&ObjectKey, &DesiredObject> =
             run.applied.iter().map(|object| (&object.key, *object)).collect();
         let autoscalers = members
@@ -87,12 +90,14 @@ impl Source<'_> {
         let only_labeled = &members.only_labeled;
         let members = members.objects.iter().map(|(key, object)| {
             let desired = applied.get(key).map(|desired| desired.object.value());
+            let definition = definitions.get(&key.group_kind);
+            let definition = definition.and_then(|definition| CrdVersion::of(definition, version_of(object)));
             let found = if run.deleted.contains(key) {
-                exported_before_deletion(object, manager)
+                exported_before_deletion(object, manager, definition)
             } else if scaled.contains(key) {
-                exported(object, manager, desired.as_ref()).without_replicas()
+                exported(object, manager, desired.as_ref(), definition).without_replicas()
             } else {
-                exported(object, manager, desired.as_ref())
+                exported(object, manager, desired.as_ref(), definition)
             };
             manifest_text(key, object, found, run)
         });
@@ -115,6 +120,29 @@ impl Source<'_> {
         })
     }
 
+    /// Reads the definitions that show which fields of custom resources were applied. One that this user may not read
+    /// does not count: then values are exported as they are.
+    async fn definitions(&self, members: &[(ObjectKey, Value)]) -> Result<BTreeMap<GroupKind, Value>, Error> {
+        let kinds = members
+            .iter()
+            .filter(|(_, object)| needs_definition(object, self.field_manager))
+            .map(|(key, _)| &key.group_kind);
+        let mut definitions = BTreeMap::new();
+        for kind in kinds.collect::<BTreeSet<_>>() {
+            let resources = &self.places.resources;
+            let Some(resource) = resources.iter().find(|resource| resource.group_kind() == *kind) else {
+                continue;
+            };
+            let found = read::definition(&self.cluster.server, resource).await;
+            let found = found.map_err(|error| ReadError::Object {
+                what: format!("the definition of {kind}"),
+                error,
+            })?;
+            definitions.extend(found.map(|found| (kind.clone(), found)));
+        }
+        Ok(definitions)
+    }
+
     /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
     async fn parent(&self, run: &Run<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
@@ -123,11 +151,16 @@ impl Source<'_> {
             what: format!("the set's parent {key}"),
             error,
         })?;
-        let found = object.map(|object| exported(&object, self.field_manager, None));
+        let found = object.map(|object| exported(&object, self.field_manager, None, None));
         let found =
             found.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
         Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))
     }
+}
+
+fn version_of(object: &Value) -> &str {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    api_version.rsplit('/').next().unwrap_or_default()
 }
 
 fn manifest_text(key: &ObjectKey, object: &Value, exported: Exported, run: &Run<'_>) -> ManifestText {

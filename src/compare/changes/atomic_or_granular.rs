@@ -9,7 +9,7 @@ use crate::model::built_in_kinds::TypeMeta;
 /// The way in which a field belongs to its map: declared by the type, or a key of the map. An apply records
 /// the key itself (`.`), and not a declared field that has fields below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Membership {
+pub(in crate::compare) enum Membership {
     Declared,
     Key,
     Unknown,
@@ -64,7 +64,7 @@ impl<'a> CrdVersion<'a> {
         self.schema
     }
 
-    pub(super) fn shape(&self) -> Shape<'a> {
+    pub(in crate::compare) fn shape(&self) -> Shape<'a> {
         Shape::below(self.schema, Unknown::Pruned)
     }
 
@@ -94,7 +94,7 @@ fn remove_descriptions(schema: &mut Value) {
 
 /// The type at one place of an object, as far as it is known.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Shape<'a> {
+pub(in crate::compare) enum Shape<'a> {
     /// A built-in kind, or the metadata of any kind.
     BuiltIn,
     /// A node of a custom resource's schema, and what it does with unknown fields.
@@ -107,7 +107,7 @@ pub(super) enum Shape<'a> {
 
 /// The treatment of fields that a schema does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unknown {
+pub(in crate::compare) enum Unknown {
     Pruned,
     Preserved,
 }
@@ -121,7 +121,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns the type of a field, and how the field belongs to this type.
-    pub(super) fn field(self, name: &str) -> (Self, Membership) {
+    pub(in crate::compare) fn field(self, name: &str) -> (Self, Membership) {
         match self {
             Self::BuiltIn => (Self::BuiltIn, Membership::Declared),
             Self::Deduced => (Self::Deduced, Membership::Key),
@@ -170,7 +170,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns the type of a list's items.
-    pub(super) fn items(self) -> Self {
+    pub(in crate::compare) fn items(self) -> Self {
         match self {
             Self::BuiltIn | Self::Deduced | Self::Unknown => self,
             Self::Schema(schema, unknown) => match schema.get("items") {
@@ -193,7 +193,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns how the map called `name` is owned.
-    pub(super) fn map(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
+    pub(in crate::compare) fn map(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
         match self {
             Self::BuiltIn => type_meta.map(name),
             Self::Deduced => Relation::Granular,
@@ -212,7 +212,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns how the list called `name` is owned.
-    pub(super) fn list(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
+    pub(in crate::compare) fn list(self, name: &str, type_meta: TypeMeta<'_>) -> Relation {
         match self {
             Self::BuiltIn => type_meta.list(name),
             Self::Deduced => Relation::Atomic,

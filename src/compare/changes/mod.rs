@@ -95,6 +95,7 @@ use std::fmt;
 use serde_json::Value;
 
 pub use atomic_or_granular::CrdVersion;
+pub(in crate::compare) use atomic_or_granular::Shape;
 pub use schema_field_set::SchemaFieldSet;
 
 /// The decision for an object of the manifests that is live already.

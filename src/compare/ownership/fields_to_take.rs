@@ -5,16 +5,23 @@ use serde_json::{Map, Value, json};
 
 use super::managed_fields::union;
 use super::owned_fields::{fields_of, manifest_with, own_fields};
+use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts};
 
 /// Returns the manifest of a live object that restores it after `manager` has applied `desired`: with the fields that it
 /// owns, and with those that it takes.
-pub fn manifest_to_restore(object: &Value, manager: &str, desired: &Value) -> Value {
+pub fn manifest_to_restore(
+    object: &Value,
+    manager: &str,
+    desired: &Value,
+    definition: Option<CrdVersion<'_>>,
+) -> Value {
     let all = fields_of(&object["metadata"], |_| true);
     let taken = fields_to_take(object, &with_string_data(desired), all.as_ref());
     let own = own_fields(object, manager);
     let fields = [own, taken].into_iter().flatten();
-    manifest_with(object, fields.reduce(|one, other| union(&one, &other)))
+    let fields = fields.reduce(|one, other| union(&one, &other));
+    manifest_with(object, fields, definition)
 }
 
 /// Returns the field set of what `desired` changes in a live value, or sets where nobody owns it; `None` if there is
@@ -74,7 +81,7 @@ mod tests {
             {"manager": "us", "operation": "Apply", "apiVersion": "example.com/v1", "fieldsV1": us},
             {"manager": "ops", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": ops},
         ]);
-        let mut manifest = manifest_to_restore(&object, "us", desired);
+        let mut manifest = manifest_to_restore(&object, "us", desired, None);
         let fields = manifest.as_object_mut().expect("an object");
         fields.retain(|name, _| name != "apiVersion" && name != "kind");
         manifest

@@ -31,7 +31,9 @@ pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
     replacement, secret_migration_patch,
 };
-pub use owned_fields::{applied_version, fields_applied, fields_applied_by, fields_of_all, manifest_of};
+pub use owned_fields::{
+    applied_version, fields_applied, fields_applied_by, fields_of_all, manifest_of, needs_definition,
+};
 pub use owners_of_invalid_fields::only_others_own;
 pub use replicas::{ReplicasPath, dropped_replicas};
 pub use stale_fields::{own_manifest, without_stale_fields};

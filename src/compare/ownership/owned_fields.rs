@@ -5,14 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::managed_fields::{entries, is_apply, is_apply_of, is_client_side, union};
-use crate::compare::changes::zero_of;
-use crate::compare::field_paths::{ItemKey, has_parts};
+use crate::compare::changes::{CrdVersion, Shape, zero_of};
+use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, value_at};
 use crate::model::built_in_kinds::{Relation, TypeMeta};
 
 /// Returns the manifest that `manager` would apply for its fields to be as they are. Those of client-side apply
 /// belong to it: each apply takes them over, and removes them if the manifest lacks them.
-pub fn manifest_of(object: &Value, manager: &str) -> Value {
-    manifest_with(object, own_fields(object, manager))
+/// `definition` is that of a custom resource.
+pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<'_>>) -> Value {
+    manifest_with(object, own_fields(object, manager), definition)
 }
 
 /// Returns the field set of [`manifest_of`].
@@ -23,24 +24,42 @@ pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
 }
 
 /// Returns the part of an object that anyone has applied.
-pub fn fields_applied(object: &Value) -> Value {
-    fields_of_those(object, |entry| is_apply(entry) || is_client_side(entry))
+pub fn fields_applied(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    let is_applied = |entry: &Value| is_apply(entry) || is_client_side(entry);
+    fields_of_those(object, is_applied, definition)
 }
 
 /// Returns the part of an object that any manager owns: defaults of the server have no owner.
-pub fn fields_of_all(object: &Value) -> Value {
-    fields_of_those(object, |_| true)
+pub fn fields_of_all(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
+    fields_of_those(object, |_| true, definition)
 }
 
-fn fields_of_those(object: &Value, is_one: impl Fn(&Value) -> bool) -> Value {
+fn fields_of_those(
+    object: &Value,
+    is_one: impl Fn(&Value) -> bool,
+    definition: Option<CrdVersion<'_>>,
+) -> Value {
     let fields = fields_of(&object["metadata"], is_one);
-    manifest_with(object, fields.map(without_last_applied).map(with_string_data))
+    let fields = fields.map(without_last_applied).map(with_string_data);
+    manifest_with(object, fields, definition)
+}
+
+/// Returns whether only the definition of a custom resource shows which of its fields `manager` has sent: a map that it
+/// owns as a whole may have been sent empty, and filled by others or with defaults.
+pub fn needs_definition(object: &Value, manager: &str) -> bool {
+    let is_filled = |path: &Vec<String>| {
+        value_at(object, path)
+            .and_then(Value::as_object)
+            .is_some_and(|map| !map.is_empty())
+    };
+    Place::of(object, None).is_none()
+        && own_fields(object, manager).is_some_and(|fields| leaf_paths(&fields).iter().any(is_filled))
 }
 
 /// Returns the part of an object that `manager` itself has applied.
 pub fn fields_applied_by(object: &Value, manager: &str) -> Value {
     let own = fields_of(&object["metadata"], |entry| is_apply_of(entry, manager));
-    manifest_with(object, own.map(with_string_data))
+    manifest_with(object, own.map(with_string_data), None)
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object; its field set is of that version.
@@ -49,44 +68,76 @@ pub fn applied_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str
     entries.find(|entry| is_apply_of(entry, manager))?["apiVersion"].as_str()
 }
 
-/// The place of a value in an object of a built-in kind, of which the tables know more than the field set says.
+/// The place of a value in an object, of whose type more is known than the field set says.
 #[derive(Clone, Copy)]
 struct Place<'n> {
     /// The kind.
     type_meta: TypeMeta<'n>,
+    /// The type of the value.
+    shape: Shape<'n>,
     /// The name of the field; that of its list for an item.
     name: &'n str,
 }
 
 impl<'n> Place<'n> {
-    /// Returns the place of an object; `None` for other kinds, whose objects are stored as they were sent.
-    fn of(object: &'n Value) -> Option<Self> {
+    /// Returns the place of an object; `None` for a custom resource without a definition.
+    fn of(object: &'n Value, definition: Option<CrdVersion<'n>>) -> Option<Self> {
         let type_meta = TypeMeta {
             api_version: object["apiVersion"].as_str()?,
             kind: object["kind"].as_str()?,
         };
-        type_meta.is_built_in().then_some(Self { type_meta, name: "" })
+        let shape = if type_meta.is_built_in() {
+            Shape::BuiltIn
+        } else {
+            definition?.shape()
+        };
+        let name = "";
+        Some(Self {
+            type_meta,
+            shape,
+            name,
+        })
     }
 
     fn below(self, name: &'n str) -> Self {
-        Self { name, ..self }
+        let shape = match (self.name, name) {
+            ("", "metadata") => Shape::BuiltIn,
+            _ => self.shape.field(name).0,
+        };
+        Self { shape, name, ..self }
+    }
+
+    fn item(self) -> Self {
+        Self {
+            shape: self.shape.items(),
+            ..self
+        }
+    }
+
+    /// Returns the zero that the server leaves out of an object of a built-in kind; others are stored as they were sent.
+    fn zero(self, name: &str) -> Option<Value> {
+        matches!(self.shape, Shape::BuiltIn).then(|| zero_of(self.name, name))?
     }
 
     /// Returns what an owned value was sent as of which no part is owned: an empty one, if its parts have owners of
     /// their own.
     fn as_sent(self, value: &Value) -> Value {
         match value {
-            Value::Object(_) if self.type_meta.map(self.name) == Relation::Granular => json!({}),
-            Value::Array(_) if self.type_meta.list(self.name) == Relation::Granular => json!([]),
+            Value::Object(_) if self.shape.map(self.name, self.type_meta) == Relation::Granular => json!({}),
+            Value::Array(_) if self.shape.list(self.name, self.type_meta) == Relation::Granular => json!([]),
             value => value.clone(),
         }
     }
 }
 
-pub(super) fn manifest_with(object: &Value, fields: Option<Value>) -> Value {
+pub(super) fn manifest_with(
+    object: &Value,
+    fields: Option<Value>,
+    definition: Option<CrdVersion<'_>>,
+) -> Value {
     let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
-        .and_then(|fields| part(object, &fields, Some(&all), Place::of(object)))
+        .and_then(|fields| part(object, &fields, Some(&all), Place::of(object, definition)))
         .unwrap_or_else(|| json!({}));
     for field in ["apiVersion", "kind"] {
         manifest[field] = object[field].clone();
@@ -148,7 +199,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
                 let part = match values.get(name).filter(|value| !value.is_null()) {
                     Some(value) => part(value, below, all, place.map(|place| place.below(name))),
                     None if has_parts(below) => None,
-                    None => place.and_then(|place| zero_of(place.name, name)),
+                    None => place.and_then(|place| place.zero(name)),
                 };
                 Some((name.to_owned(), part?))
             });
@@ -157,8 +208,9 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
         }
         Value::Array(items) => {
             let parts = items.iter().enumerate();
-            let parts =
-                parts.filter_map(|(position, item)| part_of_item((position, item), fields, all, place));
+            let parts = parts.filter_map(|(position, item)| {
+                part_of_item((position, item), fields, all, place.map(Place::item))
+            });
             let parts: Vec<Value> = parts.collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
         }
@@ -236,14 +288,14 @@ mod tests {
             ],
         );
         assert_eq!(
-            manifest_of(&was, "us"),
+            manifest_of(&was, "us", None),
             json!({
                 "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "1"}},
                 "spec": {"ports": [{"port": 80}], "list": ["b"], "atomic": {"q": [1, 2]}, "empty": {}},
             })
         );
         assert_eq!(
-            manifest_of(&was, "them"),
+            manifest_of(&was, "them", None),
             json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b"}})
         );
     }
@@ -254,7 +306,7 @@ mod tests {
         let theirs = entry("them", "Update", &json!({"f:data": {".": {}, "f:a": {}}}));
         let object = json!({"metadata": {"name": "a"}, "data": {"a": "1"}, "atomic": {"b": 1}});
         let was = with_entries(object, &[ours, theirs]);
-        let manifest = manifest_of(&was, "us");
+        let manifest = manifest_of(&was, "us", None);
         assert_eq!(
             (&manifest["data"], &manifest["atomic"]),
             (&json!({}), &json!({"b": 1}))
@@ -275,7 +327,7 @@ mod tests {
             let fields =
                 json!({"f:metadata": {"f:annotations": annotations}, "f:data": {".": {}, "f:b": {}}});
             let was = with_entries(object, &[entry("kubectl-client-side-apply", "Update", &fields)]);
-            let manifest = manifest_of(&was, "us");
+            let manifest = manifest_of(&was, "us", None);
             assert_eq!(manifest["data"], json!({"b": "2"}));
             assert_eq!(manifest["metadata"]["annotations"], expected);
         }
@@ -316,7 +368,7 @@ mod tests {
                 "spec": {"template": {"spec": {"containers": containers}}},
             });
             let was = with_entries(object, &[entry("us", "Apply", &fields)]);
-            let manifest = manifest_of(&was, "us");
+            let manifest = manifest_of(&was, "us", None);
             assert_eq!(manifest["spec"]["template"]["spec"]["containers"], expected);
         }
     }
@@ -326,6 +378,6 @@ mod tests {
         let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "MQ==", "b": "Mg=="}});
         let fields = json!({"f:stringData": {"f:a": {}}, "f:data": {".": {}, "f:b": {}}});
         let was = with_entries(object.clone(), &[entry("us", "Apply", &fields)]);
-        assert_eq!(manifest_of(&was, "us")["data"], object["data"]);
+        assert_eq!(manifest_of(&was, "us", None)["data"], object["data"]);
     }
 }

@@ -169,6 +169,32 @@ fn a_member_is_exported_in_the_version_in_which_it_was_applied() {
 }
 
 #[test]
+fn maps_of_a_custom_resource_that_were_applied_empty_are_exported_empty() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    let group = format!("{}.example.com", fresh("export"));
+    let mut defined = definition(&group, "Namespaced");
+    let mode = json!({"type": "string", "default": "Strict"});
+    defined["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {
+            "tls": {"type": "object", "properties": {"mode": mode}},
+            "whole": {"type": "object", "x-kubernetes-map-type": "atomic", "additionalProperties": {"type": "string"}},
+        }},
+    }});
+    cluster().define(&defined);
+    let spec = json!({"tls": {}, "whole": {"a": "b"}});
+    let mut object = custom_resource(&group, Some(&home), "one");
+    object["spec"] = spec.clone();
+    set.apply(std::slice::from_ref(&object));
+    let mode = &cluster().live(&object).expect("the object")["spec"]["tls"]["mode"];
+    assert_eq!(mode, "Strict");
+    let list: Value = serde_json::from_str(&export(&set, &["-o", "json"]).expect(0).stdout).expect("a list");
+    assert_eq!(list["items"][0]["spec"], spec);
+    assert_exported(&set, 1);
+    cluster().delete(&defined);
+}
+
+#[test]
 fn a_directory_gets_a_file_for_each_object_and_is_not_overwritten() {
     let home = namespace("export");
     let set = Set::secret(&home, "web");
