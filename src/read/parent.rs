@@ -23,7 +23,7 @@ use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::namespace::NamespaceState;
 use crate::model::parent_object::ParentObject;
-use crate::model::resource::Resource;
+use crate::model::resource::{Resource, Scope};
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
 pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -128,7 +128,7 @@ pub(super) fn definition_path(resource: &Resource) -> String {
 }
 
 /// Lists the parents among the objects of the given kinds: those with an id label. `namespace` limits
-/// that to one; kinds without namespaces are listed in any case. Their `reading` shows whether they are
+/// that to one, which holds no objects of cluster-scoped kinds. Their `reading` shows whether they are
 /// valid.
 pub async fn parents(
     server: &ApiServer,
@@ -140,7 +140,8 @@ pub async fn parents(
         accept: METADATA_LIST,
     };
     let mut found = Vec::new();
-    for resource in kinds {
+    let has_any = |resource: &&Arc<Resource>| namespace.is_none() || resource.scope == Scope::Namespaced;
+    for resource in kinds.iter().filter(has_any) {
         let listed = list(server, resource, namespace, &selector, |item| {
             let fields = ObjectMetadata::deserialize(item.get("metadata")?).ok()?;
             let identity = ParentIdentity {

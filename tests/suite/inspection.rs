@@ -527,3 +527,20 @@ fn a_user_of_one_namespace_sees_its_sets() {
     assert_eq!(run.errors().len(), 1, "{}", run.stderr);
     assert_eq!(run.document()["sets"], json!([]));
 }
+
+#[test]
+fn a_set_of_the_cluster_is_in_no_namespace() {
+    let home = namespace("home");
+    let group = format!("{}.example.com", fresh("g"));
+    cluster().define(&definition(&group, "Cluster"));
+    cluster().create(&custom_resource(&group, None, "web"));
+    let set = Set::custom(&group, None, &home);
+    set.apply(&[config_map(&home, "a", "1")]);
+    let list = |flags: &[&str]| Program::new().args(["list", "-o", "json"]).args(flags).run();
+    let run = list(&["-n", &home]).expect(0);
+    assert_eq!(run.document()["sets"], json!([]), "{}", run.stdout);
+    assert!(!run.stderr.contains(&group), "{}", run.stderr);
+    // Sets of other tests may be out of order.
+    let document = list(&["-A"]).document();
+    assert_eq!(listed(&document, &[&set]).len(), 1, "{document:#}");
+}

@@ -10,7 +10,7 @@ use super::objects::lacks_version;
 use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
 use crate::model::list_targets::ListTarget;
-use crate::model::resource::{Resource, Scope};
+use crate::model::resource::Resource;
 
 /// Limit of objects in the first page: the default of client-go's pager.
 const FIRST_PAGE: usize = 500;
@@ -175,10 +175,7 @@ fn fault_of(item: &Value, resource: &Resource, namespace: Option<&str>) -> Optio
         Some("has an item without a name")
     } else if lacks_version(item, resource) {
         Some("has an item that lacks a UID or a resourceVersion")
-    } else if resource.scope == Scope::Namespaced
-        && namespace.is_some()
-        && text("/metadata/namespace") != namespace
-    {
+    } else if namespace.is_some() && text("/metadata/namespace") != namespace {
         Some("has an item of another namespace")
     } else if owners(&item["metadata"]).is_err() {
         Some("has an item whose owner references cannot be read")

@@ -162,8 +162,6 @@ fn items_have_to_be_what_was_asked_for() {
         item(json!({"namespace": "m"})),
         Some("has an item of another namespace")
     );
-    let of_the_cluster = crate::plan::fixtures::resource("ClusterRole", Scope::Cluster);
-    assert_eq!(item_of(&of_the_cluster, json!({"namespace": null})), None);
     for owners in [json!({}), json!("x"), json!([{"name": "owner"}])] {
         assert_eq!(
             item(json!({"ownerReferences": owners})),
