@@ -2,17 +2,25 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::iter;
+use std::time::Duration;
 
 use super::requests::ParentWriteError;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::reread::reread;
-use crate::execute::wait_until_gone::{MOMENT, StopsWith, WaitUntilGone};
 use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST};
+
+/// Pauses between lists of objects that are being deleted: the server's own controllers finish within
+/// them.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_millis(600),
+];
 
 impl Execution<'_> {
     /// Returns the record of the plan, of objects that are not gone yet, and of what leads to members without their
@@ -24,9 +32,12 @@ impl Execution<'_> {
         settled: &HashSet<String>,
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
-        let mut wait = WaitUntilGone::begin(self.interrupt, StopsWith::Interrupt);
         let mut left = self.left(settled).await?;
-        while left != Record::default() && wait.pause(Some(MOMENT), || {}).await.is_ok() {
+        for pause in PAUSES {
+            if left == Record::default() || self.interrupt.is_requested() {
+                break;
+            }
+            tokio::time::sleep(pause).await;
             left = self.left(settled).await?;
         }
         let exact = self.plan.record_after.union(&left);
