@@ -189,7 +189,7 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
     let parent = desired.parent.iter().map(|parent| parent.key.clone());
     let will_do = export::Run {
         taken_in: new.chain(parent).collect(),
-        applied: desired.members.iter().collect(),
+        applied: &desired.members,
         deleted: plan.all_prunes().map(|live| &live.key).collect(),
     };
     let source = Source {

@@ -33,10 +33,8 @@ pub enum ExportedFields {
 
 impl Exported {
     /// Leaves the number of replicas to an autoscaler: a manifest with the number would take it back.
-    #[must_use]
-    pub fn without_replicas(mut self) -> Self {
+    pub fn leave_replicas(&mut self) {
         remove(&mut self.manifest, "/spec", |field| field == "replicas");
-        self
     }
 }
 
@@ -46,11 +44,10 @@ impl Exported {
 pub fn exported(
     object: &Value,
     manager: &str,
-    desired: Option<&Value>,
+    desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
-    let own = without_applyset_metadata(fields_applied_by(object, manager));
-    if !has_fields(&own) && !was_created_by(&object["metadata"], manager) {
+    if !is_applied(object, manager) {
         return exported_live(object);
     }
     let manifest = match desired {
@@ -70,13 +67,12 @@ pub fn exported_before_deletion(
     manager: &str,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
-    let found = exported(object, manager, None, definition);
-    match found.fields {
-        ExportedFields::Applied => Exported {
-            manifest: with_applied_fields(fields_of_all(object, definition), object, definition),
-            fields: ExportedFields::Applied,
-        },
-        ExportedFields::Live => found,
+    if !is_applied(object, manager) {
+        return exported_live(object);
+    }
+    Exported {
+        manifest: with_applied_fields(fields_of_all(object, definition), object, definition),
+        fields: ExportedFields::Applied,
     }
 }
 
@@ -108,6 +104,12 @@ fn add_missing(manifest: &mut Value, applied: Value) {
             None => drop(manifest.insert(name, value)),
         }
     }
+}
+
+/// Returns whether `manager` has done more than to label the object.
+fn is_applied(object: &Value, manager: &str) -> bool {
+    has_fields(&without_applyset_metadata(fields_applied_by(object, manager)))
+        || was_created_by(&object["metadata"], manager)
 }
 
 /// Returns whether a manifest has more than what identifies its object.

@@ -1,12 +1,18 @@
 //! Reads CRDs and APIServices, whether discovery lists their kinds or not.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use serde_json::Value;
 
+use super::error::ReadError;
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list};
+use super::parent::definition;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
+use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 
 /// Limit of definitions that are read at once; each may be a megabyte.
@@ -42,6 +48,32 @@ pub(super) async fn definitions(
         Err(error) if error.is(StatusCode::FORBIDDEN) => Ok(Err(Forbidden(GET_DEFINITIONS))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Definitions by the kinds that they define.
+pub type Definitions = HashMap<GroupKind, Value>;
+
+/// Reads the definitions of these kinds, each as `reduce` makes it. One that does not exist, or that the user may not
+/// read, is left out.
+pub async fn definitions_by_kind(
+    server: &ApiServer,
+    resources: &[&Arc<Resource>],
+    reduce: fn(&Resource, Value) -> Value,
+    concurrency: usize,
+) -> Result<Definitions, ReadError> {
+    let reads = resources.iter().map(async |resource| {
+        let kind = resource.group_kind();
+        match definition(server, resource).await {
+            Ok(found) => Ok(found.map(|definition| (kind, reduce(resource, definition)))),
+            Err(error) => Err(ReadError::Object {
+                what: format!("the definition of {kind}"),
+                error,
+            }),
+        }
+    });
+    let definitions = stream::iter(reads).buffer_unordered(concurrency);
+    let definitions: Vec<_> = definitions.try_collect().await?;
+    Ok(definitions.into_iter().flatten().collect())
 }
 
 /// Reads one definition; `None` if it is gone by now.

@@ -41,6 +41,7 @@ pub use beside_discovery::{ReadBesideDiscovery, Wanted};
 pub use cluster::{Cluster, KindWaits, Unlisted};
 pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
+pub use definitions::{Definitions, definitions_by_kind};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
 pub use existing::existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};

@@ -9,13 +9,13 @@ use crate::compare::exported::{Exported, ExportedFields, exported, exported_befo
 use crate::compare::ownership::needs_definition;
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, target_of};
-use crate::read::{self, Cluster, ReadError, whole_members, whole_objects};
+use crate::read::{self, Cluster, Definitions, ReadError, definitions_by_kind, whole_members, whole_objects};
 use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
@@ -40,7 +40,7 @@ pub struct Run<'a> {
     /// Objects that it takes in, as far as they exist.
     pub taken_in: BTreeSet<ObjectKey>,
     /// The objects that it applies.
-    pub applied: Vec<&'a DesiredObject>,
+    pub applied: &'a [DesiredObject],
     /// The objects that it deletes: the fields of all others go with them, and only this file could bring those back.
     pub deleted: BTreeSet<&'a ObjectKey>,
 }
@@ -79,26 +79,30 @@ impl Source<'_> {
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
         let definitions = self.definitions(&members.objects).await?;
         let applied: BTreeMap<&ObjectKey, &DesiredObject> =
-            run.applied.iter().map(|object| (&object.key, *object)).collect();
+            run.applied.iter().map(|object| (&object.key, object)).collect();
         let autoscalers = members
             .objects
             .iter()
             .filter(|(key, _)| autoscaler_kinds().contains(&key.group_kind));
         let scaled: BTreeSet<ObjectKey> = autoscalers
             .filter_map(|(key, object)| target_of(&key.group_kind, object, key.namespace.as_deref()))
+            .filter(|target| !run.deleted.contains(target))
             .collect();
         let only_labeled = &members.only_labeled;
         let members = members.objects.iter().map(|(key, object)| {
             let desired = applied.get(key).map(|desired| desired.object.value());
             let definition = definitions.get(&key.group_kind);
-            let definition = definition.and_then(|definition| CrdVersion::of(definition, version_of(object)));
-            let found = if run.deleted.contains(key) {
+            let api_version = object["apiVersion"].as_str().unwrap_or_default();
+            let version = GroupVersionKind::from_api_version(api_version, "").version;
+            let definition = definition.and_then(|definition| CrdVersion::of(definition, &version));
+            let mut found = if run.deleted.contains(key) {
                 exported_before_deletion(object, manager, definition)
-            } else if scaled.contains(key) {
-                exported(object, manager, desired.as_ref(), definition).without_replicas()
             } else {
-                exported(object, manager, desired.as_ref(), definition)
+                exported(object, manager, desired, definition)
             };
+            if scaled.contains(key) {
+                found.leave_replicas();
+            }
             manifest_text(key, object, found, run)
         });
         // Whatever this set owns of them, they are as others have made them.
@@ -122,25 +126,18 @@ impl Source<'_> {
 
     /// Reads the definitions that show which fields of custom resources were applied. One that this user may not read
     /// does not count: then values are exported as they are.
-    async fn definitions(&self, members: &[(ObjectKey, Value)]) -> Result<BTreeMap<GroupKind, Value>, Error> {
+    async fn definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
         let kinds = members
             .iter()
             .filter(|(_, object)| needs_definition(object, self.field_manager))
             .map(|(key, _)| &key.group_kind);
-        let mut definitions = BTreeMap::new();
-        for kind in kinds.collect::<BTreeSet<_>>() {
-            let resources = &self.places.resources;
-            let Some(resource) = resources.iter().find(|resource| resource.group_kind() == *kind) else {
-                continue;
-            };
-            let found = read::definition(&self.cluster.server, resource).await;
-            let found = found.map_err(|error| ReadError::Object {
-                what: format!("the definition of {kind}"),
-                error,
-            })?;
-            definitions.extend(found.map(|found| (kind.clone(), found)));
-        }
-        Ok(definitions)
+        let kinds: BTreeSet<&GroupKind> = kinds.collect();
+        let resources = self.places.resources.iter();
+        let resources: Vec<_> = resources
+            .filter(|resource| kinds.contains(&resource.group_kind()))
+            .collect();
+        let whole = |_: &Resource, definition| definition;
+        Ok(definitions_by_kind(&self.cluster.server, &resources, whole, self.concurrency).await?)
     }
 
     /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
@@ -156,11 +153,6 @@ impl Source<'_> {
             found.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
         Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))
     }
-}
-
-fn version_of(object: &Value) -> &str {
-    let api_version = object["apiVersion"].as_str().unwrap_or_default();
-    api_version.rsplit('/').next().unwrap_or_default()
 }
 
 fn manifest_text(key: &ObjectKey, object: &Value, exported: Exported, run: &Run<'_>) -> ManifestText {

@@ -13,7 +13,7 @@ use crate::compare::field_paths::{ItemKey, has_parts};
 pub fn manifest_to_restore(
     object: &Value,
     manager: &str,
-    desired: &Value,
+    desired: Value,
     definition: Option<CrdVersion<'_>>,
 ) -> Value {
     let all = fields_of(&object["metadata"], |_| true);
@@ -55,8 +55,7 @@ fn fields_to_take(live: &Value, desired: &Value, owned: Option<&Value>) -> Optio
 }
 
 /// The server keeps what is applied as `stringData` in `data`.
-fn with_string_data(desired: &Value) -> Value {
-    let mut desired = desired.clone();
+fn with_string_data(mut desired: Value) -> Value {
     if let Some(Value::Object(string_data)) = desired
         .as_object_mut()
         .and_then(|fields| fields.remove("stringData"))
@@ -81,7 +80,7 @@ mod tests {
             {"manager": "us", "operation": "Apply", "apiVersion": "example.com/v1", "fieldsV1": us},
             {"manager": "ops", "operation": "Update", "apiVersion": "example.com/v1", "fieldsV1": ops},
         ]);
-        let mut manifest = manifest_to_restore(&object, "us", desired, None);
+        let mut manifest = manifest_to_restore(&object, "us", desired.clone(), None);
         let fields = manifest.as_object_mut().expect("an object");
         fields.retain(|name, _| name != "apiVersion" && name != "kind");
         manifest

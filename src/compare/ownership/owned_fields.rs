@@ -19,29 +19,24 @@ pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<
 /// Returns the field set of [`manifest_of`].
 pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
     let is_own = |entry: &Value| is_apply_of(entry, manager) || is_client_side(entry);
-    let fields = fields_of(&object["metadata"], is_own);
-    fields.map(without_last_applied).map(with_string_data)
+    sent_fields(object, is_own)
 }
 
 /// Returns the part of an object that anyone has applied.
 pub fn fields_applied(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
     let is_applied = |entry: &Value| is_apply(entry) || is_client_side(entry);
-    fields_of_those(object, is_applied, definition)
+    manifest_with(object, sent_fields(object, is_applied), definition)
 }
 
 /// Returns the part of an object that any manager owns: defaults of the server have no owner.
 pub fn fields_of_all(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    fields_of_those(object, |_| true, definition)
+    manifest_with(object, sent_fields(object, |_| true), definition)
 }
 
-fn fields_of_those(
-    object: &Value,
-    is_one: impl Fn(&Value) -> bool,
-    definition: Option<CrdVersion<'_>>,
-) -> Value {
+/// Returns the field set of these entries as a manifest would have it.
+fn sent_fields(object: &Value, is_one: impl Fn(&Value) -> bool) -> Option<Value> {
     let fields = fields_of(&object["metadata"], is_one);
-    let fields = fields.map(without_last_applied).map(with_string_data);
-    manifest_with(object, fields, definition)
+    fields.map(without_last_applied).map(with_string_data)
 }
 
 /// Returns whether only the definition of a custom resource shows which of its fields `manager` has sent: a map that it
@@ -58,8 +53,8 @@ pub fn needs_definition(object: &Value, manager: &str) -> bool {
 
 /// Returns the part of an object that `manager` itself has applied.
 pub fn fields_applied_by(object: &Value, manager: &str) -> Value {
-    let own = fields_of(&object["metadata"], |entry| is_apply_of(entry, manager));
-    manifest_with(object, own.map(with_string_data), None)
+    let own = sent_fields(object, |entry| is_apply_of(entry, manager));
+    manifest_with(object, own, None)
 }
 
 /// Returns the `apiVersion` in which `manager` has applied the object; its field set is of that version.

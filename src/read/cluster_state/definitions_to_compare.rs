@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::future::try_join;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::Value;
 
 use crate::cluster::apiserver::ApiServer;
@@ -14,9 +13,10 @@ use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
+use crate::read::ReadError;
+use crate::read::definitions::{Definitions, definitions_by_kind};
 use crate::read::list::Selector;
 use crate::read::members::members;
-use crate::read::{ReadError, definition};
 
 /// The CRDs of those compared kinds that are custom.
 pub(super) struct NeededDefinitions<'a> {
@@ -26,9 +26,6 @@ pub(super) struct NeededDefinitions<'a> {
     /// All others. Their CRDs are read one by one: a cluster may have hundreds that do not matter here.
     others: Vec<&'a Arc<Resource>>,
 }
-
-/// The definitions by the kinds that they define.
-pub(super) type Definitions = HashMap<GroupKind, Value>;
 
 impl<'a> NeededDefinitions<'a> {
     /// Returns the definitions that are needed to compare the objects of the manifests.
@@ -60,7 +57,7 @@ impl<'a> NeededDefinitions<'a> {
         concurrency: usize,
         reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
     ) -> Result<(Definitions, Vec<T>), ReadError> {
-        let one_by_one = read(server, &self.others, concurrency);
+        let one_by_one = definitions_by_kind(server, &self.others, relevant, concurrency);
         if self.of_manifests.is_empty() {
             return Ok((one_by_one.await?, Vec::new()));
         }
@@ -70,7 +67,7 @@ impl<'a> NeededDefinitions<'a> {
             .collect();
         let both = |item: &Value, resource: &Arc<Resource>| {
             let defined = item["metadata"]["name"].as_str().and_then(|name| kinds.get(name));
-            let definition = defined.map(|defined| relevant(defined, item.clone()));
+            let definition = defined.map(|defined| (defined.group_kind(), relevant(defined, item.clone())));
             Some((reduce(item, resource)?, definition))
         };
         let listed = async {
@@ -84,7 +81,7 @@ impl<'a> NeededDefinitions<'a> {
         let missing = self.of_manifests.iter().copied();
         let missing = missing.filter(|resource| !definitions.contains_key(&resource.group_kind()));
         let missing: Vec<_> = missing.collect();
-        definitions.extend(read(server, &missing, concurrency).await?);
+        definitions.extend(definitions_by_kind(server, &missing, relevant, concurrency).await?);
         Ok((definitions, found))
     }
 
@@ -117,26 +114,6 @@ fn is_definition(resource: &Resource) -> bool {
     resource.group_kind() == GroupKind::custom_resource_definition()
 }
 
-/// Reads these definitions one by one.
-async fn read(
-    server: &ApiServer,
-    resources: &[&Arc<Resource>],
-    concurrency: usize,
-) -> Result<Definitions, ReadError> {
-    let reads = resources.iter().map(async |resource| {
-        let read = definition(server, resource).await;
-        let definition = read.map_err(|error| ReadError::Object {
-            what: format!("the definition of {}", resource.group_kind()),
-            error,
-        })?;
-        Ok::<_, ReadError>(definition.map(|definition| relevant(resource, definition)))
-    });
-    let definitions = stream::iter(reads).buffer_unordered(concurrency);
-    let definitions: Vec<_> = definitions.try_collect().await?;
-    Ok(definitions.into_iter().flatten().collect())
-}
-
-fn relevant(resource: &Resource, definition: Value) -> (GroupKind, Value) {
-    let relevant = CrdVersion::relevant(definition, &resource.version);
-    (resource.group_kind(), relevant)
+fn relevant(resource: &Resource, definition: Value) -> Value {
+    CrdVersion::relevant(definition, &resource.version)
 }
