@@ -32,6 +32,7 @@ use object::{Object, too_few};
 
 pub use once_written::Written;
 pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
+use rules::Certainty;
 pub use rules::{Origin, RuleFileError, RuleSet};
 
 /// The states of kstatus.
@@ -272,6 +273,8 @@ impl StatusRules {
         let conventional = conventions::status(object);
         if self.built_in == BuiltInRules::Used
             && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
+            // An older or newer version of the kind may lack a field of the rule.
+            && (verdict.certainty == Certainty::Clear || conventional.is_none())
         {
             let reason = match conventional {
                 Some((state, reason)) if (state == State::Current) == (verdict.state == State::Current) => {

@@ -152,7 +152,11 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
         return None;
     }
     let Some(tone) = tone(words) else {
-        return (condition.status == "Unknown").then(|| Evidence::detail(condition.to_string()));
+        return match condition.status {
+            "Unknown" => Some(Evidence::detail(condition.to_string())),
+            "False" => Some(Evidence::doubt(condition.to_string())),
+            _ => None,
+        };
     };
     match (tone, condition.status) {
         (Tone::Good, "True") => Some(good(condition, words)),
@@ -161,6 +165,9 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
             Some(Evidence::detail(condition.to_string()))
         }
         (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirmed(condition))),
+        (Tone::Fine, "False" | "Unknown") if !is_optional(words) => {
+            Some(Evidence::detail(condition.to_string()))
+        }
         (Tone::Good, _) if !is_detail || !weight.has_summary => {
             not_good(condition, words, is_detail, weight.is_ready)
         }
@@ -185,6 +192,14 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
         (Tone::Final, "True") if !weight.is_ready => Some(Evidence::progress(condition.to_string())),
         _ => None,
     }
+}
+
+/// Returns whether an object need not be what this type says: `Enabled`, `Leader`.
+fn is_optional(words: &[String]) -> bool {
+    const OPTIONAL: [&str; 8] = [
+        "enabled", "warning", "primary", "replica", "leader", "passive", "existing", "exists",
+    ];
+    words.iter().any(|word| OPTIONAL.contains(&word.as_str()))
 }
 
 /// Returns whether a message begins with what a controller does, and does not end with what it has done.

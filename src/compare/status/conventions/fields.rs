@@ -31,16 +31,6 @@ const FLAGS: [&str; 7] = [
     "isReady",
     "succeeded",
 ];
-/// Fields that exist if something is wrong.
-const ERRORS: [&str; 6] = [
-    "error",
-    "errorMessage",
-    "failureMessage",
-    "failureReason",
-    "validationError",
-    "errors",
-];
-
 /// Collects the signs in the fields of the status.
 pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
     let Some(status) = object.0.get("status") else {
@@ -62,7 +52,7 @@ pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
         if FLAGS.contains(&name.as_str()) {
             flag(&shown, value, found);
         }
-        if ERRORS.contains(&name.as_str()) {
+        if is_about_error(name) {
             error(&shown, value, found);
         }
         if let Some(inner) = value.as_object() {
@@ -87,14 +77,15 @@ fn summary(name: &str, text: &str, found: &mut Vec<Evidence>) {
         Some(Tone::Final) => Some(Evidence::failed(shown)),
         Some(Tone::Trouble | Tone::Progress) => Some(Evidence::progress(shown)),
         Some(Tone::Paused) => Some(Evidence::paused(shown)),
-        Some(Tone::Good | Tone::Fine) => Some(Evidence::good(shown)),
+        Some(Tone::Good) => Some(Evidence::good(shown)),
+        Some(Tone::Fine) => Some(Evidence::runs(shown)),
         None => None,
     });
 }
 
 /// A field such as `clusterState`, or `tasksReady: 2/3`.
 fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
-    if let Some((have, wanted)) = text.split_once('/')
+    if let Some((have, wanted)) = text.split_once('/').or_else(|| text.split_once(" of "))
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
         if have < wanted && is_about_readiness(name) {
@@ -116,6 +107,13 @@ fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
         Some(Tone::Good) => Some(Evidence::weak(reason)),
         _ => None,
     });
+}
+
+/// `errorMessage`, `failureReason`, `validationErrors`
+fn is_about_error(name: &str) -> bool {
+    let words = words(name);
+    let is_about = |word: &String| matches!(word.as_str(), "error" | "errors" | "failure");
+    words.iter().any(is_about) && !is_history(&words)
 }
 
 /// `lastRunStatus`, `phaseTransitionTimestamps`; but `lastObservedState` is of now.
@@ -161,7 +159,7 @@ fn of_part(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<
                 of_text(field, &shown, text, found);
             }
         }
-        if is_state && ERRORS.contains(&field.as_str()) {
+        if is_state && is_about_error(field) {
             error(&shown, value, found);
         }
     }
@@ -194,41 +192,78 @@ fn error(name: &str, value: &Value, found: &mut Vec<Evidence>) {
     }
 }
 
-/// Numbers of which the first is to reach the second, as the status has them.
-const PAIRS: [(&str, &str); 6] = [
-    ("availableNodes", "expectedNodes"),
-    ("readyNodes", "nodes"),
-    ("readyInstances", "instances"),
-    ("readyMembers", "members"),
-    ("numberAvailable", "desiredNumberScheduled"),
-    ("ready", "size"),
-];
-
-/// Compares the numbers of replicas and the like.
+/// Compares the numbers of parts with those that are wanted: `readyReplicas` with `spec.replicas`, `availableNodes`
+/// with `status.expectedNodes`, `ready` with `status.size`.
 fn numbers(object: Object, found: &mut Vec<Evidence>) {
-    let number = |names: &[&str]| names.iter().find_map(|name| object.number(name));
-    let wanted = number(&["/status/desiredReplicas", "/spec/replicas", "/status/replicas"]);
-    let have = number(&["/status/readyReplicas", "/status/availableReplicas"]);
-    if let (Some(wanted), Some(have)) = (wanted, have) {
-        found.push(of_all(have, wanted, "replicas are ready"));
-    }
-    for (have, wanted) in PAIRS {
-        let number = |name: &str| object.number(&format!("/status/{name}"));
-        if let (Some(have), Some(wanted)) = (number(have), number(wanted)) {
-            found.push(of_all(have, wanted, "are ready"));
+    const READY: [&str; 4] = ["ready", "available", "healthy", "updated"];
+    const NOT_READY: [&str; 3] = ["unavailable", "unhealthy", "unready"];
+    let Some(fields) = object.0.get("status").and_then(Value::as_object) else {
+        return;
+    };
+    for (name, value) in fields {
+        let Some(have) = value.as_i64() else { continue };
+        let Some(word) = words(name).into_iter().next() else {
+            continue;
+        };
+        let parts = &name[word.len()..];
+        if NOT_READY.contains(&word.as_str()) && have > 0 {
+            found.push(Evidence::detail(format!(
+                "{have} {} are {word}",
+                parts.to_lowercase()
+            )));
+        }
+        if READY.contains(&word.as_str())
+            && let Some(wanted) = wanted(object, parts)
+        {
+            let parts = if parts.is_empty() { "parts" } else { parts };
+            found.push(of_all(
+                have,
+                wanted,
+                &format!("{} are {word}", parts.to_lowercase()),
+            ));
         }
     }
-    let unavailable = object.count("/status/unavailableReplicas");
-    if unavailable > 0 {
-        found.push(Evidence::detail(format!(
-            "{unavailable} replicas are unavailable"
-        )));
+    let scheduled = object.number("/status/desiredNumberScheduled");
+    if let (Some(have), Some(wanted)) = (object.number("/status/numberAvailable"), scheduled) {
+        found.push(of_all(have, wanted, "are ready"));
     }
-    let updated = object.number("/status/updatedReplicas");
-    if let (Some(wanted), Some(updated)) = (object.number("/spec/replicas"), updated)
-        && updated < wanted
-    {
-        found.push(of_all(updated, wanted, "replicas are of the latest revision"));
+}
+
+/// Returns how many of these parts, as the name of a field has them (`Replicas`), an object is to have.
+fn wanted(object: Object, parts: &str) -> Option<i64> {
+    if parts.is_empty() {
+        let names = [
+            "/status/size",
+            "/status/total",
+            "/spec/size",
+            "/spec/replicas",
+            "/status/replicas",
+        ];
+        return names.into_iter().find_map(|name| object.number(name));
+    }
+    let plain = format!("{}{}", parts[..1].to_lowercase(), &parts[1..]);
+    let names = [
+        format!("/status/desired{parts}"),
+        format!("/status/expected{parts}"),
+        format!("/status/total{parts}"),
+        format!("/spec/{plain}"),
+        format!("/status/{plain}"),
+    ];
+    names.iter().find_map(|name| object.number(name))
+}
+
+/// Collects the signs in a status without any other sign: what its texts say, be their names unknown.
+pub(super) fn texts(object: Object, found: &mut Vec<Evidence>) {
+    let fields = object.0.get("status").and_then(Value::as_object);
+    for (name, value) in fields.into_iter().flatten() {
+        let Some(text) = value.as_str() else { continue };
+        let is_bad = matches!(
+            tone_of_text(text),
+            Some(Tone::Final | Tone::Trouble | Tone::Progress)
+        );
+        if is_bad && !is_history(&words(name)) {
+            found.push(Evidence::detail(format!("its status.{name} is {text}")));
+        }
     }
 }
 
@@ -240,6 +275,13 @@ fn of_items(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
             && have < wanted
         {
             found.push(of_all(have, wanted, &format!("replicas of its {name} are ready")));
+        }
+        for field in FLAGS.into_iter().chain(["applied"]) {
+            if item.get(field) == Some(&Value::Bool(false)) && !is_history(&words(name)) {
+                found.push(Evidence::detail(format!(
+                    "the {field} in its status.{name} is false"
+                )));
+            }
         }
         let state = SUMMARIES
             .into_iter()

@@ -26,10 +26,14 @@ struct Evidence {
 /// The meaning of a sign, the most serious last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
+    /// Something is false that may be bad, unless a sign that sums the object up is good.
+    Doubt,
     /// It is good in one respect.
     Weak,
     /// A part of it is not good; a sign that sums the object up decides.
     Detail,
+    /// It runs: Current, unless it runs to completion.
+    Runs,
     /// It is Current.
     Good,
     /// It is not Current, or not yet.
@@ -45,12 +49,20 @@ impl Evidence {
         Self { weight, reason }
     }
 
+    fn doubt(reason: String) -> Self {
+        Self::new(Weight::Doubt, reason)
+    }
+
     fn weak(reason: String) -> Self {
         Self::new(Weight::Weak, reason)
     }
 
     fn detail(reason: String) -> Self {
         Self::new(Weight::Detail, reason)
+    }
+
+    fn runs(reason: String) -> Self {
+        Self::new(Weight::Runs, reason)
     }
 
     fn good(reason: String) -> Self {
@@ -76,15 +88,41 @@ pub(super) fn status(object: Object) -> Option<(State, String)> {
     let mut found = Vec::new();
     conditions::evidence(object, &mut found);
     fields::evidence(object, &mut found);
+    if found.iter().all(|evidence| evidence.weight == Weight::Doubt) {
+        fields::texts(object, &mut found);
+    }
+    let mut most = found.iter().map(|evidence| evidence.weight).max()?;
+    if most == Weight::Doubt {
+        return None;
+    }
+    if most == Weight::Weak && found.iter().any(|evidence| evidence.weight == Weight::Doubt) {
+        most = Weight::Doubt;
+    }
     // The first of the most serious.
-    let most = found.iter().map(|evidence| evidence.weight).max()?;
     let evidence = found.into_iter().find(|evidence| evidence.weight == most)?;
     let state = match evidence.weight {
-        Weight::Weak | Weight::Good | Weight::Paused => State::Current,
-        Weight::Detail | Weight::Progress => State::InProgress,
+        Weight::Runs if runs_to_completion(object) => State::InProgress,
+        Weight::Weak | Weight::Runs | Weight::Good | Weight::Paused => State::Current,
+        Weight::Doubt | Weight::Detail | Weight::Progress => State::InProgress,
         Weight::Failed => State::Failed,
     };
     Some((state, evidence.reason))
+}
+
+/// Returns whether the name of the kind says that its objects end: `PipelineRun`, but not `CronJob`.
+fn runs_to_completion(object: Object) -> bool {
+    const ENDS: [&str; 7] = [
+        "run",
+        "job",
+        "backup",
+        "restore",
+        "workflow",
+        "experiment",
+        "migration",
+    ];
+    let words = words::words(object.text("/kind").unwrap_or_default());
+    let is = |names: &[&str], word: Option<&String>| word.is_some_and(|word| names.contains(&word.as_str()));
+    is(&ENDS, words.last()) && !is(&["cron", "scheduled", "schedule", "recurring"], words.first())
 }
 
 /// Returns why an object is suspended by its manifest: `spec.suspend` and the like.

@@ -146,6 +146,67 @@ fn history_and_unknown_words_say_nothing() {
 }
 
 #[test]
+fn what_is_false_and_unknown_is_doubted_beside_a_weak_sign() {
+    check([
+        (conditions(&["Registered=True"]), Some(Current), ""),
+        (
+            conditions(&["Registered=True", "Frobnicated=False"]),
+            Some(InProgress),
+            "Frobnicated",
+        ),
+        (
+            conditions(&["Ready=True", "Frobnicated=False"]),
+            Some(Current),
+            "Ready",
+        ),
+        (
+            conditions(&["Registered=True", "Running=False"]),
+            Some(InProgress),
+            "Running",
+        ),
+        (
+            conditions(&["Registered=True", "Enabled=False"]),
+            Some(Current),
+            "",
+        ),
+    ]);
+}
+
+#[test]
+fn a_task_is_current_once_it_has_ended() {
+    let object = |kind: &str, phase: &str| json!({"kind": kind, "status": {"phase": phase}});
+    check([
+        (object("Widget", "Running"), Some(Current), ""),
+        (object("WidgetRun", "Running"), Some(InProgress), "Running"),
+        (object("WidgetRun", "Completed"), Some(Current), ""),
+        (object("CronJob", "Running"), Some(Current), ""),
+    ]);
+}
+
+#[test]
+fn a_status_without_a_known_field_is_read_word_by_word() {
+    check([
+        (
+            json!({"status": {"stage": "Pending"}}),
+            Some(InProgress),
+            "status.stage is Pending",
+        ),
+        (
+            json!({"status": {"message": "Waiting for the license"}}),
+            Some(InProgress),
+            "license",
+        ),
+        (json!({"status": {"lastRun": "Failed"}}), None, ""),
+        (
+            json!({"status": {"phase": "Ready", "stage": "Pending"}}),
+            Some(Current),
+            "",
+        ),
+        (json!({"status": {"version": "v1"}}), None, ""),
+    ]);
+}
+
+#[test]
 fn a_condition_of_an_earlier_generation_is_not_believed() {
     let object = |seen: i64| {
         json!({
@@ -320,12 +381,12 @@ fn flags_errors_and_numbers_count() {
         (
             json!({"spec": {"replicas": 2}, "status": {"readyReplicas": 2, "updatedReplicas": 1}}),
             Some(InProgress),
-            "latest revision",
+            "1 of 2 replicas are updated",
         ),
         (
             json!({"status": {"unavailableReplicas": 1}}),
             Some(InProgress),
-            "1 replicas",
+            "1 replicas are unavailable",
         ),
         (
             json!({"status": {"instances": 3, "readyInstances": 1}}),
@@ -337,6 +398,29 @@ fn flags_errors_and_numbers_count() {
             Some(InProgress),
             "of its groups",
         ),
+        (
+            json!({"spec": {"size": 3}, "status": {"ready": 1}}),
+            Some(InProgress),
+            "1 of 3 parts are ready",
+        ),
+        (
+            json!({"spec": {"workers": 3}, "status": {"availableWorkers": 3, "unhealthyWorkers": 1}}),
+            Some(InProgress),
+            "1 workers are unhealthy",
+        ),
+        (
+            json!({"status": {"totalShards": 2, "healthyShards": 2}}),
+            Some(Current),
+            "2 of 2 shards are healthy",
+        ),
+        (json!({"status": {"readySeconds": 4}}), None, ""),
+        (
+            json!({"status": {"clusters": [{"name": "one", "applied": false}]}}),
+            Some(InProgress),
+            "applied",
+        ),
+        (json!({"status": {"lastError": "an old one"}}), None, ""),
+        (json!({"status": {"ready": "1 of 3"}}), Some(InProgress), "1 of 3"),
         (json!({"status": {"tasksReady": "1/3"}}), Some(InProgress), "1/3"),
         (json!({"status": {"tasksReady": "3/3"}}), None, ""),
     ]);

@@ -105,7 +105,16 @@ pub(super) struct Verdict {
     pub(super) state: State,
     /// The expression that decided, for people.
     pub(super) reason: String,
+    pub(super) certainty: Certainty,
     pub(super) origin: Origin,
+}
+
+/// Whether the expressions of a rule could be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Certainty {
+    Clear,
+    /// One could not: most often, a field is missing.
+    Unclear,
 }
 
 impl RuleSet {
@@ -160,10 +169,11 @@ impl RuleSet {
     /// Returns the result of the rule of a kind for an object; `None` if there is no rule.
     pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<Verdict> {
         let rule = self.rule(group_kind)?;
-        let (state, reason) = rule.judge(object);
+        let (state, reason, certainty) = rule.judge(object);
         Some(Verdict {
             state,
             reason,
+            certainty,
             origin: rule.origin.clone(),
         })
     }
@@ -188,7 +198,7 @@ impl RuleSet {
 }
 
 impl KindRule {
-    fn judge(&self, object: &Value) -> (State, String) {
+    fn judge(&self, object: &Value) -> (State, String, Certainty) {
         let clauses = [
             ("inProgress", self.in_progress.as_ref(), State::InProgress),
             ("failed", self.failed.as_ref(), State::Failed),
@@ -197,15 +207,18 @@ impl KindRule {
         for (name, clause, state) in clauses {
             let Some(clause) = clause else { continue };
             match clause.evaluate(object) {
-                Answer::Yes => return (state, format!("its rule says {name}: {}", clause.shown())),
+                Answer::Yes => {
+                    let reason = format!("its rule says {name}: {}", clause.shown());
+                    return (state, reason, Certainty::Clear);
+                }
                 Answer::No => {}
                 Answer::Unclear(why) => {
                     let reason = format!("{why}, in its rule {name}: {}", clause.shown());
-                    return (State::InProgress, reason);
+                    return (State::InProgress, reason, Certainty::Unclear);
                 }
             }
         }
         let reason = format!("its rule is not current yet: {}", self.current.shown());
-        (State::InProgress, reason)
+        (State::InProgress, reason, Certainty::Clear)
     }
 }

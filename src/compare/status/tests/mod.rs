@@ -113,6 +113,20 @@ fn custom_resources_are_judged_by_their_ready_condition() {
 }
 
 #[test]
+fn the_conventions_decide_where_a_rule_lacks_a_field() {
+    let available = |status: &str| conditions(&[condition("Available", status, "")]);
+    check(
+        "Rollout.argoproj.io",
+        [
+            (json!({"status": {"phase": "Degraded"}}), Failed, "Degraded"),
+            (available("True"), Current, "Available is True"),
+            (available("False"), InProgress, "about Available"),
+            (json!({"status": {"replicas": 1}}), InProgress, "phase is missing"),
+        ],
+    );
+}
+
+#[test]
 fn pods() {
     let waiting = |reason: &str| json!([{"name": "app", "state": {"waiting": {"reason": reason}}}]);
     let pod = |phase: &str, containers: Value, conditions: &[Value]| json!({"status": {"phase": phase, "containerStatuses": containers, "conditions": conditions}});
