@@ -1,5 +1,5 @@
-//! The limit of concurrent writes: it rises while the server answers fast, and falls when the server
-//! throttles.
+//! The limit of concurrent writes: it rises while the server answers fast, and is halved when the server refuses
+//! writes for lack of capacity or does not answer in time.
 //!
 //! Pure: `apiserver` waits for `Retry-After`.
 
@@ -18,16 +18,11 @@ const START_IF_FAR: usize = 2 * UNQUESTIONED;
 const UNQUESTIONED: usize = 16;
 /// A server whose fastest answer took longer than this is far away: each window takes a round trip.
 const FAR: Duration = Duration::from_millis(10);
-/// The factor by which a window multiplies the limit of writes to a server that is far away.
-const FACTOR_IF_FAR: usize = 4;
-/// The same for any other server.
-const FACTOR: usize = 2;
-/// The limit at which multiplying ends: each further connection has its own handshake.
-const MULTIPLIED_UP_TO: usize = 64;
-/// The number of answers without a refusal that raise the ceiling by one. Each refusal doubles this number.
+/// The limit at which doubling ends: each further connection has its own handshake.
+const DOUBLED_UP_TO: usize = 64;
+/// The answers that raise the limit by one after a refusal. A refused write delays the end of its wave by a
+/// second, and by twice as long each time that it is refused again.
 const CALM: usize = 64;
-/// The most answers that can be needed to raise the ceiling; refusals do not double this number further.
-const MOST_CALM: usize = 4096;
 /// If answers take this multiple of the fastest one on average, they have waited in a queue of the server;
 /// more writes would only lengthen the queue.
 const QUEUED: u32 = 2;
@@ -35,39 +30,20 @@ const QUEUED: u32 = 2;
 /// The current limit, and the observations that raise and lower it.
 ///
 /// Slow start, then additive increase and multiplicative decrease, as TCP does it: a window of answers
-/// without queueing multiplies the limit at first, and later raises it by one; a refusal halves it.
-///
-/// A refused write delays the end of its wave by a second, and by twice as long each time that it is refused
-/// again. So after a refusal, the limit stays at what the server last kept up with, and grows past it slowly.
+/// without queueing doubles the limit at first, and later raises it by one; a refusal halves it.
 #[derive(Debug, Clone)]
 pub(super) struct ConcurrencyLimit {
     limit: usize,
     most: usize,
-    growth: Growth,
-    /// The limit is not raised above this.
-    ceiling: usize,
-    /// Answers since the ceiling was lowered or raised.
-    calm: usize,
-    /// The number of answers that raises the ceiling.
-    calm_needed: usize,
+    was_refused: bool,
     /// Outstanding answers to writes that started before the last refusal. Refusals among them are the same
     /// event.
     settling: usize,
+    /// The answers of the current window.
     answers: usize,
-    fastest: Duration,
-    /// What the answers of the window took, added up.
+    /// What they took, added up.
     total: Duration,
-}
-
-/// How a window of answers without queueing raises the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Growth {
-    /// Until the end of the first window with a limit of at least `UNQUESTIONED`. Its writes may have waited
-    /// for new connections, so slow answers do not prove a queue: the limit does not rise after this window,
-    /// but later windows may still multiply it.
-    MultiplyingAtFirst,
-    Multiplying,
-    ByOne,
+    fastest: Duration,
 }
 
 /// Returns how many of these writes are soon under way at once, if the server keeps up.
@@ -79,12 +55,12 @@ impl ConcurrencyLimit {
     /// Creates a limit for writes to a server that has answered the reads of the run. It never exceeds `most`
     /// writes at once.
     pub(super) fn for_server(server: &ApiServer, most: usize) -> Self {
-        if server.throttled_answers() == 0 {
+        if server.refused_or_late() == 0 {
             return Self::new(most, server.fastest_answer());
         }
         // Even the few reads so far were too many.
         let mut lowered = Self::new(most, None);
-        lowered.pushed_back(0);
+        lowered.refused(0);
         lowered
     }
 
@@ -96,14 +72,11 @@ impl ConcurrencyLimit {
         Self {
             limit: start.min(most).max(1),
             most: most.max(1),
-            growth: Growth::MultiplyingAtFirst,
-            ceiling: most.max(1),
-            calm: 0,
-            calm_needed: CALM,
+            was_refused: false,
             settling: 0,
             answers: 0,
-            fastest: Duration::MAX,
             total: Duration::ZERO,
+            fastest: Duration::MAX,
         }
     }
 
@@ -117,7 +90,7 @@ impl ConcurrencyLimit {
 
     /// Returns how many of these writes are soon under way at once, if the server keeps up.
     pub(super) fn soon(&self, writes: usize) -> usize {
-        soon_under_way(writes).min(self.ceiling)
+        soon_under_way(writes).min(if self.was_refused { self.limit } else { self.most })
     }
 
     /// Records an answer and its duration.
@@ -126,63 +99,47 @@ impl ConcurrencyLimit {
         self.fastest = self.fastest.min(latency);
         self.total += latency;
         self.answers += 1;
-        self.calm += 1;
-        if self.calm >= self.calm_needed {
-            self.ceiling = (self.ceiling + 1).min(self.most);
-            self.calm = 0;
+        let window = if self.was_refused {
+            self.limit.max(CALM)
+        } else {
+            self.limit
+        };
+        if self.answers < window {
+            return;
         }
-        if self.answers >= self.limit {
-            self.end_window();
-        }
-    }
-
-    fn end_window(&mut self) {
-        let answers = u32::try_from(self.answers).unwrap_or(u32::MAX);
-        let has_queued = self.total / answers > self.fastest.saturating_mul(QUEUED);
-        let is_questioned = self.limit >= UNQUESTIONED;
-        if !(is_questioned && has_queued) {
-            let multiplies = self.growth != Growth::ByOne && self.limit < MULTIPLIED_UP_TO;
-            let next = if multiplies {
-                (self.factor() * self.limit).min(MULTIPLIED_UP_TO)
+        if self.limit < UNQUESTIONED || !self.has_queued() {
+            let doubles = !self.was_refused && self.limit < DOUBLED_UP_TO;
+            let next = if doubles {
+                (2 * self.limit).min(DOUBLED_UP_TO)
             } else {
                 self.limit + 1
             };
-            self.limit = next.min(self.ceiling);
+            self.limit = next.min(self.most);
         }
-        if is_questioned {
-            self.growth = match self.growth {
-                Growth::MultiplyingAtFirst => Growth::Multiplying,
-                Growth::Multiplying if !has_queued => Growth::Multiplying,
-                Growth::Multiplying | Growth::ByOne => Growth::ByOne,
-            };
-        }
+        self.begin_window();
+    }
+
+    fn has_queued(&self) -> bool {
+        let answers = u32::try_from(self.answers).unwrap_or(u32::MAX);
+        self.total / answers > self.fastest.saturating_mul(QUEUED)
+    }
+
+    fn begin_window(&mut self) {
         self.answers = 0;
         self.total = Duration::ZERO;
     }
 
-    fn factor(&self) -> usize {
-        if self.fastest > FAR { FACTOR_IF_FAR } else { FACTOR }
-    }
-
-    /// Records that the server throttled a request while so many writes were under way.
-    pub(super) fn pushed_back(&mut self, under_way: usize) {
+    /// Records that the server refused a request while so many writes were under way, or did not answer it in
+    /// time.
+    pub(super) fn refused(&mut self, under_way: usize) {
         if self.settling > 0 {
             self.settling -= 1;
             return;
         }
         self.settling = under_way;
-        let one_less = self.limit - 1;
-        let kept_up_with = match self.growth {
-            Growth::MultiplyingAtFirst | Growth::Multiplying => (self.limit / self.factor()).max(START / 2),
-            Growth::ByOne => one_less,
-        };
-        self.ceiling = kept_up_with.min(one_less).min(self.ceiling).max(2).min(self.most);
-        self.calm = 0;
-        self.calm_needed = (2 * self.calm_needed).min(MOST_CALM);
-        self.limit = (self.limit / 2).clamp(1, self.ceiling);
-        self.growth = Growth::ByOne;
-        self.answers = 0;
-        self.total = Duration::ZERO;
+        self.was_refused = true;
+        self.limit = (self.limit / 2).max(1);
+        self.begin_window();
     }
 }
 
@@ -204,13 +161,6 @@ mod tests {
         concurrency_limit
     }
 
-    /// Lets all writes end that were begun before a refusal.
-    fn settle(concurrency_limit: &mut ConcurrencyLimit) {
-        while concurrency_limit.settling > 0 {
-            answer(concurrency_limit, 1, 10);
-        }
-    }
-
     #[test]
     fn a_server_that_keeps_up_gets_more() {
         let mut concurrency_limit = ConcurrencyLimit::new(100, None);
@@ -221,16 +171,6 @@ mod tests {
         }
         answer(&mut concurrency_limit, 10_000, 10);
         assert_eq!(concurrency_limit.limit, 100);
-    }
-
-    #[test]
-    fn a_server_that_is_far_away_gets_more_with_each_round_trip() {
-        let mut concurrency_limit = ConcurrencyLimit::new(100, None);
-        for (window, next) in [(8, 32), (32, 64), (64, 65)] {
-            assert_eq!(concurrency_limit.limit, window);
-            answer(&mut concurrency_limit, window, 20);
-            assert_eq!(concurrency_limit.limit, next);
-        }
     }
 
     #[test]
@@ -248,7 +188,7 @@ mod tests {
         assert_eq!(concurrency_limit.soon(3), 3);
         assert_eq!(concurrency_limit.soon(300), 32);
         assert_eq!(ConcurrencyLimit::new(4, None).soon(300), 4);
-        concurrency_limit.pushed_back(concurrency_limit.limit);
+        concurrency_limit.refused(concurrency_limit.limit);
         assert_eq!(concurrency_limit.soon(300), 4);
     }
 
@@ -257,7 +197,7 @@ mod tests {
         let mut concurrency_limit = after_start(64);
         assert!(concurrency_limit.allows(15, 0));
         assert!(!concurrency_limit.allows(16, 0));
-        concurrency_limit.pushed_back(concurrency_limit.limit);
+        concurrency_limit.refused(concurrency_limit.limit);
         assert_eq!(concurrency_limit.limit, 8);
         for (started, postponed, is_allowed) in [
             (7, 0, true),
@@ -278,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_queue_the_limit_grows_slowly() {
+    fn a_window_of_slow_answers_does_not_raise_the_limit() {
         let mut concurrency_limit = after_start(64);
         for window in [1, 2] {
             answer(&mut concurrency_limit, 8, 10);
@@ -288,40 +228,30 @@ mod tests {
         // One slow answer is not a queue.
         answer(&mut concurrency_limit, 1, 150);
         answer(&mut concurrency_limit, 15, 10);
-        assert_eq!(concurrency_limit.limit, 17);
-    }
-
-    #[test]
-    fn slow_answers_on_new_connections_are_no_queue() {
-        let mut concurrency_limit = after_start(64);
-        answer(&mut concurrency_limit, 4, 10);
-        answer(&mut concurrency_limit, 12, 35);
-        assert_eq!(concurrency_limit.limit, 16);
-        answer(&mut concurrency_limit, 16, 10);
         assert_eq!(concurrency_limit.limit, 32);
-        answer(&mut concurrency_limit, 32, 10);
-        assert_eq!(concurrency_limit.limit, 64);
     }
 
     #[test]
     fn a_server_that_queues_gets_no_more() {
-        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-        answer(&mut concurrency_limit, 1, 2);
-        answer(&mut concurrency_limit, 1_000, 20);
-        assert_eq!(concurrency_limit.limit, UNQUESTIONED);
+        for was_refused in [false, true] {
+            let mut concurrency_limit = ConcurrencyLimit::new(64, None);
+            answer(&mut concurrency_limit, 1, 2);
+            if was_refused {
+                concurrency_limit.refused(concurrency_limit.limit);
+            }
+            answer(&mut concurrency_limit, 10_000, 20);
+            assert_eq!(concurrency_limit.limit, UNQUESTIONED);
+        }
     }
 
     #[test]
-    fn a_server_that_pushes_back_gets_half_but_never_nothing() {
+    fn a_server_that_refuses_gets_half_but_never_nothing() {
         let mut concurrency_limit = after_start(64);
         for half in [8, 4, 2, 1, 1] {
-            concurrency_limit.pushed_back(0);
+            concurrency_limit.refused(0);
             assert_eq!(concurrency_limit.limit, half);
         }
-        for _ in 0..100 {
-            concurrency_limit.pushed_back(0);
-        }
-        answer(&mut concurrency_limit, 1, 10);
+        answer(&mut concurrency_limit, CALM, 10);
         assert_eq!(concurrency_limit.limit, 2);
     }
 
@@ -329,36 +259,12 @@ mod tests {
     fn refusals_of_writes_under_way_at_once_are_one_event() {
         let mut concurrency_limit = after_start(64);
         for _ in 0..16 {
-            concurrency_limit.pushed_back(concurrency_limit.limit);
+            concurrency_limit.refused(concurrency_limit.limit);
             assert_eq!(concurrency_limit.limit, 8);
         }
         answer(&mut concurrency_limit, 1, 10);
-        concurrency_limit.pushed_back(concurrency_limit.limit);
+        concurrency_limit.refused(concurrency_limit.limit);
         assert_eq!(concurrency_limit.limit, 4);
-    }
-
-    #[test]
-    fn after_a_refusal_the_limit_is_what_the_server_kept_up_with() {
-        for (milliseconds, refused, kept_up_with) in [(10, 32, 16), (20, 32, 8)] {
-            let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-            while concurrency_limit.limit < refused {
-                answer(&mut concurrency_limit, 8, milliseconds);
-            }
-            assert_eq!(concurrency_limit.limit, refused);
-            concurrency_limit.pushed_back(refused);
-            assert!(concurrency_limit.limit <= kept_up_with, "{milliseconds} ms");
-            answer(&mut concurrency_limit, 120, milliseconds);
-            assert_eq!(concurrency_limit.limit, kept_up_with, "{milliseconds} ms");
-        }
-        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-        concurrency_limit.pushed_back(8);
-        answer(&mut concurrency_limit, 100, 10);
-        assert_eq!(concurrency_limit.limit, 4, "refused at the start");
-        answer(&mut concurrency_limit, 100, 10);
-        assert_eq!(concurrency_limit.limit, 5);
-        concurrency_limit.pushed_back(5);
-        answer(&mut concurrency_limit, 200, 10);
-        assert_eq!(concurrency_limit.limit, 4, "one less");
     }
 
     #[test]
@@ -368,22 +274,15 @@ mod tests {
         for _ in 0..1000 {
             answer(&mut concurrency_limit, 1, 10);
             if concurrency_limit.limit > 7 {
-                concurrency_limit.pushed_back(concurrency_limit.limit);
-                settle(&mut concurrency_limit);
+                concurrency_limit.refused(concurrency_limit.limit);
+                // Those that were under way end.
+                while concurrency_limit.settling > 0 {
+                    answer(&mut concurrency_limit, 1, 10);
+                }
                 refusals += 1;
             }
         }
-        assert!(refusals <= 4, "{refusals}");
-        assert_eq!(concurrency_limit.limit, 7);
-    }
-
-    #[test]
-    fn a_server_that_queues_gets_as_much_as_before_it_pushed_back() {
-        let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-        answer(&mut concurrency_limit, 1, 2);
-        concurrency_limit.pushed_back(concurrency_limit.limit);
-        answer(&mut concurrency_limit, 10_000, 20);
-        assert_eq!(concurrency_limit.limit, UNQUESTIONED);
+        assert!(refusals <= 6, "{refusals}");
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub(super) async fn each<'k, T, A>(
             let write = &write;
             under_way.push(async move { (number, write(item).await) });
         }
-        let throttled_answers = server.throttled_answers();
+        let refused_or_late = server.refused_or_late();
         let answer = loop {
             let notes = notes.0.take().into_iter();
             notes.for_each(|note| reported(WriteEvent::Note(note)));
@@ -111,8 +111,8 @@ pub(super) async fn each<'k, T, A>(
         };
         let Some((number, answer)) = answer else { break };
         let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
-        if server.throttled_answers() > throttled_answers {
-            concurrency_limit.pushed_back(under_way.len());
+        if server.refused_or_late() > refused_or_late {
+            concurrency_limit.refused(under_way.len());
         } else if !server.is_silent() {
             concurrency_limit.answered(latency.unwrap_or_default());
         }

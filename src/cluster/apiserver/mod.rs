@@ -8,15 +8,14 @@
 
 mod answer_body;
 mod api_request;
+mod breaker;
 mod connection_opener;
 mod credential;
 mod error;
 mod failed_attempt;
-mod fastest_answer;
 mod hide_sent_secret_values;
 mod local_apis;
 mod probe;
-mod responsiveness;
 mod retry;
 mod sent_writes;
 mod server_clock;
@@ -39,15 +38,14 @@ use tokio::time::Instant;
 use answer_body::AnswerRoom;
 pub use answer_body::{Content, TooLarge};
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
+use breaker::{Breaker, may_be_from_proxy};
 pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
-use fastest_answer::FastestAnswer;
 use hide_sent_secret_values::SecretValues;
 use local_apis::LocalApis;
-use responsiveness::Responsiveness;
-use retry::{Attempts, Reachability, Retry};
+use retry::{FailedAttempts, Retry};
 pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
@@ -67,17 +65,15 @@ pub struct ApiServer {
     route: Arc<Route>,
     requests: Arc<AtomicU64>,
     sent_writes: SentWrites,
-    /// Answers with 429.
-    throttled_answers: Arc<AtomicU64>,
+    /// Answers with 429, and requests without an answer in time.
+    refused_or_late: Arc<AtomicU64>,
     /// Requests that wait to be sent again after such an answer.
     postponed: Sender<usize>,
     /// Whether none is sent again any more.
     waits_no_more: Sender<bool>,
-    reachability: Reachability,
-    responsiveness: Responsiveness,
+    breaker: Breaker,
     clock: ServerClock,
     write_lease: WriteLease,
-    fastest_answer: FastestAnswer,
     local_apis: LocalApis,
     answer_room: AnswerRoom,
     request_timeout: Duration,
@@ -110,14 +106,12 @@ impl ApiServer {
             }),
             requests: Arc::new(AtomicU64::new(0)),
             sent_writes: SentWrites::default(),
-            throttled_answers: Arc::new(AtomicU64::new(0)),
+            refused_or_late: Arc::new(AtomicU64::new(0)),
             postponed: Sender::new(0),
             waits_no_more: Sender::new(false),
-            reachability: Reachability::default(),
-            responsiveness: Responsiveness::default(),
+            breaker: Breaker::default(),
             clock: ServerClock::default(),
             write_lease: WriteLease::default(),
-            fastest_answer: FastestAnswer::default(),
             local_apis: LocalApis::default(),
             answer_room: AnswerRoom::default(),
             request_timeout,
@@ -188,9 +182,15 @@ impl ApiServer {
         self.sent_writes.last(path)
     }
 
-    /// The number of answers with 429 (Too Many Requests) so far.
-    pub fn throttled_answers(&self) -> u64 {
-        self.throttled_answers.load(Ordering::Relaxed)
+    /// The number of answers with 429 (Too Many Requests) and of requests without an answer in time so far.
+    pub fn refused_or_late(&self) -> u64 {
+        self.refused_or_late.load(Ordering::Relaxed)
+    }
+
+    /// Returns the shortest time in which the server has answered a request so far, which is at least a
+    /// round trip; `None` before its first answer.
+    pub fn fastest_answer(&self) -> Option<Duration> {
+        self.breaker.fastest_answer()
     }
 
     /// Returns the number of requests that wait to be sent again, because the server had no capacity for
@@ -225,12 +225,12 @@ impl ApiServer {
 
     /// Returns whether the server does not answer, so that requests are not sent.
     pub fn is_silent(&self) -> bool {
-        self.responsiveness.is_silent()
+        self.breaker.is_open()
     }
 
-    /// Returns whether any answer has come, be it of a proxy.
+    /// Returns whether any answer of the server has come.
     pub fn has_answered(&self) -> bool {
-        self.responsiveness.has_answered()
+        self.breaker.has_answered()
     }
 
     /// Sends a GET of a path with its query, in the form that `accept` names.
@@ -258,7 +258,8 @@ impl ApiServer {
     /// the limit. Once the server no longer answers at all, requests fail without being sent
     /// until it does.
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
-        let mut attempts = Attempts::default();
+        let begun = Instant::now();
+        let mut attempts = FailedAttempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut earlier_failure = None;
         let mut write = self.sent_writes.of(&request);
@@ -280,11 +281,13 @@ impl ApiServer {
             {
                 opener.discard();
             }
-            let pause = attempts.pause_after(failure.retry, failure.retry_after, &self.reachability);
-            let may_repeat = match pause {
+            let may_repeat = match attempts.pause_after(failure.retry, failure.retry_after) {
                 Some(pause) => self.may_repeat_after(pause, failure.retry).await,
                 None => false,
             };
+            if !may_repeat && failure.retry == Retry::WhileAway {
+                self.not_answered(begun);
+            }
             if !may_repeat {
                 let mut kind = match failure.kind {
                     // It was sent before.
@@ -316,6 +319,9 @@ impl ApiServer {
             tokio::time::sleep(pause).await;
             return true;
         }
+        if !self.breaker.may_wait_for_capacity() {
+            return false;
+        }
         let _postponed = Postponed::of(&self.postponed);
         let mut waits_no_more = self.waits_no_more.subscribe();
         tokio::select! {
@@ -336,7 +342,7 @@ impl ApiServer {
         let exchange = async {
             let response = self.client.send(http_request).await;
             let response = response.map_err(|error| self.broken(&error, sent))?;
-            self.responsiveness.answered();
+            self.breaker.answered(response.status(), sent.elapsed());
             let (head, body) = response.into_parts();
             let body = self.answer_room.read(body, request.answer).await;
             let body = body.map_err(|error| self.unusable(error, sent))?;
@@ -348,11 +354,6 @@ impl ApiServer {
         let (head, body) = exchanged?;
         if !may_be_from_proxy(head.status.as_u16()) {
             self.clock.set_by(&head.headers);
-            self.fastest_answer.add(sent.elapsed());
-            self.reachability.answered();
-        }
-        if head.status != StatusCode::TOO_MANY_REQUESTS {
-            self.reachability.admitted();
         }
         if head.status.is_success() {
             if request.accept != TEXT && !is_whole(&request.method, &body) {
@@ -373,7 +374,7 @@ impl ApiServer {
             });
         }
         if head.status == StatusCode::TOO_MANY_REQUESTS {
-            self.throttled_answers.fetch_add(1, Ordering::Relaxed);
+            self.refused_or_late.fetch_add(1, Ordering::Relaxed);
         }
         let mut failure = FailedAttempt::status(head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
@@ -430,11 +431,6 @@ impl Drop for Postponed<'_> {
 
 /// The `Accept` header of a request whose answer is not an object.
 const TEXT: &str = "text/plain";
-
-/// Returns whether a proxy may have answered in place of the API server.
-fn may_be_from_proxy(code: u16) -> bool {
-    matches!(code, 502..=504)
-}
 
 /// Returns whether the body can be a JSON object, as all answers are. Answers to writes are short
 /// and parsed here, since some callers do not read them; long ones are parsed by the caller.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::ready;
 use futures_util::stream::FuturesUnordered;
-use http::Request;
+use http::{Request, StatusCode};
 use kube::client::Body;
 use tokio::time::Instant;
 
 use super::ApiServer;
 use super::answer_body::UnusableBody;
+use super::breaker::Turn;
 use super::failed_attempt::{FailedAttempt, is_timeout};
-use super::responsiveness::Turn;
 
 /// The time between two requests of a probe. Each takes another connection.
 const PAUSE: Duration = Duration::from_secs(3);
@@ -24,7 +24,7 @@ impl ApiServer {
     /// Waits until a request may be sent. Returns false if the server does not answer.
     pub(super) async fn may_send(&self) -> bool {
         loop {
-            match self.responsiveness.turn().await {
+            match self.breaker.turn().await {
                 Turn::Send => return true,
                 Turn::GiveUp => return false,
                 Turn::Probe => self.probe(),
@@ -35,12 +35,13 @@ impl ApiServer {
     /// Returns the failure of a request that was sent then and exceeded its time limit.
     pub(super) fn timed_out(&self, sent: Instant) -> FailedAttempt {
         self.not_answered(sent);
+        self.refused_or_late.fetch_add(1, Ordering::Relaxed);
         FailedAttempt::timeout(&self.route, self.request_timeout)
     }
 
-    /// Notes that a request that was sent then got no answer in time, and starts a probe if no other did.
-    fn not_answered(&self, sent: Instant) {
-        if self.responsiveness.not_answered(sent.elapsed()) {
+    /// Notes that a request that was first sent then came to nothing, and starts a probe if no other was answered.
+    pub(super) fn not_answered(&self, sent: Instant) {
+        if self.breaker.not_answered(sent.elapsed()) {
             self.probe();
         }
     }
@@ -67,29 +68,30 @@ impl ApiServer {
         let server = self.clone();
         tokio::spawn(async move {
             let begun = Instant::now();
-            let time = server.responsiveness.probe_time(server.request_timeout);
+            let time = server.breaker.probe_time(server.request_timeout);
             let pauses = (0..)
                 .map(|number| PAUSE * number)
                 .take_while(|pause| *pause + LAST_ANSWER <= time);
             let requests: FuturesUnordered<_> =
                 pauses.map(|pause| server.ask_for_any_answer(pause)).collect();
             let mut ends = requests.filter(|end| ready(!end.as_ref().is_err_and(|error| is_timeout(error))));
-            match tokio::time::timeout(time, ends.next()).await {
-                Ok(Some(Ok(()))) => server.responsiveness.answered(),
-                Ok(Some(Err(_))) => server.responsiveness.probe_failed(begun),
-                Ok(None) | Err(_) => server.responsiveness.probe_not_answered(begun),
+            // What fails at once says enough: the server is gone, not slow.
+            if let Ok(Some(Ok(code))) = tokio::time::timeout(time, ends.next()).await {
+                server.breaker.answered(code, begun.elapsed());
             }
+            server.breaker.probe_not_answered(begun);
         });
     }
 
     /// Sends a cheap request, which does not wait for capacity of the server, without the user's credential,
     /// whose renewal may take long. A refusal is an answer, too.
-    async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
+    async fn ask_for_any_answer(&self, pause: Duration) -> Result<StatusCode, kube::Error> {
         tokio::time::sleep(pause).await;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = Request::get("/livez").body(Body::empty());
         let request = request.map_err(kube::Error::HttpError)?;
-        self.probe_client.send(request).await.map(|_| ())
+        let answer = self.probe_client.send(request).await?;
+        Ok(answer.status())
     }
 }
 

@@ -82,7 +82,7 @@ impl ApiServer {
             return Err(error(self.timed_out(sent).kind));
         };
         let response = response.map_err(|cause| error(self.broken(&cause, sent).kind))?;
-        self.responsiveness.answered();
+        self.breaker.answered(response.status(), sent.elapsed());
         let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(Watch {

@@ -1,0 +1,297 @@
+//! Stops requests to a server in trouble (a circuit breaker), so that a run over a connection that has gone
+//! silent ends after one time limit of a request rather than one for each object (docs/decisions/failures.md).
+//!
+//! All requests of a run share it. It is pure but for the clock: `probe` sends the requests.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::sync::watch::{Ref, Sender};
+use tokio::time::Instant;
+
+/// The least time that the server has for an answer to a probe.
+const SHORTEST_PROBE: Duration = Duration::from_secs(10);
+/// The most, whatever the time limit of a request.
+const LONGEST_PROBE: Duration = Duration::from_mins(2);
+/// The time in which an open breaker lets no request through. The next one after it starts another probe.
+const OPEN: Duration = Duration::from_secs(10);
+/// How long requests that the server has no capacity for (429) are sent again while it takes none: other
+/// clients may fill a queue for that long.
+const CAPACITY_PATIENCE: Duration = Duration::from_mins(1);
+
+/// What is known of the server.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Breaker(Sender<Seen>);
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Seen {
+    last_answer: Option<Instant>,
+    fastest_answer: Option<Duration>,
+    /// The time of the first request after the last answer that the server had no capacity for.
+    full_since: Option<Instant>,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Requests are sent.
+    #[default]
+    Closed,
+    /// A request came to nothing while no other was answered. It may have been slow by itself, as with a slow
+    /// webhook, so a probe finds out, and the others wait for it.
+    Probing,
+    /// The probe was not answered either.
+    OpenSince(Instant),
+}
+
+/// What becomes of a request that is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It is sent.
+    Send,
+    /// It is not sent: the server does not answer.
+    GiveUp,
+    /// The caller has to start a probe, and to ask again.
+    Probe,
+}
+
+impl Breaker {
+    /// Waits for the end of a probe, and returns what becomes of a request then.
+    pub(super) async fn turn(&self) -> Turn {
+        let mut changes = self.0.subscribe();
+        loop {
+            // The sender is part of this value, so it is never closed.
+            let _ = changes.wait_for(|seen| seen.state != State::Probing).await;
+            let mut turn = None;
+            self.0.send_if_modified(|seen| {
+                turn = match seen.state {
+                    State::Closed => Some(Turn::Send),
+                    State::OpenSince(since) if since.elapsed() >= OPEN => Some(Turn::Probe),
+                    State::OpenSince(_) => Some(Turn::GiveUp),
+                    State::Probing => None,
+                };
+                let is_probed = turn == Some(Turn::Probe);
+                if is_probed {
+                    seen.state = State::Probing;
+                }
+                is_probed
+            });
+            if let Some(turn) = turn {
+                return turn;
+            }
+        }
+    }
+
+    /// Returns how long a probe lasts: until nothing has been answered for the time limit of a request, since
+    /// an outage may be shorter.
+    pub(super) fn probe_time(&self, request_timeout: Duration) -> Duration {
+        let last_answer = self.seen().last_answer;
+        let left = last_answer.map(|last| request_timeout.saturating_sub(last.elapsed()));
+        left.unwrap_or_default().clamp(SHORTEST_PROBE, LONGEST_PROBE)
+    }
+
+    /// Returns whether any answer of the server has come.
+    pub(super) fn has_answered(&self) -> bool {
+        self.seen().last_answer.is_some() || self.seen().full_since.is_some()
+    }
+
+    /// Returns the shortest time in which the server has answered; `None` before its first answer.
+    pub(super) fn fastest_answer(&self) -> Option<Duration> {
+        self.seen().fastest_answer
+    }
+
+    /// Returns whether requests are not sent.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.seen().state, State::OpenSince(_))
+    }
+
+    /// Notes an answer with this status code after this time, and closes. One of a proxy, which has none of
+    /// the server, is none; nor is one that the server had no capacity for the request.
+    pub(super) fn answered(&self, code: StatusCode, time: Duration) {
+        if may_be_from_proxy(code.as_u16()) || code == StatusCode::TOO_MANY_REQUESTS {
+            return;
+        }
+        self.0.send_if_modified(|seen| {
+            seen.last_answer = Some(Instant::now());
+            seen.fastest_answer = Some(seen.fastest_answer.map_or(time, |fastest| fastest.min(time)));
+            seen.full_since = None;
+            std::mem::take(&mut seen.state) != State::Closed
+        });
+    }
+
+    /// Notes that a request came to nothing after this time. Returns whether the caller has to start a probe.
+    pub(super) fn not_answered(&self, waited: Duration) -> bool {
+        self.0.send_if_modified(|seen| {
+            let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
+            let is_suspect = seen.state == State::Closed && is_quiet;
+            if is_suspect {
+                seen.state = State::Probing;
+            }
+            is_suspect
+        })
+    }
+
+    /// Notes that the server had no capacity for a request. Returns whether it may be sent again: a thousand
+    /// members must not wait a thousand times.
+    pub(super) fn may_wait_for_capacity(&self) -> bool {
+        let mut full_since = Instant::now();
+        self.0.send_if_modified(|seen| {
+            full_since = *seen.full_since.get_or_insert(full_since);
+            false
+        });
+        full_since.elapsed() < CAPACITY_PATIENCE
+    }
+
+    /// Ends a probe of this time that was not answered, unless an answer has ended it: the current one is a
+    /// later one then.
+    pub(super) fn probe_not_answered(&self, begun: Instant) {
+        self.0.send_if_modified(|seen| {
+            let is_current = seen.last_answer.is_none_or(|last| last < begun);
+            let is_probed = seen.state == State::Probing && is_current;
+            if is_probed {
+                seen.state = State::OpenSince(Instant::now());
+            }
+            is_probed
+        });
+    }
+
+    fn seen(&self) -> Ref<'_, Seen> {
+        self.0.borrow()
+    }
+}
+
+/// Returns whether a proxy may have answered in place of the API server.
+pub(super) fn may_be_from_proxy(code: u16) -> bool {
+    matches!(code, 502..=504)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn answer(breaker: &Breaker) {
+        breaker.answered(StatusCode::OK, Duration::ZERO);
+    }
+
+    /// Returns what becomes of a request; `None` if it waits.
+    fn turn(breaker: &Breaker) -> Option<Turn> {
+        breaker.turn().now_or_never()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_request_beside_answered_ones_says_nothing_of_the_server() {
+        let breaker = Breaker::default();
+        for (since_last_answer, is_suspect) in [(9, false), (10, true)] {
+            answer(&breaker);
+            tokio::time::advance(Duration::from_secs(since_last_answer)).await;
+            assert_eq!(breaker.not_answered(Duration::from_secs(20)), is_suspect);
+            assert_eq!(turn(&breaker).is_none(), is_suspect);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_for_the_end_of_a_probe() {
+        type End = fn(&Breaker);
+        for (end, expected) in [
+            (answer as End, Turn::Send),
+            (|breaker| breaker.probe_not_answered(Instant::now()), Turn::GiveUp),
+        ] {
+            let breaker = Breaker::default();
+            assert!(breaker.not_answered(Duration::ZERO));
+            // One probe is enough.
+            assert!(!breaker.not_answered(Duration::ZERO));
+            let mut waiting = Box::pin(breaker.turn());
+            assert_eq!(waiting.as_mut().now_or_never(), None);
+            end(&breaker);
+            assert_eq!(waiting.now_or_never(), Some(expected));
+            assert_eq!(turn(&breaker), Some(expected));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_did_not_answer_is_probed_again() {
+        let breaker = Breaker::default();
+        assert!(breaker.not_answered(Duration::ZERO));
+        breaker.probe_not_answered(Instant::now());
+        assert_eq!(turn(&breaker), Some(Turn::GiveUp));
+        tokio::time::advance(OPEN).await;
+        assert_eq!(turn(&breaker), Some(Turn::Probe));
+        assert_eq!(turn(&breaker), None);
+        answer(&breaker);
+        assert_eq!(turn(&breaker), Some(Turn::Send));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_that_an_answer_has_ended_does_not_end_the_next_one() {
+        let breaker = Breaker::default();
+        assert!(breaker.not_answered(Duration::ZERO));
+        let begun = Instant::now();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        answer(&breaker);
+        assert!(breaker.not_answered(Duration::ZERO));
+        breaker.probe_not_answered(begun);
+        assert_eq!(turn(&breaker), None);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        breaker.probe_not_answered(Instant::now());
+        assert_eq!(turn(&breaker), Some(Turn::GiveUp));
+        // An answer that comes late counts, too.
+        answer(&breaker);
+        assert_eq!(turn(&breaker), Some(Turn::Send));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_lasts_as_long_as_a_request_may() {
+        let limit = Duration::from_secs(75);
+        let breaker = Breaker::default();
+        assert_eq!(breaker.probe_time(limit), SHORTEST_PROBE);
+        for (quiet, expected) in [(5, 70), (70, 10), (80, 10)] {
+            answer(&breaker);
+            tokio::time::advance(Duration::from_secs(quiet)).await;
+            assert_eq!(breaker.probe_time(limit).as_secs(), expected);
+        }
+    }
+
+    #[test]
+    fn only_an_answer_of_a_server_that_takes_requests_closes() {
+        for (code, expected) in [
+            (200, Some(Turn::Send)),
+            (404, Some(Turn::Send)),
+            (500, Some(Turn::Send)),
+            (429, None),
+            (502, None),
+            (503, None),
+            (504, None),
+        ] {
+            let breaker = Breaker::default();
+            assert!(breaker.not_answered(Duration::ZERO));
+            breaker.answered(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
+            assert_eq!(turn(&breaker), expected, "{code}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_request_waits_for_a_full_server() {
+        let breaker = Breaker::default();
+        for _ in 0..2 {
+            assert!(breaker.may_wait_for_capacity());
+            tokio::time::advance(CAPACITY_PATIENCE / 2).await;
+            assert!(breaker.may_wait_for_capacity());
+            tokio::time::advance(CAPACITY_PATIENCE / 2).await;
+            assert!(!breaker.may_wait_for_capacity());
+            assert!(!breaker.may_wait_for_capacity(), "another request does not wait");
+            answer(&breaker);
+        }
+    }
+
+    #[test]
+    fn only_a_faster_answer_counts() {
+        let breaker = Breaker::default();
+        assert_eq!(breaker.fastest_answer(), None);
+        for milliseconds in [30, 20, 40] {
+            breaker.answered(StatusCode::OK, Duration::from_millis(milliseconds));
+        }
+        assert_eq!(breaker.fastest_answer(), Some(Duration::from_millis(20)));
+    }
+}
