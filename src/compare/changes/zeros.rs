@@ -24,9 +24,10 @@ pub(in crate::compare) fn zero_of(container: &str, name: &str) -> Option<Value> 
         (MAPS, json!({})),
         (LISTS, json!([])),
     ];
-    let mut tables = tables.into_iter();
-    let found = tables.find(|(names, _)| names.contains(&name) || names.contains(&path.as_str()));
-    found.map(|(_, zero)| zero)
+    [path.as_str(), name]
+        .into_iter()
+        .find_map(|name| tables.iter().find(|(names, _)| names.contains(&name)))
+        .map(|(_, zero)| zero.clone())
 }
 
 /// Booleans. A name that has another type elsewhere is `CONTAINER.NAME`, here and below.
@@ -130,6 +131,7 @@ const LISTS: &[&str] = &[
     "rules",
     "searches",
     "secrets",
+    "spec.limits",
     "subjects",
     "supplementalGroups",
     "sysctls",
@@ -166,6 +168,8 @@ mod tests {
             (json!(false), "readOnly", "rules", false),
             (json!({}), "labels", "metadata", true),
             (json!(true), "tty", "containers", false),
+            (json!({}), "limits", "resources", true),
+            (json!([]), "limits", "spec", true),
         ];
         for (value, name, container, expected) in table {
             let field = Field {
