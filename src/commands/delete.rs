@@ -4,13 +4,12 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{DeletionRun, Lingering, SetDeletion, parent_managers};
-use crate::manifest::desired::Desired;
+use crate::execute::{DeletionRun, Execution, Lingering, SetDeletion, parent_managers};
 use crate::model::applyset::Tooling;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Plan, Policy, Proposal, Refusal};
+use crate::plan::{Policy, Proposal, Refusal};
 use crate::read::{
     Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted, cluster_state, named_set,
 };
@@ -18,7 +17,8 @@ use crate::report::SetDocument;
 use crate::session;
 use crate::session::command_run::{Agreed, CommandRun};
 use crate::session::other_runs::OtherRuns;
-use crate::session::prompt::{self, Questions};
+use crate::session::prepare::Prepared;
+use crate::session::prompt::Questions;
 use crate::session::wait_targets;
 use crate::session::waits_of_apply::DependencyWait;
 use crate::settings::{self, DeleteOptions, MissingSet};
@@ -43,15 +43,6 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         }
     };
     run.finish(outcome)
-}
-
-/// Everything that was read and decided, before anything is deleted.
-struct Prepared {
-    cluster: Cluster,
-    named: NamedSet,
-    state: ClusterState,
-    policy: Policy,
-    plan: Plan,
 }
 
 async fn delete(
@@ -80,18 +71,13 @@ async fn delete(
         patience: options.waiting.for_dependencies(),
     };
     let deletion = SetDeletion {
-        server: &prepared.cluster.server,
-        set: &prepared.named.set,
-        parent_resource: &prepared.named.resource,
+        execution: Execution {
+            take_over: &[],
+            dependencies: Some(&dependencies),
+            ..prepared.execution(&interrupt)
+        },
         parent: prepared.state.parent.as_ref(),
-        places: &prepared.state.places,
         unlisted: &prepared.state.observed.unlisted,
-        plan: &prepared.plan,
-        policy: &prepared.policy,
-        contents: &prepared.state.observed.contents,
-        writing: &options.writing,
-        interrupt: &interrupt,
-        dependencies: Some(&dependencies),
     };
     let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
@@ -106,7 +92,7 @@ async fn delete(
             Ending::Done => {
                 let lingering = Lingering::Awaited;
                 deletion
-                    .finish(&mut deletion_run, members, lingering, &mut sink)
+                    .finish(&mut deletion_run, members.deleted, lingering, &mut sink)
                     .await
             }
             stopped => deletion.end(&mut deletion_run, stopped, None, &mut sink).await,
@@ -138,27 +124,27 @@ async fn delete_and_wait(
         done.note(&event);
         reporter.event(event);
     };
-    let deleted = deletion.delete_members(deletion_run, &mut sink).await;
-    if deleted.ending != Ending::Done {
-        return deletion.end(deletion_run, deleted.ending, None, &mut sink).await;
+    let members = deletion.delete_members(deletion_run, &mut sink).await;
+    if members.ending != Ending::Done {
+        return deletion.end(deletion_run, members.ending, None, &mut sink).await;
     }
     // The wait for deleted objects ends when they are gone; their status does not count.
     let rules = StatusRules::default();
     let mut waiting = Waiting {
-        server: deletion.server,
-        id: &deletion.set.id,
+        server: deletion.execution.server,
+        id: &deletion.execution.set.id,
         rules: &rules,
         deadline: Deadline::of(patience),
-        interrupt: deletion.interrupt,
-        concurrency: deletion.writing.concurrency,
+        interrupt: deletion.execution.interrupt,
+        concurrency: deletion.execution.writing.concurrency,
         after_failure: AfterFailure::Stop,
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
-    let members = deletion.going().filter(|live| done.is_going(live));
-    let members = members.map(|live| done.gone(live)).collect();
+    let going = deletion.going().filter(|live| done.is_going(live));
+    let going = going.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
-    let awaited = waiting.run(members, &mut report);
+    let awaited = waiting.run(going, &mut report);
     let outcome = deletion.while_renewing(deletion_run, awaited).await;
     if outcome == Outcome::Interrupted {
         return deletion
@@ -171,7 +157,7 @@ async fn delete_and_wait(
     };
     // Even if something is left, the parent records exactly that from now on.
     let ending = deletion
-        .finish(deletion_run, deleted, Lingering::Reported, &mut sink)
+        .finish(deletion_run, members.deleted, Lingering::Reported, &mut sink)
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);
@@ -195,7 +181,7 @@ async fn prepare(
 ) -> Result<Option<Prepared>, Error> {
     let mut cluster = run.discover(shared, Wanted::Parent(&options.set)).await?;
     let mut consent = options.consent.clone();
-    let (named, state, policy, plan) = loop {
+    let prepared = loop {
         let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read(&mut cluster, &mut named, options).await {
@@ -208,32 +194,34 @@ async fn prepare(
             pruning: state.pruning,
             ..options.policy.clone()
         };
-        let mut plan = plan::plan(&named.set, &Desired::default(), &state.observed, &policy);
-        let proposal = proposal(&named, &state, &plan);
-        let outline = || prompt::outline(&plan, &Desired::default(), &policy);
-        let (server, parent) = (&cluster.server, state.parent_object());
-        let exclusive = options.writing.exclusive;
-        let others = run.await_other_runs(server, &named, parent, exclusive).await?;
-        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
-            plan.accept();
-            break (named, state, policy, plan);
+        let mut prepared = Prepared::to_delete(cluster, named, state, policy, options.writing.clone());
+        let outline = || prepared.outline();
+        let others = prepared.await_other_runs(run).await?;
+        if others == OtherRuns::None
+            && run.agree(&mut consent, proposal(&prepared), outline).await? == Agreed::Before
+        {
+            prepared.plan.accept();
+            break prepared;
         }
+        cluster = prepared.cluster;
         cluster.discover_again().await?;
     };
-    run.set = SetDocument::from(&named.set);
-    run.report_warnings(&state.warnings);
-    run.report_warnings(&plan.edges.ignored);
-    if options.writing.dry_run != DryRun::Client {
-        let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), &plan);
-        session::permissions::check(&cluster.server, &needed, options.writing.concurrency).await?;
-    }
-    Ok(Some(Prepared {
+    let Prepared {
         cluster,
         named,
         state,
-        policy,
         plan,
-    }))
+        writing,
+        ..
+    } = &prepared;
+    run.set = SetDocument::from(&named.set);
+    run.report_warnings(&state.warnings);
+    run.report_warnings(&plan.edges.ignored);
+    if writing.dry_run != DryRun::Client {
+        let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), plan);
+        session::permissions::check(&cluster.server, &needed, writing.concurrency).await?;
+    }
+    Ok(Some(prepared))
 }
 
 async fn read(
@@ -254,7 +242,10 @@ async fn read(
 }
 
 /// Returns what the user has to agree to: that the set is deleted, and all that this destroys.
-fn proposal(named: &NamedSet, state: &ClusterState, plan: &Plan) -> Proposal {
+fn proposal(prepared: &Prepared) -> Proposal {
+    let Prepared {
+        named, state, plan, ..
+    } = prepared;
     let deletes = Refusal::DeletesSet {
         parent: named.set.parent.clone(),
         objects: plan.all_prunes().map(|live| live.key.clone()).collect(),

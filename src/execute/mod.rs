@@ -36,6 +36,7 @@ pub use concurrent_writes::{WaitNotes, WriteEvent};
 pub use deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
 pub use deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
 pub use deletion::wait_until_members_are_gone::Lingering;
+pub use deletion::waves::Deleted;
 use dependency_order::DependencyStates;
 pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};

@@ -1,20 +1,20 @@
 //! Ends the deletion of a set: deletes the parent and then its containers (its namespace or CRD), or
 //! reports what keeps them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
+use crate::execute::Sink;
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
-use crate::execute::deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
+use crate::execute::deletion::set::{DeletionRun, SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
 };
+use crate::execute::deletion::waves::Deleted;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_until_gone::with_reasons;
-use crate::execute::{Sink, WaitNotes};
-use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
@@ -30,15 +30,15 @@ impl SetDeletion<'_> {
     pub async fn finish(
         &self,
         run: &mut DeletionRun,
-        members: MembersDeleted,
+        members: Deleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        if self.writing.dry_run != DryRun::None {
+        if self.execution.writing.dry_run != DryRun::None {
             return self.dry_run_parent(members, sink).await;
         }
         let Some(known) = &mut run.known else {
-            if self.interrupt.is_requested() {
+            if self.execution.interrupt.is_requested() {
                 return Ending::Interrupted;
             }
             return self.finish_without_parent(members, lingering, sink).await;
@@ -57,12 +57,12 @@ impl SetDeletion<'_> {
     async fn finish_parent(
         &self,
         known: &mut Known,
-        mut members: MembersDeleted,
+        mut members: Deleted,
         lingering: Lingering,
         record: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        if self.interrupt.is_requested() {
+        if self.execution.interrupt.is_requested() {
             return Ending::Interrupted;
         }
         // An object that cannot be deleted keeps the parent.
@@ -77,13 +77,17 @@ impl SetDeletion<'_> {
             ),
             known,
             left,
-            remaining: self.remaining(self.homes().collect(), lingering, &members.deleted),
+            remaining: self.remaining(self.homes().collect(), lingering, &members.uids),
             unlisted: self.unlisted.clone(),
-            managers: parent_managers(&self.writing.field_manager),
+            managers: parent_managers(&self.execution.writing.field_manager),
         };
         match Box::pin(releasing.release(sink)).await {
             Err(ReleaseError::Request(error)) => {
-                let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
+                let subject = Subject::new(
+                    &self.execution.set.parent,
+                    self.execution.parent_resource,
+                    Some(&uid),
+                );
                 let error = error.kind.of_object();
                 sink(Event::Object(ObjectOutcome::failed(subject, error)));
                 Ending::Incomplete
@@ -97,7 +101,7 @@ impl SetDeletion<'_> {
                 self.delete_homes(&mut members, sink).await;
                 sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
-                    self.set.parent,
+                    self.execution.set.parent,
                     with_reasons(&live)
                 )));
                 Ending::Incomplete
@@ -106,7 +110,7 @@ impl SetDeletion<'_> {
             Ok(Parent::Replaced) => {
                 sink(Event::failure(format!(
                     "{}: set not deleted: another run created it again",
-                    self.set.parent
+                    self.execution.set.parent
                 )));
                 Ending::Incomplete
             }
@@ -129,7 +133,7 @@ impl SetDeletion<'_> {
     /// Ends a deletion without a parent: nothing is recorded, and nothing is deleted in its place.
     async fn finish_without_parent(
         &self,
-        mut members: MembersDeleted,
+        mut members: Deleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
@@ -153,12 +157,7 @@ impl SetDeletion<'_> {
     }
 
     /// Deletes the containers of the parent, and waits until they are gone.
-    async fn delete_last(
-        &self,
-        mut members: MembersDeleted,
-        lingering: Lingering,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
+    async fn delete_last(&self, mut members: Deleted, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
         let ending = self.delete_homes(&mut members, sink).await;
         let awaits_homes = lingering == Lingering::Awaited && self.homes().next().is_some();
         if ending == Ending::Interrupted || !awaits_homes {
@@ -175,14 +174,14 @@ impl SetDeletion<'_> {
     async fn rest(
         &self,
         lingering: Lingering,
-        members: &MembersDeleted,
+        members: &Deleted,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, Unlisted> {
         let homes = match lingering {
             Lingering::Awaited => Vec::new(),
             Lingering::Reported => self.homes().collect(),
         };
-        let mut remaining = self.remaining(homes, lingering, &members.deleted);
+        let mut remaining = self.remaining(homes, lingering, &members.uids);
         // What is in a namespace goes with it, and so do the Roles that allowed to list it.
         for home in self.homes().filter(|live| !members.left.contains(live)) {
             if home.key.group_kind == GroupKind::new("", "Namespace") {
@@ -200,12 +199,12 @@ impl SetDeletion<'_> {
         deleted: &BTreeSet<String>,
     ) -> Remaining<'a> {
         Remaining {
-            server: self.server,
-            set: self.set,
-            interrupt: self.interrupt,
-            concurrency: self.writing.concurrency,
-            appliers: &self.policy.appliers,
-            places: self.places.clone(),
+            server: self.execution.server,
+            set: self.execution.set,
+            interrupt: self.execution.interrupt,
+            concurrency: self.execution.writing.concurrency,
+            appliers: &self.execution.policy.appliers,
+            places: self.execution.places.clone(),
             homes,
             deleted: deleted.clone(),
             containers_of_kept: self.containers_of_kept(),
@@ -222,17 +221,32 @@ impl SetDeletion<'_> {
                 names(&remains.kept)
             )));
         }
-        fail(remains, self.set, &self.policy.appliers, lingering, sink)
+        fail(
+            remains,
+            self.execution.set,
+            &self.execution.policy.appliers,
+            lingering,
+            sink,
+        )
     }
 
     /// Reports what is left in the end. It is not a failure if the user stopped the wait for it.
     fn report_rest(&self, remains: &Remains, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
-        if !self.interrupt.is_requested() {
-            return fail(remains, self.set, &self.policy.appliers, lingering, sink);
+        if !self.execution.interrupt.is_requested() {
+            return fail(
+                remains,
+                self.execution.set,
+                &self.execution.policy.appliers,
+                lingering,
+                sink,
+            );
         }
-        match obstacles(remains, self.set, &self.policy.appliers) {
+        match obstacles(remains, self.execution.set, &self.execution.policy.appliers) {
             Some(obstacles) => {
-                sink(Event::Warning(format!("{}: {obstacles}", self.set.parent)));
+                sink(Event::Warning(format!(
+                    "{}: {obstacles}",
+                    self.execution.set.parent
+                )));
                 Ending::Interrupted
             }
             None => Ending::Done,
@@ -244,9 +258,9 @@ impl SetDeletion<'_> {
         if unlisted.is_empty() {
             return Ending::Done;
         }
-        let parent = &self.set.parent;
+        let parent = &self.execution.set.parent;
         let reason = unlistable(unlisted);
-        let is_not_deleted = match self.writing.dry_run {
+        let is_not_deleted = match self.execution.writing.dry_run {
             DryRun::None => "cannot be deleted",
             DryRun::Client | DryRun::Server => "would not be deleted",
         };
@@ -259,19 +273,23 @@ impl SetDeletion<'_> {
     fn report_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {
         sink(Event::failure(format!(
             "{}: remaining members cannot be listed: {unseen}",
-            self.set.parent
+            self.execution.set.parent
         )));
         Ending::Incomplete
     }
 
     /// Keeps the parent's containers if they have gained objects.
-    async fn leave_filled(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
+    async fn leave_filled(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
-        let nothing = Desired::default();
-        let judge = self.judge(&nothing, &members.attached);
-        let notes = WaitNotes::default();
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
-        for outcome in self.deleting(&judge, &webhooks).filled(self.homes()).await {
+        let judge = self.execution.judge(&members.attached, HashSet::new());
+        let notes = self.execution.wait_notes;
+        let webhooks = StartingWebhooks::new(self.execution.writing, self.execution.interrupt, notes);
+        for outcome in self
+            .execution
+            .deleting(Action::Deleted, &judge, &webhooks)
+            .filled(self.homes())
+            .await
+        {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -281,7 +299,7 @@ impl SetDeletion<'_> {
         ending
     }
 
-    async fn delete_homes(&self, members: &mut MembersDeleted, sink: &mut Sink<'_>) -> Ending {
+    async fn delete_homes(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         // The deletion of the parent takes a while, too.
         let mut ending = self.leave_filled(members, sink).await;
         let left = &members.left;
@@ -292,16 +310,15 @@ impl SetDeletion<'_> {
                 live.key
             )));
         }
-        let nothing = Desired::default();
-        let judge = self.judge(&nothing, &members.attached);
-        let notes = WaitNotes::default();
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
+        let judge = self.execution.judge(&members.attached, HashSet::new());
+        let notes = self.execution.wait_notes;
+        let webhooks = StartingWebhooks::new(self.execution.writing, self.execution.interrupt, notes);
         let left = &mut members.left;
         let homes: Vec<&Live> = self.homes().filter(|live| !left.contains(live)).collect();
         for live in homes {
             // One may depend on the other.
-            let held = Box::pin(self.dependents_first().hold(vec![live], left, sink)).await;
-            if self.interrupt.is_requested() {
+            let held = Box::pin(self.execution.dependents_first().hold(vec![live], left, sink)).await;
+            if self.execution.interrupt.is_requested() {
                 return Ending::Interrupted;
             }
             if held.free.is_empty() {
@@ -312,7 +329,7 @@ impl SetDeletion<'_> {
             let outcome = if let Some(held) = left.outcome(live) {
                 held
             } else {
-                let deleting = self.deleting(&judge, &webhooks);
+                let deleting = self.execution.deleting(Action::Deleted, &judge, &webhooks);
                 notes.reporting(deleting.delete(live), sink).await
             };
             if outcome.action == Action::Failed {
@@ -324,16 +341,16 @@ impl SetDeletion<'_> {
         ending
     }
 
-    async fn dry_run_parent(&self, mut members: MembersDeleted, sink: &mut Sink<'_>) -> Ending {
+    async fn dry_run_parent(&self, mut members: Deleted, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
             return self.delete_homes(&mut members, sink).await;
         };
         // An object that is left to a deleted owner is deleted with it.
-        let going = &self.plan.dependents.going;
+        let going = &self.execution.plan.dependents.going;
         let is_left = |skip: &&Skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
         };
-        let left_behind = self.plan.skips.iter().filter(is_left).count();
+        let left_behind = self.execution.plan.skips.iter().filter(is_left).count();
         if left_behind > 0 {
             let count = counted(left_behind, "object");
             sink(outcome_event(
@@ -351,8 +368,8 @@ impl SetDeletion<'_> {
             ));
             return self.report_unlisted(self.unlisted, sink);
         }
-        let managers = parent_managers(&self.writing.field_manager);
-        let (disposition, event) = predicted_disposition(self.set, parent, &managers);
+        let managers = parent_managers(&self.execution.writing.field_manager);
+        let (disposition, event) = predicted_disposition(self.execution.set, parent, &managers);
         sink(event);
         match disposition {
             ParentDisposition::Goes => self.delete_homes(&mut members, sink).await,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::deletion::delete_wave;
-use crate::execute::deletion::prune::{Pruned, Stopped};
+use crate::execute::deletion::waves::{Deleted, Stopped};
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
@@ -23,7 +23,7 @@ impl Execution<'_> {
         &self,
         order: PruneOrder,
         applied: &Applied,
-        pruned: &mut Pruned,
+        pruned: &mut Deleted,
         sink: &mut Sink<'_>,
     ) -> Result<Plan, Stopped> {
         let total: usize = match order {
@@ -71,7 +71,7 @@ impl Execution<'_> {
     }
 
     /// Reports a prune that is kept now. One of a saved plan may not have changed by itself.
-    fn report_kept(&self, skip: &Skip, pruned: &mut Pruned, sink: &mut Sink<'_>) {
+    fn report_kept(&self, skip: &Skip, pruned: &mut Deleted, sink: &mut Sink<'_>) {
         let untouched = delete_wave::untouched(&skip.live);
         let is_by_others = matches!(
             skip.reason,

@@ -1,4 +1,4 @@
-//! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a
+//! Deletes objects, each only as it was judged, in `waves`: objects removed from the manifests (`prune`), or a
 //! whole set (`set`) with its parent (`parent`).
 
 mod delete_parent_and_containers;
@@ -12,3 +12,4 @@ pub(crate) mod report;
 pub(crate) mod reread_dependents;
 pub(crate) mod set;
 pub(crate) mod wait_until_members_are_gone;
+pub(crate) mod waves;

@@ -1,10 +1,8 @@
 //! Reports on the parent of a deleted set, and on what is left of the set.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 
-use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
-use crate::execute::Sink;
+use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -56,10 +54,4 @@ pub(crate) fn predicted_disposition(
         ParentDisposition::Stays(why) => outcome_event(&parent.live, Action::Skipped, why.to_string()),
     };
     (disposition, event)
-}
-
-/// Reports that owner references cannot be read, and what that means for the objects to be deleted.
-pub(super) fn report_unread(unread: &impl Display, consequence: &str, sink: &mut Sink<'_>) {
-    sink(Event::failure(format!("{unread}; {consequence}")));
-    sink(NotDone::all("not deleted: owner references cannot be read"));
 }

@@ -2,66 +2,36 @@
 //!
 //! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashSet};
 
-use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WaitNotes, WriteEvent};
-use crate::execute::deletion::delete_wave::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
-use crate::execute::deletion::remove_owner_references::Detacher;
-use crate::execute::deletion::report::{outcome_event, report_unread};
-use crate::execute::deletion::reread_dependents::{DependentsLook, Unread};
-use crate::execute::dependency_order::DependentsFirst;
+use crate::execute::deletion::delete_wave::untouched;
+use crate::execute::deletion::waves::{Deleted, Waves};
 use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::ParentWriteError;
-use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{DependencyGate, Interrupt, ParentWriting, Sink};
-use crate::manifest::desired::Desired;
+use crate::execute::{Execution, ParentWriting, Sink};
 use crate::model::applyset::Record;
-use crate::model::contents::Contents;
 use crate::model::history_annotation::RunOperation;
-use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::resource::Resource;
-use crate::model::set::Set;
 use crate::model::text::counted;
-use crate::model::write_settings::{DryRun, WriteSettings};
-use crate::plan::{Dependents, Judge, Plan, Policy, Skip, SkipReason, holds_parent_of};
-use crate::read::{ListTargets, WholeParent};
+use crate::plan::{Skip, SkipReason, holds_parent_of};
+use crate::read::WholeParent;
 
 /// Context for deleting a set.
+#[derive(Clone, Copy)]
 pub struct SetDeletion<'a> {
-    /// The server.
-    pub server: &'a ApiServer,
-    /// The set; its tooling is that of the parent.
-    pub set: &'a Set,
-    /// The resource of the parent.
-    pub parent_resource: &'a Arc<Resource>,
+    /// The plan, in which nothing is desired. The tooling of its set is that of the parent.
+    pub execution: Execution<'a>,
     /// The parent as it was read for the plan; `None` if there is none with a record.
     pub parent: Option<&'a WholeParent>,
-    /// The scope in which members were listed.
-    pub places: &'a ListTargets,
     /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub unlisted: &'a Record,
-    /// The plan.
-    pub plan: &'a Plan,
-    /// The policy of the plan; objects that have changed since are judged again.
-    pub policy: &'a Policy,
-    /// The contents of namespaces and CRDs when their deletion was judged.
-    pub contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// The write settings.
-    pub writing: &'a WriteSettings,
-    /// The interrupt of the run.
-    pub interrupt: &'a Interrupt,
-    /// What waits for objects that depend on others to be gone; `None` in a run that writes nothing.
-    pub dependencies: Option<&'a dyn DependencyGate>,
 }
 
 /// A deletion under way.
@@ -76,12 +46,8 @@ pub struct DeletionRun {
 pub struct MembersDeleted {
     /// `Done` if the run may continue with the parent.
     pub ending: Ending,
-    /// Members that are kept.
-    pub left: ObjectsKeptInsteadOfDeleted,
-    /// UIDs of those that were deleted.
-    pub deleted: BTreeSet<String>,
-    /// Kept objects that objects still to be deleted own.
-    pub attached: Dependents,
+    /// What came of each.
+    pub deleted: Deleted,
 }
 
 /// Returns the field managers of records: no other content belongs to a parent itself.
@@ -112,11 +78,11 @@ impl SetDeletion<'_> {
         self.announce(sink);
         let known = match self.parent {
             None => None,
-            Some(parent) if self.plan.deletions() == 0 => {
+            Some(parent) if self.execution.plan.deletions() == 0 => {
                 Some(Known::read_to_take_out(parent.object.clone()))
             }
             Some(parent) => {
-                let (writing, recorded) = (self.parent_writing(), &self.plan.record_during);
+                let (writing, recorded) = (self.parent_writing(), &self.execution.plan.record_during);
                 let begun =
                     writing.begin_to_take_out(parent.object.clone(), recorded, RunOperation::Delete, sink);
                 Some(Box::pin(begun).await?)
@@ -148,7 +114,7 @@ impl SetDeletion<'_> {
             return ending;
         };
         let left = Left {
-            needed: &self.plan.record_during,
+            needed: &self.execution.plan.record_during,
             exact: record,
         };
         self.parent_writing()
@@ -174,94 +140,38 @@ impl SetDeletion<'_> {
     }
 
     async fn delete_waves(&self, sink: &mut Sink<'_>) -> MembersDeleted {
+        let plan = self.execution.plan;
         assert!(
-            self.plan.refusals.is_empty(),
+            plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        self.report_skips(sink);
-        let mut failed = 0;
-        let mut left = ObjectsKeptInsteadOfDeleted::default();
-        let mut deleted = BTreeSet::new();
-        let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
-        let nothing = Desired::default();
-        let dependents = match self.dependents(&nothing).await {
-            Ok(dependents) => dependents,
-            Err(unread) => {
-                report_unread(&unread, "nothing was deleted", sink);
-                return MembersDeleted {
-                    ending: Ending::Incomplete,
-                    left,
-                    deleted,
-                    attached: self.plan.dependents.clone(),
-                };
-            }
+        self.execution.report_skips(sink);
+        let waves = plan.prune_waves();
+        let waves = Waves {
+            deletes: waves
+                .map(|wave| wave.iter().filter(|live| !self.is_home(live)).collect())
+                .collect(),
+            owners: plan.all_prunes().map(|live| &live.key).collect(),
+            action: Action::Deleted,
         };
-        let mut judge = self.judge(&nothing, &dependents);
-        let detached = self
-            .detacher()
-            .detach_all(&dependents.detachments, &mut judge, &mut concurrency_limit, sink)
+        let Execution { server, writing, .. } = self.execution;
+        let mut deleted = Deleted::default();
+        let mut concurrency_limit = ConcurrencyLimit::for_server(server, writing.concurrency);
+        // Whatever stopped it has been counted.
+        let _ = self
+            .execution
+            .delete_waves(
+                &waves,
+                HashSet::new(),
+                &mut deleted,
+                &mut concurrency_limit,
+                |_, _| {},
+                sink,
+            )
             .await;
-        let mut attached = dependents.without(&detached);
-        let dependents_first = self.dependents_first();
-        let notes = WaitNotes::default();
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
-        for wave in self.plan.prune_waves() {
-            let members = wave.iter().filter(|live| !holds_parent_of(self.set, live));
-            let held = Box::pin(dependents_first.hold(members.collect(), &left, sink)).await;
-            failed += held.waiting.len();
-            held.report(&mut left, sink);
-            if held.outdates_dependents(self.interrupt) {
-                match self.dependents(&nothing).await {
-                    Ok(now) => attached = now,
-                    Err(unread) => {
-                        report_unread(&unread, "nothing more was deleted", sink);
-                        failed += held.free.len();
-                        break;
-                    }
-                }
-                judge.replace_dependents(&attached);
-            }
-            let mut outcome_event = |news: WriteEvent<ObjectOutcome>| {
-                sink(news.counted(|outcome| {
-                    failed += usize::from(outcome.action == Action::Failed);
-                    if outcome.action == Action::Deleted {
-                        deleted.extend(outcome.subject.uid.clone());
-                    }
-                }));
-            };
-            let (free, deleting) = (held.free.into_iter(), self.deleting(&judge, &webhooks));
-            deleting
-                .delete_wave(
-                    free,
-                    &mut left,
-                    self.interrupt,
-                    &mut concurrency_limit,
-                    &mut outcome_event,
-                )
-                .await;
-        }
         MembersDeleted {
-            ending: self.ending(failed, sink),
-            left,
+            ending: self.ending(deleted.failed, sink),
             deleted,
-            attached,
-        }
-    }
-
-    fn detacher(&self) -> Detacher<'_> {
-        Detacher {
-            server: self.server,
-            writing: self.writing,
-            interrupt: self.interrupt,
-        }
-    }
-
-    pub(super) fn dependents_first(&self) -> DependentsFirst<'_> {
-        DependentsFirst {
-            edges: &self.plan.edges,
-            gate: self.dependencies,
-            interrupt: self.interrupt,
-            dry_run: self.writing.dry_run,
         }
     }
 
@@ -269,7 +179,7 @@ impl SetDeletion<'_> {
     fn announce(&self, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Deleting,
-            total: self.plan.deletions(),
+            total: self.execution.plan.deletions(),
         });
         sink(Event::Planned(self.planned()));
         if self.parent.is_some() {
@@ -277,19 +187,9 @@ impl SetDeletion<'_> {
         }
     }
 
-    fn report_skips(&self, sink: &mut Sink<'_>) {
-        for skip in &self.plan.skips {
-            sink(outcome_event(
-                &skip.live,
-                Action::Skipped,
-                skip.reason.to_string(),
-            ));
-        }
-    }
-
     /// Returns how the deletion of the members ended, where so many could not be deleted, and warns of those.
     fn ending(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
-        if self.interrupt.is_requested() {
+        if self.execution.interrupt.is_requested() {
             Ending::Interrupted
         } else if failed > 0 {
             // The parent may have changed since it was read.
@@ -306,53 +206,25 @@ impl SetDeletion<'_> {
         }
     }
 
-    /// Returns the current dependents of the deletions among the parent and kept objects. A dry run
-    /// takes them from the plan.
-    async fn dependents(&self, nothing: &Desired) -> Result<Dependents, Unread> {
-        if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
-            return Ok(self.plan.dependents.clone());
-        }
-        let look = DependentsLook {
-            server: self.server,
-            set: self.set,
-            parent: self.parent.map(|_| self.parent_resource),
-            plan: self.plan,
-            desired: nothing,
-            contents: self.contents,
-            places: self.places,
-            concurrency: self.writing.concurrency,
-        };
-        Box::pin(look.dependents()).await
-    }
-
     /// The UIDs of containers that are kept because an object in them has a keep annotation.
     pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
-        let skips = self.plan.skips.iter();
+        let skips = self.execution.plan.skips.iter();
         let skips = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
         skips.map(|skip| skip.live.uid.clone()).collect()
     }
 
     pub(super) fn parent_writing(&self) -> ParentWriting<'_> {
-        ParentWriting {
-            server: self.server,
-            set: self.set,
-            resource: self.parent_resource,
-            accepted: &[],
-            manifest: None,
-            writing: self.writing,
-            interrupt: self.interrupt,
-        }
+        self.execution.parent_writing()
     }
 
     /// Returns the outcome of each member and of the parent if the run ends before it.
     fn planned(&self) -> Vec<ObjectOutcome> {
-        let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
+        let skipped = self.execution.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
             ..untouched(&skip.live)
         });
-        let members = self.plan.all_prunes();
-        let (homes, members): (Vec<&Live>, Vec<&Live>) =
-            members.partition(|live| holds_parent_of(self.set, live));
+        let members = self.execution.plan.all_prunes();
+        let (homes, members): (Vec<&Live>, Vec<&Live>) = members.partition(|live| self.is_home(live));
         let parent = self.parent.map(|parent| untouched(&parent.live));
         let deleted = members.into_iter().map(untouched);
         let homes = homes.into_iter().map(untouched);
@@ -362,40 +234,20 @@ impl SetDeletion<'_> {
     /// Returns the members that are deleted or being deleted before the parent.
     pub fn going(&self) -> impl Iterator<Item = &Live> {
         let is_terminating = |skip: &&Skip| matches!(skip.reason, SkipReason::Terminating { .. });
-        let terminating = self.plan.skips.iter().filter(is_terminating);
-        let deleted = self.plan.all_prunes();
+        let terminating = self.execution.plan.skips.iter().filter(is_terminating);
+        let deleted = self.execution.plan.all_prunes();
         deleted
-            .filter(|live| !holds_parent_of(self.set, live))
+            .filter(|live| !self.is_home(live))
             .chain(terminating.map(|skip| &skip.live))
     }
 
     /// Returns the parent's containers that are deleted.
     pub fn homes(&self) -> impl Iterator<Item = &Live> {
-        let prunes = self.plan.all_prunes();
-        prunes.filter(|live| holds_parent_of(self.set, live))
+        let prunes = self.execution.plan.all_prunes();
+        prunes.filter(|live| self.is_home(live))
     }
 
-    /// Creates the judge of the deletions. `nothing` are the desired objects of a deleted set.
-    pub(super) fn judge<'j>(&'j self, nothing: &'j Desired, attached: &Dependents) -> Judge<'j> {
-        let uids = HashSet::new();
-        let mut judge = Judge::of_plan(self.set, self.policy, nothing, self.contents, self.plan, uids);
-        judge.replace_dependents(attached);
-        judge
-    }
-
-    pub(super) fn deleting<'j>(
-        &'j self,
-        judge: &'j Judge<'j>,
-        webhooks: &'j StartingWebhooks<'j>,
-    ) -> Deleting<'j> {
-        Deleting {
-            server: self.server,
-            judge,
-            writing: self.writing,
-            done: Action::Deleted,
-            purpose: Purpose::Removal,
-            preconditions: &self.plan.preconditions,
-            webhooks,
-        }
+    fn is_home(&self, live: &Live) -> bool {
+        holds_parent_of(self.execution.set, live)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Subject};
-use crate::execute::deletion::prune::Pruned;
+use crate::execute::deletion::waves::Deleted;
 use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
 use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, RunState, Sink, UNPRUNED};
@@ -60,8 +60,8 @@ impl Execution<'_> {
         }
         match self.predict_prunes(&mut run_state, sink).await {
             _ if self.interrupt.is_requested() => Ending::Interrupted,
-            Pruned { failed: 0, .. } => Ending::Done,
-            Pruned { .. } => Ending::Incomplete,
+            Deleted { failed: 0, .. } => Ending::Done,
+            Deleted { .. } => Ending::Incomplete,
         }
     }
 

@@ -1,0 +1,242 @@
+//! Deletes waves of objects one after the other: the prunes of a run, or the members of a set.
+//!
+//! Before the first delete, owner references are read again, because the garbage collector deletes
+//! by them (`reread_dependents`), and removed from objects that stay.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use crate::event::{Action, Event, NotDone, ObjectOutcome};
+use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::WriteEvent;
+use crate::execute::deletion::delete_wave::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
+use crate::execute::deletion::remove_owner_references::Detacher;
+use crate::execute::deletion::reread_dependents::DependentsLook;
+use crate::execute::dependency_order::DependentsFirst;
+use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::{Execution, Sink};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::write_settings::DryRun;
+use crate::plan::{Dependents, Detachment, Judge};
+
+/// Objects to delete, wave by wave.
+pub(crate) struct Waves<'l> {
+    pub(crate) deletes: Vec<Vec<&'l Live>>,
+    /// Objects that stay lose their owner references to these first.
+    pub(crate) owners: BTreeSet<&'l ObjectKey>,
+    /// The action reported for a deleted object.
+    pub(crate) action: Action,
+}
+
+/// Outcome of the objects that were to be deleted.
+#[derive(Debug, Default)]
+pub struct Deleted {
+    pub(crate) failed: usize,
+    /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
+    pub(crate) kept: usize,
+    pub(crate) left: ObjectsKeptInsteadOfDeleted,
+    /// UIDs of those that were deleted.
+    pub(crate) uids: BTreeSet<String>,
+    /// Objects that stay and are owned by objects still to be deleted.
+    pub(crate) attached: Dependents,
+}
+
+/// Why no further delete is begun.
+pub(crate) struct Stopped;
+
+impl Execution<'_> {
+    /// Deletes these waves. `desired_uids` are those of the objects that the run has applied. `on_detached` learns
+    /// which objects have lost owner references.
+    pub(super) async fn delete_waves(
+        &self,
+        waves: &Waves<'_>,
+        desired_uids: HashSet<String>,
+        deleted: &mut Deleted,
+        concurrency_limit: &mut ConcurrencyLimit,
+        on_detached: impl FnOnce(&BTreeSet<ObjectKey>, &mut Sink<'_>),
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let total: usize = waves.deletes.iter().map(Vec::len).sum();
+        let dependents = self
+            .current_dependents(waves.action, total, deleted, sink)
+            .await?;
+        let mut judge = self.judge(&dependents, desired_uids);
+        let detached = self
+            .detacher()
+            .detach_all(
+                &self.approved(&dependents, &waves.owners),
+                &mut judge,
+                concurrency_limit,
+                sink,
+            )
+            .await;
+        on_detached(&detached, sink);
+        deleted.attached = dependents.without(&detached);
+        let times = match self.writing.dry_run {
+            DryRun::None => HashMap::new(),
+            DryRun::Client | DryRun::Server => self.plan.prune_times(self.policy),
+        };
+        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, self.wait_notes);
+        for wave in &waves.deletes {
+            let unwanted = report_desired(wave, &judge, &mut deleted.left, sink);
+            let held = Box::pin(self.dependents_first().hold(unwanted, &deleted.left, sink)).await;
+            deleted.kept += held.kept.len();
+            deleted.failed += held.waiting.len();
+            held.report(&mut deleted.left, sink);
+            if held.outdates_dependents(self.interrupt) {
+                let left = held.free.len();
+                deleted.attached = self.current_dependents(waves.action, left, deleted, sink).await?;
+                judge.replace_dependents(&deleted.attached);
+            }
+            let Deleted {
+                failed,
+                kept,
+                left,
+                uids,
+                ..
+            } = deleted;
+            let mut on_event = |news: WriteEvent<ObjectOutcome>| {
+                sink(at_time(news, &times).counted(|outcome| {
+                    *failed += usize::from(outcome.action == Action::Failed);
+                    *kept += usize::from(outcome.action == Action::Skipped);
+                    if outcome.action == waves.action {
+                        uids.extend(outcome.subject.uid.clone());
+                    }
+                }));
+            };
+            let deleting = self.deleting(waves.action, &judge, &webhooks);
+            let free = held.free.into_iter();
+            deleting
+                .delete_wave(free, left, self.interrupt, concurrency_limit, &mut on_event)
+                .await;
+        }
+        Ok(())
+    }
+
+    /// Returns the current dependents of what is deleted. A dry run takes them from the plan. If they cannot be read,
+    /// so many objects are not deleted.
+    async fn current_dependents(
+        &self,
+        action: Action,
+        objects: usize,
+        deleted: &mut Deleted,
+        sink: &mut Sink<'_>,
+    ) -> Result<Dependents, Stopped> {
+        if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
+            return Ok(self.plan.dependents.clone());
+        }
+        let look = DependentsLook {
+            server: self.server,
+            set: self.set,
+            parent: self.parent.map(|_| self.parent_resource),
+            plan: self.plan,
+            desired: self.desired,
+            contents: self.contents,
+            places: self.places,
+            concurrency: self.writing.concurrency,
+        };
+        Box::pin(look.dependents()).await.map_err(|unread| {
+            deleted.failed += objects;
+            let more = if deleted.uids.is_empty() { "" } else { " more" };
+            sink(Event::failure(format!("{unread}; nothing{more} was {action}")));
+            sink(NotDone::all(format!(
+                "not {action}: owner references cannot be read"
+            )));
+            Stopped
+        })
+    }
+
+    /// Creates the judge of deletions, of whose objects these are dependents.
+    pub(super) fn judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
+        let mut judge = Judge::of_plan(
+            self.set,
+            self.policy,
+            self.desired,
+            self.contents,
+            self.plan,
+            desired_uids,
+        );
+        judge.replace_dependents(dependents);
+        judge
+    }
+
+    pub(super) fn deleting<'j>(
+        &'j self,
+        done: Action,
+        judge: &'j Judge<'j>,
+        webhooks: &'j StartingWebhooks<'j>,
+    ) -> Deleting<'j> {
+        Deleting {
+            server: self.server,
+            judge,
+            writing: self.writing,
+            done,
+            purpose: Purpose::Removal,
+            preconditions: &self.plan.preconditions,
+            webhooks,
+        }
+    }
+
+    fn detacher(&self) -> Detacher<'_> {
+        Detacher {
+            server: self.server,
+            writing: self.writing,
+            interrupt: self.interrupt,
+        }
+    }
+
+    pub(super) fn dependents_first(&self) -> DependentsFirst<'_> {
+        DependentsFirst {
+            edges: &self.plan.edges,
+            gate: self.dependencies,
+            interrupt: self.interrupt,
+            dry_run: self.writing.dry_run,
+        }
+    }
+
+    /// The detachments that the deletes of these owners need. Nothing is detached that a bound plan does not name.
+    fn approved(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
+        let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| owners.contains(key));
+        let is_approved = |detachment: &&Detachment| {
+            let is_bound = self.plan.preconditions.require_unchanged();
+            !is_bound || self.plan.dependents.includes(detachment)
+        };
+        let detachments = dependents.detachments.iter().filter(is_needed);
+        detachments.filter(is_approved).cloned().collect()
+    }
+}
+
+/// Adds to the outcome of a prune when it would happen: at one of these times, by UID.
+fn at_time(news: WriteEvent<ObjectOutcome>, times: &HashMap<&str, String>) -> WriteEvent<ObjectOutcome> {
+    let WriteEvent::Answer(mut outcome) = news else {
+        return news;
+    };
+    let uid = outcome.subject.uid.as_deref();
+    if outcome.action == Action::Pruned
+        && outcome.reason.is_empty()
+        && let Some(time) = uid.and_then(|uid| times.get(uid))
+    {
+        outcome.reason.clone_from(time);
+    }
+    WriteEvent::Answer(outcome)
+}
+
+/// Divides a wave from the objects that the manifests hold under another group, and reports these: what
+/// was just applied under one name is not deleted under the other, nor is what it depends on.
+fn report_desired<'l>(
+    wave: &[&'l Live],
+    judge: &Judge<'_>,
+    left: &mut ObjectsKeptInsteadOfDeleted,
+    sink: &mut Sink<'_>,
+) -> Vec<&'l Live> {
+    let (desired, unwanted): (Vec<&Live>, Vec<&Live>) = wave.iter().partition(|live| judge.is_desired(live));
+    for live in desired {
+        let outcome = ObjectOutcome {
+            reason: "applied under another API group".to_owned(),
+            ..untouched(live)
+        };
+        left.note(&outcome);
+        sink(Event::Object(outcome));
+    }
+    unwanted
+}

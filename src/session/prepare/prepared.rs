@@ -1,0 +1,165 @@
+//! What a command has read and decided, before it writes anything.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::command_run::CommandRun;
+use super::super::other_runs::OtherRuns;
+use super::super::prompt;
+use crate::error::Error;
+use crate::execute::{Execution, Interrupt, RedefinedKinds, WaitNotes};
+use crate::manifest::desired::Desired;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::set::Set;
+use crate::model::write_settings::WriteSettings;
+use crate::plan::saved::SavedManifest;
+use crate::plan::{self, Plan, Policy, Proposal, ProposedApply};
+use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
+use crate::report::PlanOutline;
+use crate::settings::Confirm;
+
+/// Everything that was read and decided, before anything is written.
+pub struct Prepared {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The set.
+    pub named: NamedSet,
+    /// Its objects as the manifests have them.
+    pub desired: Desired,
+    /// Its state in the cluster.
+    pub state: ClusterState,
+    /// The policy that the plan was made under.
+    pub policy: Policy,
+    /// The settings of all writes.
+    pub writing: WriteSettings,
+    /// The plan.
+    pub plan: Plan,
+    /// The manifests, if they were to be kept.
+    pub manifests: Vec<SavedManifest>,
+    /// What the writes wait for.
+    pub(super) wait_notes: WaitNotes,
+    pub(super) redefined_kinds: RedefinedKinds,
+    /// What the server has said about the permissions of the user.
+    pub user: Administrator,
+}
+
+impl Prepared {
+    /// Waits as long as `--exclusive` allows until no other run of the set is under way.
+    pub async fn await_other_runs(&self, run: &mut CommandRun) -> Result<OtherRuns, Error> {
+        let (server, exclusive) = (&self.cluster.server, self.writing.exclusive);
+        run.await_other_runs(server, &self.named, self.state.parent_object(), exclusive)
+            .await
+    }
+
+    /// Returns what the user has to agree to.
+    pub fn proposal(&self, confirm: Confirm) -> Proposal {
+        let set = &self.named.set;
+        proposal(set, &self.desired, &self.state, &self.plan, confirm)
+    }
+
+    /// Returns the part of the plan that a prompt shows.
+    pub fn outline(&self) -> PlanOutline {
+        prompt::outline(&self.plan, &self.desired, &self.policy)
+    }
+
+    /// The plan to delete a set: nothing is desired.
+    pub fn to_delete(
+        cluster: Cluster,
+        named: NamedSet,
+        state: ClusterState,
+        policy: Policy,
+        writing: WriteSettings,
+    ) -> Self {
+        let desired = Desired::default();
+        Self {
+            plan: plan::plan(&named.set, &desired, &state.observed, &policy),
+            cluster,
+            named,
+            desired,
+            state,
+            policy,
+            writing,
+            manifests: Vec::new(),
+            wait_notes: WaitNotes::default(),
+            redefined_kinds: RedefinedKinds::default(),
+            user: Administrator::NotAsked,
+        }
+    }
+
+    /// The plan with everything that executing it needs.
+    pub fn execution<'a>(&'a self, interrupt: &'a Interrupt) -> Execution<'a> {
+        Execution {
+            server: &self.cluster.server,
+            set: &self.named.set,
+            parent_resource: &self.named.resource,
+            parent: self.state.parent_object(),
+            take_over: self.state.take_over.as_slice(),
+            places: &self.state.places,
+            namespaces: &self.state.namespaces,
+            desired: &self.desired,
+            plan: &self.plan,
+            policy: &self.policy,
+            contents: &self.state.observed.contents,
+            writing: &self.writing,
+            with_live_fields: &self.state.with_live_fields,
+            interrupt,
+            gate: None,
+            dependencies: None,
+            wait_notes: &self.wait_notes,
+            redefined_kinds: &self.redefined_kinds,
+        }
+    }
+}
+
+/// Returns what the user has to agree to.
+pub(super) fn proposal(
+    set: &Set,
+    desired: &Desired,
+    state: &ClusterState,
+    plan: &Plan,
+    confirm: Confirm,
+) -> Proposal {
+    let refusals = state.take_over.iter().chain(&plan.refusals).cloned();
+    Proposal {
+        applies: match confirm {
+            Confirm::Dangers => None,
+            Confirm::EveryChange => applies(desired, state, plan),
+        },
+        ..Proposal::new(refusals.collect(), plan.all_prunes()).about(set)
+    }
+}
+
+/// Returns the objects that are applied; `None` if the set is as the manifests have it.
+fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTreeSet<ProposedApply>> {
+    let is_record_kept = state.parent_object().is_some_and(|parent| {
+        plan.record_during == state.observed.recorded
+            && (parent.is_being_added_to() || plan.record_after == state.observed.recorded)
+    });
+    let is_unchanged = is_record_kept
+        && state.former_tooling.is_none()
+        && desired.parent.is_none()
+        && plan.applies() == 0
+        && plan.deletions() == 0;
+    if is_unchanged {
+        return None;
+    }
+    let taken: HashMap<&ObjectKey, &Live> = state
+        .observed
+        .others
+        .iter()
+        .map(|live| (&live.key, live))
+        .collect();
+    let applies = plan.all_applies().map(|apply| {
+        let key = &desired.members[apply.index].key;
+        let taken = taken.get(key);
+        ProposedApply {
+            key: key.clone(),
+            uid: match taken {
+                Some(live) => Some(live.uid.clone()),
+                None => apply.live_membership.uid().map(str::to_owned),
+            },
+            former_set: taken.and_then(|live| live.part_of.clone()),
+        }
+    });
+    Some(applies.collect())
+}
