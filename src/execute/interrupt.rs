@@ -1,6 +1,7 @@
-//! The interrupt of a run: no new write starts once it is requested.
+//! The interrupt of a run: no new write starts once it is requested, except the creation of what was deleted to be
+//! recreated (docs/decisions/recreation.md).
 //!
-//! Signals and time limits are handled elsewhere.
+//! Signals and time limits are handled in `session`.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
