@@ -42,7 +42,13 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.limit(options.waiting.limit);
-    let outcome = Box::pin(apply(&mut run, shared, &options)).await;
+    let plan = async |run: &mut CommandRun, outdated| {
+        let prepared = Box::pin(prepare(run, shared, &options, outdated)).await;
+        prepared.map(Some)
+    };
+    let write =
+        async |run: &mut CommandRun, prepared: &mut Prepared| carry_out(run, prepared, &options).await;
+    let outcome = Box::pin(run.plan_and_write(&[], plan, write)).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
@@ -55,34 +61,6 @@ fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
             style.unchanged
         },
         ..style
-    }
-}
-
-async fn apply(run: &mut CommandRun, shared: &GlobalFlags, options: &ApplyOptions) -> Result<Ending, Error> {
-    let interrupt = run.interrupt.clone();
-    let mut prepared = tokio::select! {
-        biased;
-        // Nothing is written yet, so there is nothing to wait for.
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        prepared = prepare(run, shared, options) => prepared?,
-    };
-    loop {
-        match carry_out(run, &mut prepared, options).await {
-            // Another run has begun first: this one waits for it, and plans again.
-            // The manifests are not read again.
-            Err(error) if run.plans_again(&error, &[]) => {
-                if let Some(file) = &options.undo_out {
-                    manifest_files::remove_file(UNDO_OUT, file)?;
-                }
-                prepared = tokio::select! {
-                    biased;
-                    () = interrupt.requested() => return Ok(Ending::Interrupted),
-                    again = prepare::to_write_again(run, options, prepared) => again?,
-                };
-                check_permissions(&prepared).await?;
-            }
-            outcome => return outcome,
-        }
     }
 }
 
@@ -250,12 +228,22 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     CommandRun::until_insisted(&interrupt, work).await
 }
 
+/// Plans, in place of an outdated plan from the same manifests, which are not read again.
 async fn prepare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
+    outdated: Option<Prepared>,
 ) -> Result<Prepared, Error> {
-    let prepared = prepare::to_write(run, shared, options).await?;
+    let prepared = match outdated {
+        None => prepare::to_write(run, shared, options).await?,
+        Some(outdated) => {
+            if let Some(file) = &options.undo_out {
+                manifest_files::remove_file(UNDO_OUT, file)?;
+            }
+            Box::pin(prepare::to_write_again(run, options, outdated)).await?
+        }
+    };
     check_permissions(&prepared).await?;
     Ok(prepared)
 }

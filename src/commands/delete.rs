@@ -36,30 +36,14 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         asks,
     );
     run.limit(options.waiting.limit);
-    let outcome = loop {
-        match Box::pin(delete(&mut run, shared, &options)).await {
-            Err(error) if run.plans_again(&error, &[]) => {}
-            outcome => break outcome,
-        }
-    };
+    let plan = async |run: &mut CommandRun, _| prepare(run, shared, &options).await;
+    let write = async |run: &mut CommandRun, prepared: &mut Prepared| delete(run, prepared, &options).await;
+    let outcome = Box::pin(run.plan_and_write(&[], plan, write)).await;
     run.finish(outcome)
 }
 
-async fn delete(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &DeleteOptions,
-) -> Result<Ending, Error> {
+async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
-    let prepared = tokio::select! {
-        biased;
-        // Nothing is written yet, so there is nothing to wait for.
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        prepared = prepare(run, shared, options) => prepared?,
-    };
-    let Some(prepared) = prepared else {
-        return Ok(Ending::Done);
-    };
     // Deleted objects are waited for until they are gone, whatever their status.
     let rules = StatusRules::default();
     let dependencies = DependencyWait {
@@ -83,7 +67,7 @@ async fn delete(
     let work = async {
         let mut deletion_run = deletion.begin(&mut |event| run.reporter.event(event)).await?;
         if let Some(patience) = options.waiting.patience.filter(|_| is_real) {
-            let waiting = delete_and_wait(run, &prepared, (&deletion, &mut deletion_run), patience);
+            let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), patience);
             return Ok::<_, Error>(waiting.await);
         }
         let mut sink = |event| run.reporter.event(event);

@@ -31,12 +31,9 @@ pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exi
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, &[]),
     );
-    let outcome = loop {
-        match Box::pin(disband(&mut run, shared, &options)).await {
-            Err(error) if run.plans_again(&error, &[]) => {}
-            outcome => break outcome,
-        }
-    };
+    let plan = async |run: &mut CommandRun, _| prepare(run, shared, &options).await.map(Some);
+    let write = async |run: &mut CommandRun, prepared: &mut Prepared| disband(run, prepared, &options).await;
+    let outcome = Box::pin(run.plan_and_write(&[], plan, write)).await;
     run.finish(outcome)
 }
 
@@ -50,16 +47,9 @@ struct Prepared {
 
 async fn disband(
     run: &mut CommandRun,
-    shared: &GlobalFlags,
+    prepared: &Prepared,
     options: &DisbandOptions,
 ) -> Result<Ending, Error> {
-    let interrupt = run.interrupt.clone();
-    let prepared = tokio::select! {
-        biased;
-        // Nothing is written yet, so there is nothing to wait for.
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        prepared = prepare(run, shared, options) => prepared?,
-    };
     let disbanding = Disbanding {
         parent: prepared
             .read

@@ -47,12 +47,10 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, sources),
     );
-    let outcome = loop {
-        match Box::pin(move_members(&mut run, shared, &options)).await {
-            Err(error) if run.plans_again(&error, sources) => {}
-            outcome => break outcome,
-        }
-    };
+    let plan = async |run: &mut CommandRun, _| Box::pin(prepare(run, shared, &options)).await.map(Some);
+    let write =
+        async |run: &mut CommandRun, prepared: &mut Prepared| move_members(run, prepared, &options).await;
+    let outcome = Box::pin(run.plan_and_write(sources, plan, write)).await;
     run.finish(outcome)
 }
 
@@ -71,16 +69,9 @@ struct Prepared {
 
 async fn move_members(
     run: &mut CommandRun,
-    shared: &GlobalFlags,
+    prepared: &Prepared,
     options: &MoveOptions,
 ) -> Result<Ending, Error> {
-    let interrupt = run.interrupt.clone();
-    let prepared = tokio::select! {
-        biased;
-        // Nothing is written yet, so there is nothing to wait for.
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        prepared = prepare(run, shared, options) => prepared?,
-    };
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
     let writing = |set| SetRead::parent_writing(set, &prepared.cluster, &options.membership, &run.interrupt);
     let moving = Moving {
@@ -103,7 +94,7 @@ async fn move_members(
             judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
         },
         appliers: &options.membership.appliers,
-        farewell: prepared.farewell,
+        farewell: &prepared.farewell,
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);

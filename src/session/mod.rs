@@ -1,6 +1,6 @@
 //! The session of a command: how it connects, asks, is interrupted and ends.
 //!
-//! `prepare` makes the plan of `apply` and `diff`, and `membership` reads the sets of `adopt`,
+//! `prepare` makes the plan of `apply`, `diff` and `delete`, and `adopt_move_disband` reads the sets of `adopt`,
 //! `disband` and `move`. What two commands need is here or in a stage.
 
 pub mod adopt_move_disband;
@@ -10,6 +10,7 @@ pub mod export;
 pub mod manifest_files;
 pub mod other_runs;
 pub mod permissions;
+mod plan_and_write;
 pub mod prepare;
 pub mod prompt;
 pub mod recreate_kinds;

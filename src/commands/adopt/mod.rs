@@ -48,12 +48,9 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, sources),
     );
-    let outcome = loop {
-        match Box::pin(adopt(&mut run, shared, &options)).await {
-            Err(error) if run.plans_again(&error, sources) => {}
-            outcome => break outcome,
-        }
-    };
+    let plan = async |run: &mut CommandRun, _| prepare(run, shared, &options).await.map(Some);
+    let write = async |run: &mut CommandRun, prepared: &mut Prepared| adopt(run, prepared, &options).await;
+    let outcome = Box::pin(run.plan_and_write(sources, plan, write)).await;
     run.finish(outcome)
 }
 
@@ -81,14 +78,7 @@ struct FoundObjects {
     selection: ObjectSelection,
 }
 
-async fn adopt(run: &mut CommandRun, shared: &GlobalFlags, options: &AdoptOptions) -> Result<Ending, Error> {
-    let interrupt = run.interrupt.clone();
-    let prepared = tokio::select! {
-        biased;
-        // Nothing is written yet, so there is nothing to wait for.
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        prepared = prepare(run, shared, options) => prepared?,
-    };
+async fn adopt(run: &mut CommandRun, prepared: &Prepared, options: &AdoptOptions) -> Result<Ending, Error> {
     let set = &prepared.read.named.set;
     let adopting = Adopting {
         operation: RunOperation::Adopt,

@@ -47,7 +47,7 @@ pub struct Moving<'a> {
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The disposition of the parent that they leave.
-    pub farewell: OldParent,
+    pub farewell: &'a OldParent,
 }
 
 /// The disposition of the old parent once members have moved.
@@ -125,7 +125,7 @@ impl Moving<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         let is_dry = self.from.writing.dry_run != DryRun::None;
-        let seen_to = match &self.farewell {
+        let seen_to = match self.farewell {
             // If nothing moves, the permission to write the old parent was not checked either.
             _ if !self.into.plan.takes_any() => Ok(Ending::Done),
             OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(Ending::Done),
@@ -137,7 +137,7 @@ impl Moving<'_> {
             sink(Event::failure(error.to_string()));
             Ending::Incomplete
         });
-        match &self.farewell {
+        match self.farewell {
             OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
             OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
         }
