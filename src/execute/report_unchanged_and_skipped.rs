@@ -133,6 +133,10 @@ impl Execution<'_> {
         for outcome in self.skipped() {
             sink(Event::Object(outcome));
         }
+        self.warn_of_unpruned(sink);
+    }
+
+    pub(super) fn warn_of_unpruned(&self, sink: &mut Sink<'_>) {
         let is_unpruned = |skip: &&Skip| skip.reason == SkipReason::PruningDisabled;
         let unpruned = self.plan.skips.iter().filter(is_unpruned).count();
         if unpruned > 0 {

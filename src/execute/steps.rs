@@ -413,11 +413,4 @@ impl Execution<'_> {
             self.wait_notes,
         ))
     }
-
-    /// Sends the dry runs of a step.
-    pub(super) async fn dry_run_step(&self, wave: &[Apply], run_state: &mut RunState, sink: &mut Sink<'_>) {
-        let round = Round::of(wave.iter().collect());
-        let mut set_aside = self.set_aside();
-        Box::pin(self.apply_round(round, &mut set_aside, run_state, sink)).await;
-    }
 }

@@ -68,22 +68,6 @@ impl Execution<'_> {
         }
     }
 
-    /// Predicts the prunes in a dry run: nothing is waited for.
-    pub(crate) async fn predict_prunes(&self, run_state: &mut RunState, sink: &mut Sink<'_>) -> Deleted {
-        let mut pruned = Deleted::default();
-        for order in [PruneOrder::Regular, PruneOrder::Last] {
-            let waves = self.waves_of(order);
-            if self
-                .prune_waves(waves, &mut pruned, run_state, sink)
-                .await
-                .is_err()
-            {
-                break;
-            }
-        }
-        pruned
-    }
-
     fn with_plan<'p>(&'p self, plan: Option<&'p Plan>) -> Execution<'p> {
         Execution {
             plan: plan.unwrap_or(self.plan),

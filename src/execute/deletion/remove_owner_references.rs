@@ -42,6 +42,29 @@ pub(crate) struct Detacher<'a> {
     pub(crate) interrupt: &'a Interrupt,
 }
 
+/// Names the objects that stay because of these detachments.
+pub(crate) fn warn_of_kept<'d>(
+    detachments: impl Iterator<Item = &'d Detachment>,
+    judge: &Judge<'_>,
+    dry_run: DryRun,
+    sink: &mut Sink<'_>,
+) {
+    let kept = detachments.map(|detachment| &detachment.dependent);
+    let kept = kept.filter(|dependent| !judge.goes_last(dependent));
+    let mut kept = kept.map(|dependent| &dependent.key).peekable();
+    if kept.peek().is_none() {
+        return;
+    }
+    let verb = match dry_run {
+        DryRun::None => "removed",
+        DryRun::Client | DryRun::Server => "would remove",
+    };
+    sink(Event::Warning(format!(
+        "{verb} owner references to pruned objects, so the garbage collector keeps: {}",
+        listed(kept)
+    )));
+}
+
 impl Detacher<'_> {
     /// Detaches these objects where that is allowed, and returns the detached ones. The judge gets
     /// them, too: an object that is still attached keeps its owners from being deleted.
@@ -84,19 +107,7 @@ impl Detacher<'_> {
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }
-        let kept = detached.iter().map(|detachment| &detachment.dependent);
-        let kept = kept.filter(|dependent| !judge.goes_last(dependent));
-        let mut kept = kept.map(|dependent| &dependent.key).peekable();
-        if kept.peek().is_some() {
-            let verb = match self.writing.dry_run {
-                DryRun::None => "removed",
-                DryRun::Client | DryRun::Server => "would remove",
-            };
-            sink(Event::Warning(format!(
-                "{verb} owner references to pruned objects, so the garbage collector keeps: {}",
-                listed(kept)
-            )));
-        }
+        warn_of_kept(detached.iter().copied(), judge, self.writing.dry_run, sink);
         let keys = detached.iter().map(|detachment| &detachment.dependent.key);
         keys.cloned().collect()
     }

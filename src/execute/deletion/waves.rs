@@ -3,7 +3,7 @@
 //! Before the first delete, owner references are read again, because the garbage collector deletes
 //! by them (`reread_dependents`), and removed from objects that stay.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
@@ -72,10 +72,6 @@ impl Execution<'_> {
             .await;
         on_detached(&detached, sink);
         deleted.attached = dependents.without(&detached);
-        let times = match self.writing.dry_run {
-            DryRun::None => HashMap::new(),
-            DryRun::Client | DryRun::Server => self.plan.prune_times(self.policy),
-        };
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt, self.wait_notes);
         for wave in &waves.deletes {
             let unwanted = report_desired(wave, &judge, &mut deleted.left, sink);
@@ -96,7 +92,7 @@ impl Execution<'_> {
                 ..
             } = deleted;
             let mut on_event = |news: WriteEvent<ObjectOutcome>| {
-                sink(at_time(news, &times).counted(|outcome| {
+                sink(news.counted(|outcome| {
                     *failed += usize::from(outcome.action == Action::Failed);
                     *kept += usize::from(outcome.action == Action::Skipped);
                     if outcome.action == waves.action {
@@ -147,7 +143,7 @@ impl Execution<'_> {
     }
 
     /// Creates the judge of deletions, of whose objects these are dependents.
-    pub(super) fn judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
+    pub(crate) fn judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
         let mut judge = Judge::of_plan(
             self.set,
             self.policy,
@@ -204,21 +200,6 @@ impl Execution<'_> {
         let detachments = dependents.detachments.iter().filter(is_needed);
         detachments.filter(is_approved).cloned().collect()
     }
-}
-
-/// Adds to the outcome of a prune when it would happen: at one of these times, by UID.
-fn at_time(news: WriteEvent<ObjectOutcome>, times: &HashMap<&str, String>) -> WriteEvent<ObjectOutcome> {
-    let WriteEvent::Answer(mut outcome) = news else {
-        return news;
-    };
-    let uid = outcome.subject.uid.as_deref();
-    if outcome.action == Action::Pruned
-        && outcome.reason.is_empty()
-        && let Some(time) = uid.and_then(|uid| times.get(uid))
-    {
-        outcome.reason.clone_from(time);
-    }
-    WriteEvent::Answer(outcome)
 }
 
 /// Divides a wave from the objects that the manifests hold under another group, and reports these: what

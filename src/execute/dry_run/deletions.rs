@@ -88,7 +88,14 @@ impl Deletions<'_> {
 
 impl Execution<'_> {
     /// Predicts an object that a run only detaches from its owners.
-    async fn predict_detached(&self, outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
+    async fn predict_detached(&self, mut outcome: ObjectOutcome, detachment: &Detachment) -> Prediction {
+        if self.writing.dry_run == DryRun::Client {
+            if outcome.action == Action::Unchanged {
+                outcome.action = Action::Configured;
+                OWNERS_REMOVED.clone_into(&mut outcome.reason);
+            }
+            return of_outcome(outcome);
+        }
         let Dependent { key, resource, .. } = &detachment.dependent;
         match read::object(self.server, resource, key).await {
             Ok(live) => Prediction {
@@ -103,6 +110,10 @@ impl Execution<'_> {
 
     /// Reads an object that is pruned at one of these times, by UID, and asks whether its deletion would be denied.
     async fn predict_prune(&self, live: &Live, times: &HashMap<&str, String>) -> Prediction {
+        let time = times.get(&*live.uid).cloned().unwrap_or_default();
+        if self.writing.dry_run == DryRun::Client {
+            return of_outcome(ObjectOutcome::with_reason(subject(live), Action::Pruned, time));
+        }
         match read::object(self.server, &live.resource, &live.key).await {
             Ok(None) => of_outcome(ObjectOutcome::with_reason(
                 subject(live),
@@ -119,7 +130,6 @@ impl Execution<'_> {
                         ..failed(subject(live), error)
                     };
                 }
-                let time = times.get(&*live.uid).cloned().unwrap_or_default();
                 Prediction {
                     live: found,
                     ..of_outcome(ObjectOutcome::with_reason(subject(live), Action::Pruned, time))

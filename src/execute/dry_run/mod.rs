@@ -15,7 +15,7 @@ use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -31,8 +31,9 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
+use crate::model::write_settings::DryRun;
 use crate::plan::{Apply, DataLoss, Detachment, LiveMembership, is_not_yet_served};
-use crate::read::{self};
+use crate::read;
 
 /// Prediction for one object.
 #[derive(Debug, Clone, PartialEq)]
@@ -195,30 +196,28 @@ impl Execution<'_> {
     async fn predict_apply(&self, apply: &Apply) -> Prediction {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
-        let mut prediction = match apply.live_membership {
-            LiveMembership::Terminating if self.awaits_deletion(object) => {
-                self.predict_created_again(object, subject).await
+        let is_asked = self.writing.dry_run != DryRun::Client;
+        let mut prediction = match &apply.live_membership {
+            LiveMembership::Terminating if !self.awaits_deletion(object) => {
+                failed(subject, self.terminating(object))
             }
-            LiveMembership::Terminating => failed(subject, self.terminating(object)),
-            _ => {
-                self.predict_on_server(object, subject, &apply.live_membership)
-                    .await
-            }
+            LiveMembership::Terminating if is_asked => self.predict_created_again(object, subject).await,
+            LiveMembership::Terminating => of_outcome(ObjectOutcome::new(subject, Action::Recreated)),
+            membership if is_asked => self.predict_on_server(object, subject, membership).await,
+            membership => self.predict_without_dry_run(object, subject, membership).await,
         };
         prediction.outcome.source = Some(object.position.clone());
-        if let LiveMembership::Member {
-            reason: Some(reason), ..
-        } = &apply.live_membership
-            && prediction.outcome.action != Action::Recreated
-        {
-            prediction.outcome.reason = reason.to_string();
+        let mut seen = BTreeSet::new();
+        prediction.warnings.retain(|warning| seen.insert(warning.clone()));
+        if prediction.outcome.action != Action::Recreated && !prediction.outcome.taken_in {
+            self.give_reason(apply, &mut prediction.outcome);
         }
         prediction
     }
 
     /// Sends a dry run of an apply, and compares the answer with the live object: a
     /// dry run keeps the resourceVersion, so that does not show a change.
-    pub(crate) async fn predict_on_server(
+    async fn predict_on_server(
         &self,
         object: &DesiredObject,
         mut subject: Subject,

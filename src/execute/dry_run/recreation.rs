@@ -47,7 +47,7 @@ impl Execution<'_> {
     }
 
     /// Predicts an object that is being deleted, and that a run would wait for.
-    pub(crate) async fn predict_created_again(&self, object: &DesiredObject, subject: Subject) -> Prediction {
+    pub(super) async fn predict_created_again(&self, object: &DesiredObject, subject: Subject) -> Prediction {
         match read::object(self.server, &object.resource, &object.key).await {
             Ok(live) => self.recreated(object, subject, live, String::new()).await,
             Err(error) => unpredicted(subject, &error),

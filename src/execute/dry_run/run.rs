@@ -1,15 +1,17 @@
 //! Dry runs: predict a run and report it, without writing.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::StatusCode;
 
-use crate::event::{Action, Ending, Event, NotDone, ObjectOutcome, Phase, Subject};
-use crate::execute::deletion::waves::Deleted;
-use crate::execute::members::apply::{MemberReply, failed, reply_of, written};
+use super::{ParentPrediction, Prediction, failed, of_outcome};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
+use crate::execute::concurrent_writes::WriteEvent;
+use crate::execute::deletion::remove_owner_references::warn_of_kept;
+use crate::execute::members::apply::written;
 use crate::execute::members::recreate::RECREATED_IF;
-use crate::execute::{Execution, RunState, Sink, UNPRUNED};
+use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::resource::Resource;
 use crate::model::write_settings::DryRun;
@@ -26,73 +28,66 @@ impl Execution<'_> {
         if self.parent.is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
-        let mut run_state = RunState::new(self);
         for time in self.plan.apply_times(self.desired) {
             sink(Event::Note(time));
         }
         if let Some(objects) = self.recreatable() {
             sink(Event::Note(format!("{RECREATED_IF}: {objects}")));
         }
-        self.report_unchanged(&mut run_state.applied, sink);
-        for wave in self.plan.prerequisites.iter().chain(&self.plan.waves) {
-            self.dry_run_step(wave, &mut run_state, sink).await;
-        }
-        let is_asked =
-            |parent: &&DesiredObject| self.writing.dry_run == DryRun::Server && !self.is_out_of_reach(parent);
-        if let Some(parent) = self.desired.parent.as_ref().filter(is_asked)
-            && let Err(error) = self.parent_writing().dry_run_manifest(parent).await
-        {
-            run_state.applied.failed += 1;
-            sink(Event::failure(format!("the set's parent: {}", error.kind)));
-        } else if self.writing.dry_run == DryRun::Server
-            && let Some(error) = self.denial_of_parent().await
-        {
-            run_state.applied.failed += 1;
+        let parent = self.predict_parent_or_error().await;
+        let error = parent.as_ref().and_then(|parent| parent.error.clone());
+        let mut has_failure = error.is_some();
+        if let Some(error) = error {
             sink(Event::failure(error.behind("the set's parent: ")));
         }
-        self.report_skips(sink);
-        if let Some(ending) = self.stopped(&run_state) {
-            run_state.applied.report_held(&BTreeSet::new(), sink);
-            if ending == Ending::Incomplete {
-                sink(NotDone::all(UNPRUNED));
+        let mut reported = |news: WriteEvent<Prediction>| match news {
+            WriteEvent::Note(text) => sink(Event::Note(text)),
+            WriteEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
+            WriteEvent::Answer(prediction) => {
+                has_failure |= prediction.outcome.action == Action::Failed;
+                prediction.report(sink);
             }
-            return ending;
+        };
+        let ending = self.predict_run(parent.as_ref(), |_| false, &mut reported).await;
+        self.warn_of_unpruned(sink);
+        if !has_failure {
+            let judge = self.judge(&self.plan.dependents, HashSet::new());
+            let detachments = self.allowed_detachments();
+            warn_of_kept(detachments.into_values(), &judge, self.writing.dry_run, sink);
         }
-        match self.predict_prunes(&mut run_state, sink).await {
-            _ if self.interrupt.is_requested() => Ending::Interrupted,
-            Deleted { failed: 0, .. } => Ending::Done,
-            Deleted { .. } => Ending::Incomplete,
+        match ending {
+            Ending::Done if has_failure => Ending::Incomplete,
+            ending => ending,
         }
     }
 
-    /// Sends dry runs of an apply, and reports the predictions.
-    pub(crate) async fn dry_run_member(
-        &self,
-        object: &DesiredObject,
-        subject: Subject,
-        live_membership: &LiveMembership,
-    ) -> MemberReply {
-        let prediction = self.predict_on_server(object, subject, live_membership).await;
-        MemberReply {
-            warnings: prediction.warnings,
-            ..reply_of(prediction.outcome)
+    /// A client dry run asks nothing about the parent.
+    async fn predict_parent_or_error(&self) -> Option<ParentPrediction> {
+        if self.writing.dry_run == DryRun::Client {
+            return None;
         }
+        self.predict_parent().await.unwrap_or_else(|error| {
+            Some(ParentPrediction {
+                error: Some(error.kind.of_object()),
+                ..ParentPrediction::default()
+            })
+        })
     }
 
     /// Predicts for a client dry run whether a member would be created or configured; no dry run is
     /// sent.
-    pub(crate) async fn predict(
+    pub(super) async fn predict_without_dry_run(
         &self,
         object: &DesiredObject,
         mut subject: Subject,
         live_membership: &LiveMembership,
-    ) -> MemberReply {
+    ) -> Prediction {
         if matches!(live_membership, LiveMembership::Member { .. }) {
             let outcome = ObjectOutcome::new(subject, Action::Configured);
-            return reply_of(outcome);
+            return of_outcome(outcome);
         }
         let Some(resource) = self.readable_through(object) else {
-            return reply_of(ObjectOutcome::new(subject, Action::Created));
+            return of_outcome(ObjectOutcome::new(subject, Action::Created));
         };
         let path = resource.path_of(&object.key);
         match self.server.get(&path, METADATA).await {
@@ -101,10 +96,10 @@ impl Execution<'_> {
                 let found = serde_json::from_slice(&reply.body).unwrap_or_default();
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
                 self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
-                reply_of(outcome)
+                of_outcome(outcome)
             }
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
-                reply_of(ObjectOutcome::new(subject, Action::Created))
+                of_outcome(ObjectOutcome::new(subject, Action::Created))
             }
             Err(error) => failed(subject, error.kind.to_string()),
         }
@@ -132,5 +127,22 @@ impl Execution<'_> {
     pub(super) fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
         let namespace = object.key.namespace.as_ref();
         namespace.is_some_and(|namespace| !self.namespaces.contains_key(namespace))
+    }
+}
+
+impl Prediction {
+    fn report(self, sink: &mut Sink<'_>) {
+        let Self {
+            outcome, warnings, ..
+        } = self;
+        for text in warnings {
+            let key = outcome.subject.key();
+            let object = match &outcome.source {
+                Some(position) => format!("{position}: {key}"),
+                None => key.to_string(),
+            };
+            sink(Event::WarningOfObject { object, text });
+        }
+        sink(Event::Object(outcome));
     }
 }

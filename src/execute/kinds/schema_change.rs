@@ -26,7 +26,6 @@ use crate::execute::kinds::establish::{PATIENCE, pause};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::write_settings::DryRun;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
@@ -134,9 +133,6 @@ impl Execution<'_> {
         &self,
         defined: &BTreeMap<ObjectKey, GroupKind>,
     ) -> BTreeMap<ObjectKey, Redefined> {
-        if self.writing.dry_run != DryRun::None {
-            return BTreeMap::new();
-        }
         let members = || self.desired.members.iter();
         let reads = defined.iter().map(async |(key, kind)| {
             let of_kind =

@@ -21,38 +21,39 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-pub(crate) use crate::execute::members::reply::{MemberReply, failed, reply_of, written};
+pub(crate) use crate::execute::members::reply::{MemberReply, failed, written};
 
 impl Execution<'_> {
     pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
-        let mut reply = match self.writing.dry_run {
-            _ if apply.live_membership == LiveMembership::Terminating => {
-                Box::pin(self.apply_terminating(object, subject, kinds)).await
-            }
-            DryRun::Client => self.predict(object, subject, &apply.live_membership).await,
-            DryRun::Server => self.dry_run_member(object, subject, &apply.live_membership).await,
-            DryRun::None => {
-                self.send_member(object, subject, &apply.live_membership, kinds)
-                    .await
-            }
+        let mut reply = if apply.live_membership == LiveMembership::Terminating {
+            Box::pin(self.apply_terminating(object, subject, kinds)).await
+        } else {
+            self.send_member(object, subject, &apply.live_membership, kinds)
+                .await
         };
         reply.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();
         reply.warnings.retain(|warning| seen.insert(warning.clone()));
-        if let LiveMembership::Member {
-            reason: Some(reason), ..
-        } = &apply.live_membership
-            && reply.outcome.action != Action::Recreated
-            && !reply.outcome.taken_in
-        {
-            reply.outcome.reason = match self.recreation_note(object) {
-                Some(note) => format!("{reason}; {note}"),
-                None => reason.to_string(),
-            };
+        if reply.outcome.action != Action::Recreated && !reply.outcome.taken_in {
+            self.give_reason(apply, &mut reply.outcome);
         }
         reply
+    }
+
+    /// Gives the outcome of a changed member the reason that the plan has for it.
+    pub(crate) fn give_reason(&self, apply: &Apply, outcome: &mut ObjectOutcome) {
+        let LiveMembership::Member {
+            reason: Some(reason), ..
+        } = &apply.live_membership
+        else {
+            return;
+        };
+        outcome.reason = match self.recreation_note(&self.desired.members[apply.index]) {
+            Some(note) => format!("{reason}; {note}"),
+            None => reason.to_string(),
+        };
     }
 
     /// Handles a member that is being deleted: an earlier run may have deleted it for its recreation.
@@ -65,14 +66,7 @@ impl Execution<'_> {
         if !self.awaits_deletion(object) {
             return failed(subject, self.terminating(object));
         }
-        match self.writing.dry_run {
-            DryRun::None => self.create_again(object, subject, None, kinds).await,
-            DryRun::Client => reply_of(ObjectOutcome::new(subject, Action::Recreated)),
-            DryRun::Server => {
-                let prediction = self.predict_created_again(object, subject).await;
-                reply_of(prediction.outcome)
-            }
-        }
+        self.create_again(object, subject, None, kinds).await
     }
 
     async fn send_member(

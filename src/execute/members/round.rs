@@ -4,7 +4,6 @@ use crate::event::{Action, Event};
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::webhooks::{Round, SetAside};
 use crate::execute::{Applied, Execution, RunState, Sink};
-use crate::model::write_settings::DryRun;
 use crate::plan::Apply;
 
 impl Execution<'_> {
@@ -20,9 +19,7 @@ impl Execution<'_> {
             objects: mut wave,
             given_up,
         } = round;
-        if self.writing.dry_run == DryRun::None {
-            wave = Box::pin(self.await_kinds(wave, run_state, sink)).await;
-        }
+        wave = Box::pin(self.await_kinds(wave, run_state, sink)).await;
         let ended = given_up.iter().map(|(apply, _)| *apply);
         let all: Vec<&Apply> = wave.iter().copied().chain(ended).collect();
         let defined = self.kinds_defined_by(&all);
