@@ -1,6 +1,7 @@
 //! The manifest of a live member, as its set has last applied it.
 //!
-//! Like client-go's extract functions, it takes the fields that the field manager owns. Pure.
+//! Like client-go's extract functions, it takes the fields that the field manager owns. Pure; `session/export` says what
+//! is exported how, and which objects an autoscaler scales.
 
 use serde_json::{Map, Value, json};
 

@@ -2,7 +2,8 @@
 //! are not members of a set.
 //!
 //! `helm template` prints them with the ordinary objects. They are divided from these before
-//! anything else is done with manifests, so no later stage can take one for a member.
+//! anything else is done with manifests, so no later stage can take one for a member. By default they refuse the run;
+//! docs/guides/hooks.md has the values of `--hooks`.
 //!
 //! The rules are those of Helm (`pkg/release/v1/util/manifest_sorter.go`) and Argo CD
 //! (`gitops-engine/pkg/sync/hook`), except that an unknown hook of Helm is a hook here, and not

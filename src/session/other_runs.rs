@@ -1,4 +1,5 @@
-//! Other runs of the set: names them, or waits for them with `--exclusive`.
+//! Other runs of the set: names them, or waits for them with `--exclusive`. A run that was killed is among them until it
+//! counts as abandoned (`model/history_annotation`).
 
 use std::time::Duration;
 

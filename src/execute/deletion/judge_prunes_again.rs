@@ -1,5 +1,5 @@
-//! Judges the prunes of a plan again after a wait, which may have taken minutes, among the members as
-//! they are by then.
+//! Reads the members again after a wait, which may have taken minutes, and has the prunes of the plan judged among them
+//! (`plan/prunes_judged_again`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

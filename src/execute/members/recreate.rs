@@ -3,8 +3,9 @@
 //!
 //! An object is deleted only if a dry run of its creation, with the same body, is answered with
 //! `AlreadyExists`: then the body is valid, and only the live object prevents the update. `plan` decides
-//! which objects are chosen, and what prevents their deletion. Whatever interrupts a recreation, the
-//! record covers the object, and the next run creates it.
+//! which objects are chosen, and what prevents their deletion. A first Ctrl-C after the delete does not keep the run
+//! from creating the object, a second one does. Whatever interrupts a recreation, the record covers the object, and the
+//! next run creates it.
 
 use std::collections::{BTreeSet, HashSet};
 

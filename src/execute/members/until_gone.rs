@@ -1,4 +1,5 @@
-//! Waits until an object is gone that is to be created again.
+//! Waits until an object is gone that is to be created again. Only the end of the run's time ends this wait early, not a
+//! first Ctrl-C.
 
 use crate::execute::Execution;
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of};

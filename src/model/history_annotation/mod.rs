@@ -1,7 +1,8 @@
 //! The runs of a set, in an annotation of its parent: those under way, and the last ones that changed it.
 //!
-//! A run under way keeps the record wide: no other run takes kinds or namespaces out of it. Past runs are for
-//! people. What cannot be read is dropped.
+//! A run under way keeps the record wide: no other run takes kinds or namespaces out of it. One that has not renewed its
+//! entry for ten minutes counts as abandoned, and is not under way any more. Past runs are for people. What cannot be
+//! read is dropped.
 
 #[cfg(test)]
 mod tests;

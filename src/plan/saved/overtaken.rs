@@ -1,4 +1,5 @@
-//! The differences between a saved plan and the cluster when it is applied.
+//! The differences between a saved plan and the cluster when it is applied. Any of them ends the run before its first
+//! write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
