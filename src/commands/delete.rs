@@ -65,8 +65,11 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
     };
     let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
+        if !is_real {
+            return Ok(deletion.dry_run(&mut |event| run.reporter.event(event)).await);
+        }
         let mut deletion_run = deletion.begin(&mut |event| run.reporter.event(event)).await?;
-        if let Some(patience) = options.waiting.patience.filter(|_| is_real) {
+        if let Some(patience) = options.waiting.patience {
             let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), patience);
             return Ok::<_, Error>(waiting.await);
         }

@@ -17,7 +17,6 @@ use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::model::write_settings::DryRun;
 use crate::plan::Edges;
 
 /// Waits for objects that others depend on.
@@ -270,7 +269,6 @@ pub(crate) struct DependentsFirst<'a> {
     pub(crate) edges: &'a Edges,
     pub(crate) gate: Option<&'a dyn DependencyGate>,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) dry_run: DryRun,
 }
 
 /// The objects of a step of prunes.
@@ -313,7 +311,7 @@ impl DependentsFirst<'_> {
     ) -> Held<'l> {
         let mut held = Held::default();
         let dependents = |live: &Live| self.edges.prune_after.get(&live.key).into_iter().flatten();
-        if self.dry_run != DryRun::None || wave.iter().all(|live| dependents(live).next().is_none()) {
+        if wave.iter().all(|live| dependents(live).next().is_none()) {
             held.free = wave;
             return held;
         }

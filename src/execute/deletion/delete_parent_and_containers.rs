@@ -34,9 +34,6 @@ impl SetDeletion<'_> {
         lingering: Lingering,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        if self.execution.writing.dry_run != DryRun::None {
-            return self.dry_run_parent(members, sink).await;
-        }
         let Some(known) = &mut run.known else {
             if self.execution.interrupt.is_requested() {
                 return Ending::Interrupted;
@@ -341,9 +338,10 @@ impl SetDeletion<'_> {
         ending
     }
 
-    async fn dry_run_parent(&self, mut members: Deleted, sink: &mut Sink<'_>) -> Ending {
+    /// Predicts what becomes of the parent and its containers once the members are gone.
+    pub(super) async fn predict_end(&self, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = self.parent else {
-            return self.delete_homes(&mut members, sink).await;
+            return self.predict(self.homes(), sink).await;
         };
         // An object that is left to a deleted owner is deleted with it.
         let going = &self.execution.plan.dependents.going;
@@ -372,7 +370,7 @@ impl SetDeletion<'_> {
         let (disposition, event) = predicted_disposition(self.execution.set, parent, &managers);
         sink(event);
         match disposition {
-            ParentDisposition::Goes => self.delete_homes(&mut members, sink).await,
+            ParentDisposition::Goes => self.predict(self.homes(), sink).await,
             ParentDisposition::Stays(_) => Ending::Done,
         }
     }

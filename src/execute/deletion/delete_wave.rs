@@ -190,15 +190,7 @@ impl Deleting<'_> {
         if let Some(outcome) = self.kept(planned, current) {
             return DeleteAttempt::Ended(outcome);
         }
-        let is_sent = match self.writing.dry_run {
-            DryRun::None => true,
-            DryRun::Client => false,
-            DryRun::Server => self.server.is_known_to_honor_dry_run(&current.resource).await,
-        };
-        if !is_sent {
-            return done();
-        }
-        let request = self.deletion(current);
+        let request = deletion_as(current, DryRun::None, self.purpose);
         // A container may gain objects while its webhook starts.
         let filled = async || Box::pin(self.filled(iter::once(current))).await.pop();
         let sent = self.webhooks.send_unless(self.server, request, filled);
@@ -278,10 +270,6 @@ impl Deleting<'_> {
                 format!("kept, because it changed since the plan: {refusal}"),
             )),
         }
-    }
-
-    fn deletion(&self, live: &Live) -> ApiRequest {
-        deletion_as(live, self.writing.dry_run, self.purpose)
     }
 
     /// Reads an object again that changed, as a whole: its metadata do not say which kind a definition defines, nor

@@ -11,7 +11,6 @@ use crate::execute::deletion::delete_wave::Deleting;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::write_settings::DryRun;
 use crate::plan::{SkipReason, is_container};
 use crate::read::{self, ContentsError, KindWait};
 
@@ -20,11 +19,7 @@ impl Deleting<'_> {
     /// contents are unknown. A keep annotation counts even if the user has allowed all losses
     /// beforehand.
     pub(crate) async fn filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
-        let is_written = self.writing.dry_run == DryRun::None;
-        let containers: Vec<Live> = objects
-            .filter(|live| is_written && is_container(live))
-            .cloned()
-            .collect();
+        let containers: Vec<Live> = objects.filter(|live| is_container(live)).cloned().collect();
         if containers.is_empty() {
             return Vec::new();
         }

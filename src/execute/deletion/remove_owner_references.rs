@@ -113,9 +113,6 @@ impl Detacher<'_> {
     }
 
     async fn detach(&self, detachment: &Detachment, webhooks: &StartingWebhooks<'_>) -> Result<(), Message> {
-        if self.writing.dry_run == DryRun::Client {
-            return Ok(());
-        }
         let mut dependent = detachment.dependent.clone();
         for _ in 0..ATTEMPTS {
             let Some(operations) = operations(&dependent, detachment) else {
@@ -149,8 +146,7 @@ impl Detacher<'_> {
 
     fn request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
         let path = dependent.resource.path_of(&dependent.key);
-        let mut parameters = vec![("fieldManager", self.writing.field_manager.as_str())];
-        parameters.extend(self.writing.dry_run.parameter());
+        let parameters = [("fieldManager", self.writing.field_manager.as_str())];
         let body = Bytes::from(operations.to_string());
         ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body)
     }

@@ -2,15 +2,18 @@
 //!
 //! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
 use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::delete_wave::untouched;
+use crate::execute::deletion::remove_owner_references::warn_of_kept;
 use crate::execute::deletion::waves::{Deleted, Waves};
+use crate::execute::dry_run::Prediction;
 use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::end::Left;
@@ -173,6 +176,46 @@ impl SetDeletion<'_> {
             ending: self.ending(deleted.failed, sink),
             deleted,
         }
+    }
+
+    /// Reports what the deletion would do, by server dry runs if the user requests them.
+    pub async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
+        self.announce(sink);
+        let execution = &self.execution;
+        execution.report_skips(sink);
+        let members = execution.plan.all_prunes().filter(|live| !self.is_home(live));
+        let ending = self.predict(members, sink).await;
+        let dependents = &execution.plan.dependents;
+        let judge = execution.judge(dependents, HashSet::new());
+        let detachments = dependents.detachments.iter();
+        let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
+        warn_of_kept(detachments, &judge, execution.writing.dry_run, sink);
+        match ending {
+            Ending::Done => self.predict_end(sink).await,
+            ending => ending,
+        }
+    }
+
+    /// Predicts the deletion of these objects.
+    pub(super) async fn predict<'l>(
+        &self,
+        objects: impl Iterator<Item = &'l Live>,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let Execution { server, writing, .. } = self.execution;
+        let mut failed = 0;
+        let mut concurrency_limit = ConcurrencyLimit::for_server(server, writing.concurrency);
+        let mut report = |news: WriteEvent<Prediction>| failed += usize::from(news.report(sink));
+        self.execution
+            .predict_deletions(
+                objects,
+                Action::Deleted,
+                &HashMap::new(),
+                &mut concurrency_limit,
+                &mut report,
+            )
+            .await;
+        self.ending(failed, sink)
     }
 
     /// Announces what is about to be deleted, and what is kept.

@@ -16,7 +16,6 @@ use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::write_settings::DryRun;
 use crate::plan::{Dependents, Detachment, Judge};
 
 /// Objects to delete, wave by wave.
@@ -109,8 +108,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Returns the current dependents of what is deleted. A dry run takes them from the plan. If they cannot be read,
-    /// so many objects are not deleted.
+    /// Returns the current dependents of what is deleted. If they cannot be read, so many objects are not deleted.
     async fn current_dependents(
         &self,
         action: Action,
@@ -118,7 +116,7 @@ impl Execution<'_> {
         deleted: &mut Deleted,
         sink: &mut Sink<'_>,
     ) -> Result<Dependents, Stopped> {
-        if self.writing.dry_run != DryRun::None || self.plan.deletions() == 0 {
+        if self.plan.deletions() == 0 {
             return Ok(self.plan.dependents.clone());
         }
         let look = DependentsLook {
@@ -186,7 +184,6 @@ impl Execution<'_> {
             edges: &self.plan.edges,
             gate: self.dependencies,
             interrupt: self.interrupt,
-            dry_run: self.writing.dry_run,
         }
     }
 

@@ -71,18 +71,9 @@ impl Deletions<'_> {
         )
         .await;
         let prunes = execution.plan.all_prunes();
-        let prunes = prunes.map(|live| (&live.key, live));
-        let read = async |live| execution.predict_prune(live, &times).await;
-        each(
-            server,
-            interrupt,
-            prunes,
-            read,
-            concurrency_limit,
-            wait_notes,
-            sink,
-        )
-        .await;
+        execution
+            .predict_deletions(prunes, Action::Pruned, &times, concurrency_limit, sink)
+            .await;
     }
 }
 
@@ -108,18 +99,43 @@ impl Execution<'_> {
         }
     }
 
-    /// Reads an object that is pruned at one of these times, by UID, and asks whether its deletion would be denied.
-    async fn predict_prune(&self, live: &Live, times: &HashMap<&str, String>) -> Prediction {
-        let time = times.get(&*live.uid).cloned().unwrap_or_default();
+    /// Predicts the deletion of these objects, which is called `action`, at one of these times, by UID.
+    pub(in crate::execute) async fn predict_deletions<'l>(
+        &self,
+        objects: impl Iterator<Item = &'l Live>,
+        action: Action,
+        times: &HashMap<&str, String>,
+        concurrency_limit: &mut ConcurrencyLimit,
+        sink: &mut dyn FnMut(WriteEvent<Prediction>),
+    ) {
+        let objects = objects.map(|live| (&live.key, live));
+        let predict = async |live: &Live| {
+            let time = times.get(&*live.uid).cloned().unwrap_or_default();
+            let outcome = ObjectOutcome::with_reason(subject(live), action, time);
+            self.predict_deletion(live, outcome).await
+        };
+        each(
+            self.server,
+            self.interrupt,
+            objects,
+            predict,
+            concurrency_limit,
+            self.wait_notes,
+            sink,
+        )
+        .await;
+    }
+
+    /// Reads an object that is deleted with this outcome, and asks whether that would be denied.
+    async fn predict_deletion(&self, live: &Live, outcome: ObjectOutcome) -> Prediction {
         if self.writing.dry_run == DryRun::Client {
-            return of_outcome(ObjectOutcome::with_reason(subject(live), Action::Pruned, time));
+            return of_outcome(outcome);
         }
         match read::object(self.server, &live.resource, &live.key).await {
-            Ok(None) => of_outcome(ObjectOutcome::with_reason(
-                subject(live),
-                Action::Pruned,
-                GONE_ALREADY,
-            )),
+            Ok(None) => of_outcome(ObjectOutcome {
+                reason: GONE_ALREADY.to_owned(),
+                ..outcome
+            }),
             Ok(found) => {
                 if let Some(error) = self.denial_of_deletion(live).await {
                     let mut error = error.kind.of_object();
@@ -132,7 +148,7 @@ impl Execution<'_> {
                 }
                 Prediction {
                     live: found,
-                    ..of_outcome(ObjectOutcome::with_reason(subject(live), Action::Pruned, time))
+                    ..of_outcome(outcome)
                 }
             }
             Err(error) => unpredicted(subject(live), &error),

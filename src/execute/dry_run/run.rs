@@ -40,20 +40,14 @@ impl Execution<'_> {
         if let Some(error) = error {
             sink(Event::failure(error.behind("the set's parent: ")));
         }
-        let mut reported = |news: WriteEvent<Prediction>| match news {
-            WriteEvent::Note(text) => sink(Event::Note(text)),
-            WriteEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
-            WriteEvent::Answer(prediction) => {
-                has_failure |= prediction.outcome.action == Action::Failed;
-                prediction.report(sink);
-            }
-        };
+        let mut reported = |news: WriteEvent<Prediction>| has_failure |= news.report(sink);
         let ending = self.predict_run(parent.as_ref(), |_| false, &mut reported).await;
         self.warn_of_unpruned(sink);
         if !has_failure {
             let judge = self.judge(&self.plan.dependents, HashSet::new());
-            let detachments = self.allowed_detachments();
-            warn_of_kept(detachments.into_values(), &judge, self.writing.dry_run, sink);
+            let detachments = self.plan.dependents.detachments.iter();
+            let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
+            warn_of_kept(detachments, &judge, self.writing.dry_run, sink);
         }
         match ending {
             Ending::Done if has_failure => Ending::Incomplete,
@@ -130,11 +124,22 @@ impl Execution<'_> {
     }
 }
 
-impl Prediction {
-    fn report(self, sink: &mut Sink<'_>) {
-        let Self {
+impl WriteEvent<Prediction> {
+    /// Reports this, and returns whether something would fail.
+    pub(in crate::execute) fn report(self, sink: &mut Sink<'_>) -> bool {
+        let Prediction {
             outcome, warnings, ..
-        } = self;
+        } = match self {
+            Self::Note(text) => {
+                sink(Event::Note(text));
+                return false;
+            }
+            Self::Slowest(slowest) => {
+                sink(Event::Slowest(slowest));
+                return false;
+            }
+            Self::Answer(prediction) => prediction,
+        };
         for text in warnings {
             let key = outcome.subject.key();
             let object = match &outcome.source {
@@ -143,6 +148,8 @@ impl Prediction {
             };
             sink(Event::WarningOfObject { object, text });
         }
+        let is_failure = outcome.action == Action::Failed;
         sink(Event::Object(outcome));
+        is_failure
     }
 }
