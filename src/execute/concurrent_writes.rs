@@ -68,58 +68,88 @@ impl WriteEvent<ObjectOutcome> {
 /// Time after which a slow write is reported.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
 
-/// Starts a write for each of `items` and passes on each answer as it arrives. After an interrupt no
-/// write starts, and the run waits for those in flight. What they wait for is in `notes`.
-pub(super) async fn each<'k, T, A>(
-    server: &ApiServer,
-    interrupt: &Interrupt,
-    items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
-    write: impl AsyncFn(T) -> A,
-    concurrency_limit: &mut ConcurrencyLimit,
-    notes: &WaitNotes,
-    mut reported: impl FnMut(WriteEvent<A>),
-) {
-    let mut items = items.into_iter().enumerate();
-    let mut under_way = FuturesUnordered::new();
-    let mut begun: BTreeMap<usize, (&ObjectKey, Instant)> = BTreeMap::new();
-    let mut clock = tokio::time::interval(Duration::from_secs(1));
-    let mut was_slow = false;
-    loop {
-        while concurrency_limit.allows(under_way.len(), server.postponed()) && !interrupt.is_requested() {
-            let Some((number, (key, item))) = items.next() else {
-                break;
-            };
-            begun.insert(number, (key, Instant::now()));
-            let write = &write;
-            under_way.push(async move { (number, write(item).await) });
+/// Runs writes to a server at the same time, up to a limit that it learns, until the run is to stop.
+pub(super) struct ConcurrentWrites<'a> {
+    server: &'a ApiServer,
+    pub(super) interrupt: &'a Interrupt,
+    /// What the writes wait for.
+    pub(super) notes: &'a WaitNotes,
+    limit: ConcurrencyLimit,
+}
+
+impl<'a> ConcurrentWrites<'a> {
+    /// Never runs more than `most` writes at once.
+    pub(super) fn new(
+        server: &'a ApiServer,
+        interrupt: &'a Interrupt,
+        notes: &'a WaitNotes,
+        most: usize,
+    ) -> Self {
+        Self {
+            server,
+            interrupt,
+            notes,
+            limit: ConcurrencyLimit::for_server(server, most),
         }
-        let refused_or_late = server.refused_or_late();
-        let answer = loop {
-            let notes = notes.0.take().into_iter();
-            notes.for_each(|note| reported(WriteEvent::Note(note)));
-            tokio::select! {
-                biased;
-                answer = under_way.next() => break answer,
-                _ = clock.tick() => {
-                    let slowest = slowest(&begun);
-                    if was_slow || slowest.is_some() {
-                        was_slow = slowest.is_some();
-                        reported(WriteEvent::Slowest(slowest));
+    }
+
+    /// Returns how many of these writes are soon under way at once, if the server keeps up.
+    pub(super) fn soon(&self, writes: usize) -> usize {
+        self.limit.soon(writes)
+    }
+
+    /// Starts a write for each of `items` and passes on each answer as it arrives. After an interrupt no
+    /// write starts, and the run waits for those in flight.
+    pub(super) async fn each<'k, T, A>(
+        &mut self,
+        items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
+        write: impl AsyncFn(T) -> A,
+        mut reported: impl FnMut(WriteEvent<A>),
+    ) {
+        let mut items = items.into_iter().enumerate();
+        let mut under_way = FuturesUnordered::new();
+        let mut begun: BTreeMap<usize, (&ObjectKey, Instant)> = BTreeMap::new();
+        let mut clock = tokio::time::interval(Duration::from_secs(1));
+        let mut was_slow = false;
+        loop {
+            while self.limit.allows(under_way.len(), self.server.postponed())
+                && !self.interrupt.is_requested()
+            {
+                let Some((number, (key, item))) = items.next() else {
+                    break;
+                };
+                begun.insert(number, (key, Instant::now()));
+                let write = &write;
+                under_way.push(async move { (number, write(item).await) });
+            }
+            let refused_or_late = self.server.refused_or_late();
+            let answer = loop {
+                let notes = self.notes.0.take().into_iter();
+                notes.for_each(|note| reported(WriteEvent::Note(note)));
+                tokio::select! {
+                    biased;
+                    answer = under_way.next() => break answer,
+                    _ = clock.tick() => {
+                        let slowest = slowest(&begun);
+                        if was_slow || slowest.is_some() {
+                            was_slow = slowest.is_some();
+                            reported(WriteEvent::Slowest(slowest));
+                        }
                     }
                 }
+            };
+            let Some((number, answer)) = answer else { break };
+            let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
+            if self.server.refused_or_late() > refused_or_late {
+                self.limit.refused(under_way.len());
+            } else if !self.server.is_silent() {
+                self.limit.answered(latency.unwrap_or_default());
             }
-        };
-        let Some((number, answer)) = answer else { break };
-        let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
-        if server.refused_or_late() > refused_or_late {
-            concurrency_limit.refused(under_way.len());
-        } else if !server.is_silent() {
-            concurrency_limit.answered(latency.unwrap_or_default());
+            reported(WriteEvent::Answer(answer));
         }
-        reported(WriteEvent::Answer(answer));
-    }
-    if was_slow {
-        reported(WriteEvent::Slowest(None));
+        if was_slow {
+            reported(WriteEvent::Slowest(None));
+        }
     }
 }
 

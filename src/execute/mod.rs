@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
-use concurrency_limit::ConcurrencyLimit;
 pub use concurrency_limit::soon_under_way;
+use concurrent_writes::ConcurrentWrites;
 pub use concurrent_writes::{WaitNotes, WriteEvent};
 pub use deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
 pub use deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
@@ -126,16 +126,16 @@ pub(crate) struct Applied {
 }
 
 /// The state of a run between its steps.
-pub(crate) struct RunState {
+pub(crate) struct RunState<'a> {
     applied: Applied,
     /// Objects that were to be pruned and are kept: the record is not narrowed.
     kept: usize,
     kinds: Kinds,
-    concurrency_limit: ConcurrencyLimit,
+    writes: ConcurrentWrites<'a>,
 }
 
-impl RunState {
-    fn new(execution: &Execution<'_>) -> Self {
+impl<'a> RunState<'a> {
+    fn new(execution: &Execution<'a>) -> Self {
         let attached = execution.plan.dependents.detachments.iter();
         Self {
             applied: Applied {
@@ -147,8 +147,19 @@ impl RunState {
             },
             kept: 0,
             kinds: Kinds::default(),
-            concurrency_limit: ConcurrencyLimit::for_server(execution.server, execution.writing.concurrency),
+            writes: execution.writes(),
         }
+    }
+}
+
+impl<'a> Execution<'a> {
+    fn writes(&self) -> ConcurrentWrites<'a> {
+        ConcurrentWrites::new(
+            self.server,
+            self.interrupt,
+            self.wait_notes,
+            self.writing.concurrency,
+        )
     }
 }
 
@@ -193,7 +204,7 @@ impl Execution<'_> {
             return Ok(Ending::Interrupted);
         }
         let writes = self.plan.applies() + self.plan.deletions();
-        self.server.prepare_for(run_state.concurrency_limit.soon(writes));
+        self.server.prepare_for(run_state.writes.soon(writes));
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.
@@ -250,7 +261,7 @@ impl Execution<'_> {
     async fn write_own_manifest(
         &self,
         known: &mut Known,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let version = known.parent.resource_version.clone();
@@ -270,7 +281,7 @@ impl Execution<'_> {
     }
 
     /// Applies the members, and prunes.
-    async fn write_members(&self, run_state: &mut RunState, sink: &mut Sink<'_>) -> Ending {
+    async fn write_members(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         if self.parent.is_some() {
             self.report_unchanged(&mut run_state.applied, sink);
             self.write_prerequisites(run_state, sink).await;
@@ -304,7 +315,7 @@ impl Execution<'_> {
     }
 
     /// Returns the ending of a run that must stop.
-    fn stopped(&self, run_state: &RunState) -> Option<Ending> {
+    fn stopped(&self, run_state: &RunState<'_>) -> Option<Ending> {
         if self.interrupt.is_requested() {
             Some(Ending::Interrupted)
         } else {

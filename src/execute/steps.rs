@@ -134,7 +134,7 @@ impl Waits<'_> {
 
 impl Execution<'_> {
     /// Applies what has to exist before the parent.
-    pub(super) async fn write_prerequisites(&self, run_state: &mut RunState, sink: &mut Sink<'_>) {
+    pub(super) async fn write_prerequisites(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) {
         let until = Until::AllIsOver(Some(self.writing.webhook_patience.in_step));
         let shared = RefCell::new(sink);
         let mut steps = Steps::new(self.set_aside());
@@ -148,7 +148,7 @@ impl Execution<'_> {
     }
 
     /// Applies the steps of the plan.
-    pub(super) async fn write_steps(&self, run_state: &mut RunState, sink: &mut Sink<'_>) {
+    pub(super) async fn write_steps(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) {
         let shared = RefCell::new(sink);
         let mut steps = Steps::new(self.set_aside());
         for wave in &self.plan.waves {
@@ -169,7 +169,7 @@ impl Execution<'_> {
         &'s self,
         steps: &mut Steps<'s, 's>,
         until: Until,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         shared: &'s RefCell<&mut Sink<'_>>,
     ) {
         let mut sink = |event: Event| (shared.borrow_mut())(event);
@@ -213,7 +213,7 @@ impl Execution<'_> {
         &self,
         steps: &mut Steps<'w, '_>,
         until: Until,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
     ) -> Option<Round<'w>> {
         let webhooks = &steps.set_aside.webhooks;
         match until {
@@ -241,7 +241,7 @@ impl Execution<'_> {
     }
 
     /// Takes the objects of the first step that has any that can be sent.
-    fn take_free<'w>(&self, steps: &mut Steps<'w, '_>, run_state: &RunState) -> Vec<&'w Apply> {
+    fn take_free<'w>(&self, steps: &mut Steps<'w, '_>, run_state: &RunState<'_>) -> Vec<&'w Apply> {
         let states = &run_state.applied.dependencies;
         let last = steps.unsent.len().saturating_sub(1);
         if states.is_trivial() && steps.set_aside.is_empty() && steps.unsent[..last].iter().all(Vec::is_empty)
@@ -271,7 +271,7 @@ impl Execution<'_> {
     }
 
     /// Skips all objects that are left, and makes the run fail.
-    fn leave(&self, steps: &mut Steps<'_, '_>, run_state: &mut RunState, sink: &mut Sink<'_>) {
+    fn leave(&self, steps: &mut Steps<'_, '_>, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) {
         let left = steps.unsent.drain(..).flatten();
         let left: Vec<ObjectKey> = left.map(|apply| self.key(apply).clone()).collect();
         run_state.applied.failed += left.len();
@@ -279,7 +279,7 @@ impl Execution<'_> {
     }
 
     /// Skips objects that depend on what will not be Current in this run, and makes the run fail.
-    fn skip_lost(&self, steps: &mut Steps<'_, '_>, run_state: &mut RunState, sink: &mut Sink<'_>) {
+    fn skip_lost(&self, steps: &mut Steps<'_, '_>, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) {
         let applied = &mut run_state.applied;
         if applied.dependencies.is_trivial() {
             return;
@@ -323,7 +323,7 @@ impl Execution<'_> {
     fn begin_waits<'s>(
         &'s self,
         steps: &mut Steps<'s, 's>,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         shared: &'s RefCell<&mut Sink<'_>>,
     ) -> bool {
         let states = &mut run_state.applied.dependencies;
@@ -390,7 +390,7 @@ impl Execution<'_> {
         &self,
         round: Round<'w>,
         steps: &mut Steps<'w, '_>,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) {
         if steps.phase == Shown::Waiting && steps.waits.under_way.is_empty() {

@@ -14,8 +14,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WaitNotes, WriteEvent, each};
+use crate::execute::concurrent_writes::{ConcurrentWrites, WaitNotes, WriteEvent};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -61,8 +60,8 @@ impl Relabelling<'_> {
     /// Writes the labels of all these objects, within the concurrency limit.
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabeled {
         let mut relabeled = Relabeled::default();
-        let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
         let notes = WaitNotes::default();
+        let mut writes = ConcurrentWrites::new(self.server, self.interrupt, &notes, self.writing.concurrency);
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
         let write = async |live| self.write(live, &webhooks).await;
         let outcome_event = |event: WriteEvent<ObjectOutcome>| {
@@ -71,16 +70,7 @@ impl Relabelling<'_> {
             }));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
-        each(
-            self.server,
-            self.interrupt,
-            objects,
-            write,
-            &mut concurrency_limit,
-            &notes,
-            outcome_event,
-        )
-        .await;
+        writes.each(objects, write, outcome_event).await;
         relabeled
     }
 

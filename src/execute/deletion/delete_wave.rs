@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply};
 use crate::event::{Action, ObjectOutcome, Remainder, Subject};
-use crate::execute::Interrupt;
-use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -116,8 +114,7 @@ impl Deleting<'_> {
         &self,
         wave: impl Iterator<Item = &'l Live>,
         left: &mut ObjectsKeptInsteadOfDeleted,
-        interrupt: &Interrupt,
-        concurrency_limit: &mut ConcurrencyLimit,
+        writes: &mut ConcurrentWrites<'_>,
         on_event: &mut dyn FnMut(WriteEvent<ObjectOutcome>),
     ) {
         let (containers, wave): (Vec<&Live>, Vec<&Live>) =
@@ -128,7 +125,7 @@ impl Deleting<'_> {
                 on_event(WriteEvent::Answer(outcome));
             }
         }
-        if interrupt.is_requested() {
+        if writes.interrupt.is_requested() {
             return;
         }
         for outcome in self.filled(wave.iter().copied()).await {
@@ -144,17 +141,7 @@ impl Deleting<'_> {
             }
             on_event(news);
         };
-        let notes = self.webhooks.notes;
-        each(
-            self.server,
-            interrupt,
-            wave,
-            write,
-            concurrency_limit,
-            notes,
-            noted,
-        )
-        .await;
+        writes.each(wave, write, noted).await;
     }
 
     /// Deletes the object as it was read; one that changed since is judged again.

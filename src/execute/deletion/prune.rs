@@ -14,7 +14,7 @@ impl Execution<'_> {
     /// Prunes as the plan says, and waits before and after it if it has to.
     ///
     /// A run that has waited once does not narrow the record before everything is gone.
-    pub(crate) async fn prune_in_order(&self, run_state: &mut RunState, sink: &mut Sink<'_>) -> Ending {
+    pub(crate) async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = Deleted::default();
         let mut has_waited = false;
         let mut plan_now: Option<Plan> = None;
@@ -118,7 +118,7 @@ impl Execution<'_> {
         &self,
         waited: EndOfWait,
         order: PruneOrder,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         run_state.applied.report_held(&BTreeSet::new(), sink);
@@ -153,7 +153,7 @@ impl Execution<'_> {
         &self,
         waves: &[Vec<Live>],
         pruned: &mut Deleted,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
         if waves.is_empty() {
@@ -163,11 +163,7 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total: waves.iter().map(Vec::len).sum(),
         });
-        let RunState {
-            applied,
-            concurrency_limit,
-            ..
-        } = run_state;
+        let RunState { applied, writes, .. } = run_state;
         let waves = Waves {
             deletes: waves.iter().map(|wave| wave.iter().collect()).collect(),
             owners: waves.iter().flatten().map(|live| &live.key).collect(),
@@ -175,7 +171,7 @@ impl Execution<'_> {
         };
         let uids = applied.uids.clone();
         let on_detached = |detached: &_, sink: &mut Sink<'_>| applied.report_held(detached, sink);
-        self.delete_waves(&waves, uids, pruned, concurrency_limit, on_detached, sink)
+        self.delete_waves(&waves, uids, pruned, writes, on_detached, sink)
             .await
     }
 }

@@ -14,12 +14,11 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
-use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WaitNotes, WriteEvent, each};
+use crate::execute::Sink;
+use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
-use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
 use crate::model::message::Message;
@@ -39,7 +38,6 @@ pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are 
 pub(crate) struct Detacher<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) writing: &'a WriteSettings,
-    pub(crate) interrupt: &'a Interrupt,
 }
 
 /// Names the objects that stay because of these detachments.
@@ -72,7 +70,7 @@ impl Detacher<'_> {
         &self,
         detachments: &[Detachment],
         judge: &mut Judge<'_>,
-        concurrency_limit: &mut ConcurrencyLimit,
+        writes: &mut ConcurrentWrites<'_>,
         sink: &mut Sink<'_>,
     ) -> BTreeSet<ObjectKey> {
         let allowed: Vec<&Detachment> = detachments
@@ -89,21 +87,11 @@ impl Detacher<'_> {
                 sink(Event::failure(reason.behind(format_args!("{key}: "))));
             }
         };
-        let notes = WaitNotes::default();
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
+        let webhooks = StartingWebhooks::new(self.writing, writes.interrupt, writes.notes);
         let write = async |index: usize| (index, self.detach(allowed[index], &webhooks).await);
         let items = allowed.iter().enumerate();
         let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
-        each(
-            self.server,
-            self.interrupt,
-            items,
-            write,
-            concurrency_limit,
-            &notes,
-            on_event,
-        )
-        .await;
+        writes.each(items, write, on_event).await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }

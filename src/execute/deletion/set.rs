@@ -8,7 +8,6 @@ use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
-use crate::execute::concurrency_limit::ConcurrencyLimit;
 use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::delete_wave::untouched;
 use crate::execute::deletion::remove_owner_references::warn_of_kept;
@@ -157,20 +156,12 @@ impl SetDeletion<'_> {
             owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
         };
-        let Execution { server, writing, .. } = self.execution;
         let mut deleted = Deleted::default();
-        let mut concurrency_limit = ConcurrencyLimit::for_server(server, writing.concurrency);
+        let mut writes = self.execution.writes();
         // Whatever stopped it has been counted.
         let _ = self
             .execution
-            .delete_waves(
-                &waves,
-                HashSet::new(),
-                &mut deleted,
-                &mut concurrency_limit,
-                |_, _| {},
-                sink,
-            )
+            .delete_waves(&waves, HashSet::new(), &mut deleted, &mut writes, |_, _| {}, sink)
             .await;
         MembersDeleted {
             ending: self.ending(deleted.failed, sink),
@@ -202,16 +193,15 @@ impl SetDeletion<'_> {
         objects: impl Iterator<Item = &'l Live>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let Execution { server, writing, .. } = self.execution;
         let mut failed = 0;
-        let mut concurrency_limit = ConcurrencyLimit::for_server(server, writing.concurrency);
+        let mut writes = self.execution.writes();
         let mut report = |news: WriteEvent<Prediction>| failed += usize::from(news.report(sink));
         self.execution
             .predict_deletions(
                 objects,
                 Action::Deleted,
                 &HashMap::new(),
-                &mut concurrency_limit,
+                &mut writes,
                 &mut report,
             )
             .await;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
-use crate::execute::concurrency_limit::ConcurrencyLimit;
+use crate::execute::concurrent_writes::ConcurrentWrites;
 use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::delete_wave::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::remove_owner_references::Detacher;
@@ -51,7 +51,7 @@ impl Execution<'_> {
         waves: &Waves<'_>,
         desired_uids: HashSet<String>,
         deleted: &mut Deleted,
-        concurrency_limit: &mut ConcurrencyLimit,
+        writes: &mut ConcurrentWrites<'_>,
         on_detached: impl FnOnce(&BTreeSet<ObjectKey>, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
@@ -65,7 +65,7 @@ impl Execution<'_> {
             .detach_all(
                 &self.approved(&dependents, &waves.owners),
                 &mut judge,
-                concurrency_limit,
+                writes,
                 sink,
             )
             .await;
@@ -101,9 +101,7 @@ impl Execution<'_> {
             };
             let deleting = self.deleting(waves.action, &judge, &webhooks);
             let free = held.free.into_iter();
-            deleting
-                .delete_wave(free, left, self.interrupt, concurrency_limit, &mut on_event)
-                .await;
+            deleting.delete_wave(free, left, writes, &mut on_event).await;
         }
         Ok(())
     }
@@ -175,7 +173,6 @@ impl Execution<'_> {
         Detacher {
             server: self.server,
             writing: self.writing,
-            interrupt: self.interrupt,
         }
     }
 

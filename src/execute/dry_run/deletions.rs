@@ -6,8 +6,7 @@ use super::answer::is_of_admission;
 use super::{Prediction, failed, of_outcome, subject, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
-use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::deletion::delete_wave::{CANNOT_BE_DELETED, deletion};
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
@@ -31,7 +30,7 @@ pub(super) struct Deletions<'a> {
 impl Deletions<'_> {
     pub(super) async fn predict(
         self,
-        concurrency_limit: &mut ConcurrencyLimit,
+        writes: &mut ConcurrentWrites<'_>,
         sink: &mut dyn FnMut(WriteEvent<Prediction>),
     ) {
         let Self {
@@ -40,12 +39,6 @@ impl Deletions<'_> {
             attached,
             detached,
         } = self;
-        let Execution {
-            server,
-            interrupt,
-            wait_notes,
-            ..
-        } = execution;
         let Some(times) = times else {
             let attached = attached.into_iter().map(|(prediction, _)| prediction);
             let detached = detached.into_iter().map(|(outcome, _)| of_outcome(outcome));
@@ -60,19 +53,10 @@ impl Deletions<'_> {
         let items = detached.into_iter();
         let items = items.map(|item| (&item.1.dependent.key, item));
         let read = async |(outcome, detachment)| execution.predict_detached(outcome, detachment).await;
-        each(
-            server,
-            interrupt,
-            items,
-            read,
-            concurrency_limit,
-            wait_notes,
-            &mut *sink,
-        )
-        .await;
+        writes.each(items, read, &mut *sink).await;
         let prunes = execution.plan.all_prunes();
         execution
-            .predict_deletions(prunes, Action::Pruned, &times, concurrency_limit, sink)
+            .predict_deletions(prunes, Action::Pruned, &times, writes, sink)
             .await;
     }
 }
@@ -105,7 +89,7 @@ impl Execution<'_> {
         objects: impl Iterator<Item = &'l Live>,
         action: Action,
         times: &HashMap<&str, String>,
-        concurrency_limit: &mut ConcurrencyLimit,
+        writes: &mut ConcurrentWrites<'_>,
         sink: &mut dyn FnMut(WriteEvent<Prediction>),
     ) {
         let objects = objects.map(|live| (&live.key, live));
@@ -114,16 +98,7 @@ impl Execution<'_> {
             let outcome = ObjectOutcome::with_reason(subject(live), action, time);
             self.predict_deletion(live, outcome).await
         };
-        each(
-            self.server,
-            self.interrupt,
-            objects,
-            predict,
-            concurrency_limit,
-            self.wait_notes,
-            sink,
-        )
-        .await;
+        writes.each(objects, predict, sink).await;
     }
 
     /// Reads an object that is deleted with this outcome, and asks whether that would be denied.

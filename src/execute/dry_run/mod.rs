@@ -23,8 +23,7 @@ use serde_json::Value;
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::Execution;
-use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::message_of_rejected_manifest;
 use crate::manifest::desired::DesiredObject;
@@ -94,22 +93,13 @@ impl Execution<'_> {
                 None => sink(WriteEvent::Answer(prediction)),
             }
         };
-        let mut concurrency_limit = ConcurrencyLimit::for_server(self.server, self.writing.concurrency);
+        let mut writes = self.writes();
         // Dry runs do not build on each other, so there is no wait between waves.
         let applies = self.plan.all_applies();
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
         let ask = async |apply| self.predict_apply(apply).await;
-        each(
-            self.server,
-            self.interrupt,
-            applies,
-            ask,
-            &mut concurrency_limit,
-            self.wait_notes,
-            answered,
-        )
-        .await;
+        writes.each(applies, ask, answered).await;
         let deletions = Deletions {
             execution: self,
             times: if has_failure {
@@ -120,7 +110,7 @@ impl Execution<'_> {
             attached,
             detached,
         };
-        deletions.predict(&mut concurrency_limit, sink).await;
+        deletions.predict(&mut writes, sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else {

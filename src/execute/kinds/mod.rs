@@ -70,7 +70,7 @@ fn id(resource: &Resource) -> KindVersion {
     (resource.group_kind(), resource.version.clone())
 }
 
-impl RunState {
+impl RunState<'_> {
     /// Reports those of these objects whose kind is not going to be served.
     fn report_unserved(&mut self, promised: Vec<&DesiredObject>, sink: &mut Sink<'_>) {
         let mut unserved: BTreeMap<&'static str, Vec<ObjectKey>> = BTreeMap::new();
@@ -95,7 +95,7 @@ impl Execution<'_> {
     pub(crate) async fn await_kinds<'w>(
         &self,
         wave: Vec<&'w Apply>,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) -> Vec<&'w Apply> {
         let promised: Vec<&DesiredObject> = wave

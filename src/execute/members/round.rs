@@ -12,7 +12,7 @@ impl Execution<'_> {
         &self,
         round: Round<'w>,
         set_aside: &mut SetAside<'w>,
-        run_state: &mut RunState,
+        run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) {
         let Round {
@@ -29,7 +29,7 @@ impl Execution<'_> {
         let RunState {
             applied,
             kinds,
-            concurrency_limit,
+            writes,
             ..
         } = run_state;
         let mut take = |index: usize, reply: MemberReply, sink: &mut Sink<'_>| {
@@ -42,7 +42,7 @@ impl Execution<'_> {
             take(apply.index, reply, sink);
         }
         let answered = |apply: &Apply, reply, sink: &mut Sink<'_>| take(apply.index, reply, sink);
-        Box::pin(self.apply_all(wave, set_aside, kinds, concurrency_limit, answered, sink)).await;
+        Box::pin(self.apply_all(wave, set_aside, kinds, writes, answered, sink)).await;
         for outcome in definitions {
             let key = outcome.subject.key();
             if let Some(kind) = defined.get(&key) {

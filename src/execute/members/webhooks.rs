@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 use crate::event::Event;
-use crate::execute::concurrency_limit::ConcurrencyLimit;
-use crate::execute::concurrent_writes::{WriteEvent, each};
+use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::starting_webhooks::StartingWebhooks;
@@ -56,7 +55,7 @@ impl Execution<'_> {
         objects: Vec<&'w Apply>,
         set_aside: &mut SetAside<'w>,
         kinds: &Kinds,
-        concurrency_limit: &mut ConcurrencyLimit,
+        writes: &mut ConcurrentWrites<'_>,
         mut answered: impl FnMut(&Apply, MemberReply, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) {
@@ -71,16 +70,7 @@ impl Execution<'_> {
             }
         };
         let items = objects.into_iter().map(|apply| (self.key(apply), apply));
-        each(
-            self.server,
-            self.interrupt,
-            items,
-            write,
-            concurrency_limit,
-            self.wait_notes,
-            reported,
-        )
-        .await;
+        writes.each(items, write, reported).await;
     }
 }
 
