@@ -1,5 +1,5 @@
 //! The limit of concurrent writes: it rises while the server answers fast, and is halved when the server refuses
-//! writes for lack of capacity or does not answer in time.
+//! writes for lack of capacity.
 //!
 //! Pure: `apiserver` waits for `Retry-After`.
 
@@ -55,13 +55,14 @@ impl ConcurrencyLimit {
     /// Creates a limit for writes to a server that has answered the reads of the run. It never exceeds `most`
     /// writes at once.
     pub(super) fn for_server(server: &ApiServer, most: usize) -> Self {
-        if server.refused_or_late() == 0 {
+        if server.throttled_answers() == 0 {
             return Self::new(most, server.fastest_answer());
         }
         // Even the few reads so far were too many.
-        let mut lowered = Self::new(most, None);
-        lowered.refused(0);
-        lowered
+        Self {
+            limit: (START / 2).min(most).max(1),
+            ..Self::new(most, None)
+        }
     }
 
     /// Creates a limit that never exceeds `most` writes at once. `fastest_answer` is the shortest time that
@@ -129,8 +130,7 @@ impl ConcurrencyLimit {
         self.total = Duration::ZERO;
     }
 
-    /// Records that the server refused a request while so many writes were under way, or did not answer it in
-    /// time.
+    /// Records that the server had no capacity for a request while so many writes were under way.
     pub(super) fn refused(&mut self, under_way: usize) {
         if self.settling > 0 {
             self.settling -= 1;

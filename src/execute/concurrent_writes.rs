@@ -122,7 +122,7 @@ impl<'a> ConcurrentWrites<'a> {
                 let write = &write;
                 under_way.push(async move { (number, write(item).await) });
             }
-            let refused_or_late = self.server.refused_or_late();
+            let throttled_answers = self.server.throttled_answers();
             let answer = loop {
                 let notes = self.notes.0.take().into_iter();
                 notes.for_each(|note| reported(WriteEvent::Note(note)));
@@ -140,7 +140,7 @@ impl<'a> ConcurrentWrites<'a> {
             };
             let Some((number, answer)) = answer else { break };
             let latency = begun.remove(&number).map(|(_, since)| since.elapsed());
-            if self.server.refused_or_late() > refused_or_late {
+            if self.server.throttled_answers() > throttled_answers {
                 self.limit.refused(under_way.len());
             } else if !self.server.is_silent() {
                 self.limit.answered(latency.unwrap_or_default());

@@ -17,7 +17,6 @@ use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::plan::Edges;
 
 /// Waits for objects that others depend on.
 pub trait DependencyGate {
@@ -263,14 +262,6 @@ impl Execution<'_> {
     }
 }
 
-/// Everything that deleting in the order of dependencies needs.
-#[derive(Clone, Copy)]
-pub(crate) struct DependentsFirst<'a> {
-    pub(crate) edges: &'a Edges,
-    pub(crate) gate: Option<&'a dyn DependencyGate>,
-    pub(crate) interrupt: &'a Interrupt,
-}
-
 /// The objects of a step of prunes.
 #[derive(Default)]
 pub(crate) struct Held<'l> {
@@ -299,18 +290,18 @@ impl Held<'_> {
     }
 }
 
-impl DependentsFirst<'_> {
+impl Execution<'_> {
     /// Waits until what depends on these objects is gone, and returns which of them can be deleted, and
     /// which are kept because something that depends on them stays. `left` are the objects whose planned
     /// delete did not happen.
-    pub(crate) async fn hold<'l>(
+    pub(crate) async fn hold_for_dependents<'l>(
         &self,
         wave: Vec<&'l Live>,
         left: &ObjectsKeptInsteadOfDeleted,
         sink: &mut Sink<'_>,
     ) -> Held<'l> {
         let mut held = Held::default();
-        let dependents = |live: &Live| self.edges.prune_after.get(&live.key).into_iter().flatten();
+        let dependents = |live: &Live| self.plan.edges.prune_after.get(&live.key).into_iter().flatten();
         if wave.iter().all(|live| dependents(live).next().is_none()) {
             held.free = wave;
             return held;
@@ -329,7 +320,7 @@ impl DependentsFirst<'_> {
             .collect();
         let awaited: Vec<&Live> = awaited.into_values().collect();
         held.has_waited = !awaited.is_empty();
-        let missed = match self.gate {
+        let missed = match self.dependencies {
             _ if awaited.is_empty() || self.interrupt.is_requested() => BTreeSet::new(),
             Some(gate) => gate.gone(awaited, sink).await,
             None => awaited.iter().map(|live| live.key.clone()).collect(),

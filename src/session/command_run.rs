@@ -91,7 +91,7 @@ impl CommandRun {
         let interrupt = self.interrupt.clone();
         tokio::spawn(async move {
             interrupt.requested().await;
-            server.wait_no_more_for_capacity();
+            server.end_long_pauses();
         });
         let (server, style) = (connection.server.clone(), self.style);
         tokio::spawn(async move {

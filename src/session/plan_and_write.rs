@@ -25,12 +25,10 @@ impl CommandRun {
                 () = interrupt.requested() => return Ok(Ending::Interrupted),
                 planned = plan(self, outdated.take()) => planned,
             };
-            let outcome = match planned {
-                Ok(None) => Ok(Ending::Done),
-                Ok(Some(prepared)) => write(self, outdated.insert(prepared)).await,
-                Err(error) => Err(error),
+            let Some(prepared) = planned? else {
+                return Ok(Ending::Done);
             };
-            match outcome {
+            match write(self, outdated.insert(prepared)).await {
                 Err(error) if self.plans_again(&error, sources) => {}
                 outcome => return outcome,
             }

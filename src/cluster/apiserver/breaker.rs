@@ -1,7 +1,8 @@
-//! Stops requests to a server in trouble (a circuit breaker), so that a run over a connection that has gone
-//! silent ends after one time limit of a request rather than one for each object (docs/decisions/failures.md).
+//! What all requests of a run know of the server: whether it answers, is away, or has no capacity. A circuit breaker
+//! stops those to a server that has gone silent, so that a run ends after one time limit of a request rather than
+//! one for each object (docs/decisions/failures.md).
 //!
-//! All requests of a run share it. It is pure but for the clock: `probe` sends the requests.
+//! Pure but for the clock: `probe` sends the requests.
 
 use std::time::Duration;
 
@@ -27,7 +28,9 @@ pub(super) struct Breaker(Sender<Seen>);
 struct Seen {
     last_answer: Option<Instant>,
     fastest_answer: Option<Duration>,
-    /// The time of the first request after the last answer that the server had no capacity for.
+    /// A request has used up its repeats while the server was away, and no other was answered since.
+    is_away: bool,
+    /// The time of the first request that the server had no capacity for, since it last took one.
     full_since: Option<Instant>,
     state: State,
 }
@@ -37,8 +40,8 @@ enum State {
     /// Requests are sent.
     #[default]
     Closed,
-    /// A request came to nothing while no other was answered. It may have been slow by itself, as with a slow
-    /// webhook, so a probe finds out, and the others wait for it.
+    /// A request exceeded its time limit, and no other was answered in the second half of this time. It may be
+    /// slow by itself, as with a slow webhook, so a probe finds out, and the others wait for it.
     Probing,
     /// The probe was not answered either.
     OpenSince(Instant),
@@ -90,9 +93,9 @@ impl Breaker {
         left.unwrap_or_default().clamp(SHORTEST_PROBE, LONGEST_PROBE)
     }
 
-    /// Returns whether any answer of the server has come.
+    /// Returns whether any answer has come, be it of a proxy.
     pub(super) fn has_answered(&self) -> bool {
-        self.seen().last_answer.is_some() || self.seen().full_since.is_some()
+        self.seen().last_answer.is_some()
     }
 
     /// Returns the shortest time in which the server has answered; `None` before its first answer.
@@ -105,21 +108,44 @@ impl Breaker {
         matches!(self.seen().state, State::OpenSince(_))
     }
 
-    /// Notes an answer with this status code after this time, and closes. One of a proxy, which has none of
-    /// the server, is none; nor is one that the server had no capacity for the request.
+    /// Notes an answer with this status code after this time, and closes.
     pub(super) fn answered(&self, code: StatusCode, time: Duration) {
-        if may_be_from_proxy(code.as_u16()) || code == StatusCode::TOO_MANY_REQUESTS {
-            return;
-        }
         self.0.send_if_modified(|seen| {
+            if !may_be_from_proxy(code.as_u16()) {
+                seen.fastest_answer = Some(seen.fastest_answer.map_or(time, |fastest| fastest.min(time)));
+                seen.is_away = false;
+            }
+            if code != StatusCode::TOO_MANY_REQUESTS {
+                seen.full_since = None;
+            }
             seen.last_answer = Some(Instant::now());
-            seen.fastest_answer = Some(seen.fastest_answer.map_or(time, |fastest| fastest.min(time)));
-            seen.full_since = None;
             std::mem::take(&mut seen.state) != State::Closed
         });
     }
 
-    /// Notes that a request came to nothing after this time. Returns whether the caller has to start a probe.
+    /// Closes, since a probe was answered. That says nothing of other paths: those of an API whose server is away.
+    pub(super) fn probe_answered(&self) {
+        self.0.send_if_modified(|seen| {
+            seen.last_answer = Some(Instant::now());
+            std::mem::take(&mut seen.state) != State::Closed
+        });
+    }
+
+    /// Notes that a request has used up its repeats while the server was away.
+    pub(super) fn away(&self) {
+        self.0.send_if_modified(|seen| {
+            seen.is_away = true;
+            false
+        });
+    }
+
+    /// Returns whether another request has used up its repeats, so that no other repeats its own: a thousand members
+    /// must not wait a thousand times.
+    pub(super) fn is_away(&self) -> bool {
+        self.seen().is_away
+    }
+
+    /// Notes that a request got no answer in this time. Returns whether the caller has to start a probe.
     pub(super) fn not_answered(&self, waited: Duration) -> bool {
         self.0.send_if_modified(|seen| {
             let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
@@ -131,8 +157,7 @@ impl Breaker {
         })
     }
 
-    /// Notes that the server had no capacity for a request. Returns whether it may be sent again: a thousand
-    /// members must not wait a thousand times.
+    /// Notes that the server had no capacity for a request. Returns whether it may be sent again.
     pub(super) fn may_wait_for_capacity(&self) -> bool {
         let mut full_since = Instant::now();
         self.0.send_if_modified(|seen| {
@@ -142,14 +167,24 @@ impl Breaker {
         full_since.elapsed() < CAPACITY_PATIENCE
     }
 
-    /// Ends a probe of this time that was not answered, unless an answer has ended it: the current one is a
-    /// later one then.
+    /// Ends a probe of this time that was not answered.
     pub(super) fn probe_not_answered(&self, begun: Instant) {
+        self.end_probe(begun, State::OpenSince(Instant::now()));
+    }
+
+    /// Ends a probe of this time that failed at once. So do the requests, which are repeated or not by what
+    /// they find.
+    pub(super) fn probe_failed(&self, begun: Instant) {
+        self.end_probe(begun, State::Closed);
+    }
+
+    /// Ends a probe, unless an answer has ended it: the current one is a later one then.
+    fn end_probe(&self, begun: Instant, state: State) {
         self.0.send_if_modified(|seen| {
             let is_current = seen.last_answer.is_none_or(|last| last < begun);
             let is_probed = seen.state == State::Probing && is_current;
             if is_probed {
-                seen.state = State::OpenSince(Instant::now());
+                seen.state = state;
             }
             is_probed
         });
@@ -196,6 +231,8 @@ mod tests {
         type End = fn(&Breaker);
         for (end, expected) in [
             (answer as End, Turn::Send),
+            (|breaker| breaker.probe_answered(), Turn::Send),
+            (|breaker| breaker.probe_failed(Instant::now()), Turn::Send),
             (|breaker| breaker.probe_not_answered(Instant::now()), Turn::GiveUp),
         ] {
             let breaker = Breaker::default();
@@ -254,20 +291,23 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_of_a_server_that_takes_requests_closes() {
-        for (code, expected) in [
-            (200, Some(Turn::Send)),
-            (404, Some(Turn::Send)),
-            (500, Some(Turn::Send)),
-            (429, None),
-            (502, None),
-            (503, None),
-            (504, None),
+    fn only_an_answer_of_the_server_to_a_request_says_that_it_is_there_again() {
+        for (code, is_away) in [
+            (200, false),
+            (404, false),
+            (429, false),
+            (500, false),
+            (502, true),
+            (503, true),
+            (504, true),
         ] {
             let breaker = Breaker::default();
-            assert!(breaker.not_answered(Duration::ZERO));
+            breaker.away();
+            breaker.probe_answered();
+            assert!(breaker.is_away());
             breaker.answered(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
-            assert_eq!(turn(&breaker), expected, "{code}");
+            assert_eq!(breaker.is_away(), is_away, "{code}");
+            assert_eq!(turn(&breaker), Some(Turn::Send));
         }
     }
 
@@ -280,6 +320,7 @@ mod tests {
             assert!(breaker.may_wait_for_capacity());
             tokio::time::advance(CAPACITY_PATIENCE / 2).await;
             assert!(!breaker.may_wait_for_capacity());
+            breaker.answered(StatusCode::TOO_MANY_REQUESTS, Duration::ZERO);
             assert!(!breaker.may_wait_for_capacity(), "another request does not wait");
             answer(&breaker);
         }
@@ -289,6 +330,7 @@ mod tests {
     fn only_a_faster_answer_counts() {
         let breaker = Breaker::default();
         assert_eq!(breaker.fastest_answer(), None);
+        breaker.answered(StatusCode::BAD_GATEWAY, Duration::from_millis(1));
         for milliseconds in [30, 20, 40] {
             breaker.answered(StatusCode::OK, Duration::from_millis(milliseconds));
         }

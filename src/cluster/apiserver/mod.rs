@@ -56,6 +56,9 @@ use write_lease::WriteLease;
 
 use crate::cluster::proxy::Proxy;
 
+/// A pause that a run which is to stop does not wait for.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+
 /// A connection to an API server that counts the requests sent through it.
 #[derive(Clone)]
 pub struct ApiServer {
@@ -65,8 +68,8 @@ pub struct ApiServer {
     route: Arc<Route>,
     requests: Arc<AtomicU64>,
     sent_writes: SentWrites,
-    /// Answers with 429, and requests without an answer in time.
-    refused_or_late: Arc<AtomicU64>,
+    /// Answers with 429.
+    throttled_answers: Arc<AtomicU64>,
     /// Requests that wait to be sent again after such an answer.
     postponed: Sender<usize>,
     /// Whether none is sent again any more.
@@ -106,7 +109,7 @@ impl ApiServer {
             }),
             requests: Arc::new(AtomicU64::new(0)),
             sent_writes: SentWrites::default(),
-            refused_or_late: Arc::new(AtomicU64::new(0)),
+            throttled_answers: Arc::new(AtomicU64::new(0)),
             postponed: Sender::new(0),
             waits_no_more: Sender::new(false),
             breaker: Breaker::default(),
@@ -182,9 +185,9 @@ impl ApiServer {
         self.sent_writes.last(path)
     }
 
-    /// The number of answers with 429 (Too Many Requests) and of requests without an answer in time so far.
-    pub fn refused_or_late(&self) -> u64 {
-        self.refused_or_late.load(Ordering::Relaxed)
+    /// The number of answers with 429 (Too Many Requests) so far.
+    pub fn throttled_answers(&self) -> u64 {
+        self.throttled_answers.load(Ordering::Relaxed)
     }
 
     /// Returns the shortest time in which the server has answered a request so far, which is at least a
@@ -212,9 +215,9 @@ impl ApiServer {
         }
     }
 
-    /// Ends all waits for capacity, for good: a run that is to stop does not wait half a minute to send a
-    /// request that the server has rejected.
-    pub fn wait_no_more_for_capacity(&self) {
+    /// Ends all long pauses, for good: a run that is to stop does not wait half a minute to send a request that the
+    /// server has rejected.
+    pub fn end_long_pauses(&self) {
         self.waits_no_more.send_replace(true);
     }
 
@@ -228,7 +231,7 @@ impl ApiServer {
         self.breaker.is_open()
     }
 
-    /// Returns whether any answer of the server has come.
+    /// Returns whether any answer has come, be it of a proxy.
     pub fn has_answered(&self) -> bool {
         self.breaker.has_answered()
     }
@@ -258,7 +261,6 @@ impl ApiServer {
     /// the limit. Once the server no longer answers at all, requests fail without being sent
     /// until it does.
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
-        let begun = Instant::now();
         let mut attempts = FailedAttempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut earlier_failure = None;
@@ -282,12 +284,15 @@ impl ApiServer {
                 opener.discard();
             }
             let may_repeat = match attempts.pause_after(failure.retry, failure.retry_after) {
+                _ if failure.retry == Retry::WhileAway && self.breaker.is_away() => false,
                 Some(pause) => self.may_repeat_after(pause, failure.retry).await,
-                None => false,
+                None => {
+                    if failure.retry == Retry::WhileAway {
+                        self.breaker.away();
+                    }
+                    false
+                }
             };
-            if !may_repeat && failure.retry == Retry::WhileAway {
-                self.not_answered(begun);
-            }
             if !may_repeat {
                 let mut kind = match failure.kind {
                     // It was sent before.
@@ -315,14 +320,18 @@ impl ApiServer {
 
     /// Pauses, and returns whether the request may be sent again.
     async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
-        if retry != Retry::AtCapacity {
+        let _postponed = if retry == Retry::AtCapacity {
+            if !self.breaker.may_wait_for_capacity() {
+                return false;
+            }
+            Some(Postponed::of(&self.postponed))
+        } else {
+            None
+        };
+        if pause < LONG_PAUSE {
             tokio::time::sleep(pause).await;
             return true;
         }
-        if !self.breaker.may_wait_for_capacity() {
-            return false;
-        }
-        let _postponed = Postponed::of(&self.postponed);
         let mut waits_no_more = self.waits_no_more.subscribe();
         tokio::select! {
             () = tokio::time::sleep(pause) => true,
@@ -374,7 +383,7 @@ impl ApiServer {
             });
         }
         if head.status == StatusCode::TOO_MANY_REQUESTS {
-            self.refused_or_late.fetch_add(1, Ordering::Relaxed);
+            self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
         let mut failure = FailedAttempt::status(head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::ready;
 use futures_util::stream::FuturesUnordered;
-use http::{Request, StatusCode};
+use http::Request;
 use kube::client::Body;
 use tokio::time::Instant;
 
@@ -35,12 +35,11 @@ impl ApiServer {
     /// Returns the failure of a request that was sent then and exceeded its time limit.
     pub(super) fn timed_out(&self, sent: Instant) -> FailedAttempt {
         self.not_answered(sent);
-        self.refused_or_late.fetch_add(1, Ordering::Relaxed);
         FailedAttempt::timeout(&self.route, self.request_timeout)
     }
 
-    /// Notes that a request that was first sent then came to nothing, and starts a probe if no other was answered.
-    pub(super) fn not_answered(&self, sent: Instant) {
+    /// Notes that a request that was sent then got no answer in time, and starts a probe if no other did.
+    fn not_answered(&self, sent: Instant) {
         if self.breaker.not_answered(sent.elapsed()) {
             self.probe();
         }
@@ -75,23 +74,22 @@ impl ApiServer {
             let requests: FuturesUnordered<_> =
                 pauses.map(|pause| server.ask_for_any_answer(pause)).collect();
             let mut ends = requests.filter(|end| ready(!end.as_ref().is_err_and(|error| is_timeout(error))));
-            // What fails at once says enough: the server is gone, not slow.
-            if let Ok(Some(Ok(code))) = tokio::time::timeout(time, ends.next()).await {
-                server.breaker.answered(code, begun.elapsed());
+            match tokio::time::timeout(time, ends.next()).await {
+                Ok(Some(Ok(()))) => server.breaker.probe_answered(),
+                Ok(Some(Err(_))) => server.breaker.probe_failed(begun),
+                Ok(None) | Err(_) => server.breaker.probe_not_answered(begun),
             }
-            server.breaker.probe_not_answered(begun);
         });
     }
 
     /// Sends a cheap request, which does not wait for capacity of the server, without the user's credential,
     /// whose renewal may take long. A refusal is an answer, too.
-    async fn ask_for_any_answer(&self, pause: Duration) -> Result<StatusCode, kube::Error> {
+    async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
         tokio::time::sleep(pause).await;
         self.requests.fetch_add(1, Ordering::Relaxed);
         let request = Request::get("/livez").body(Body::empty());
         let request = request.map_err(kube::Error::HttpError)?;
-        let answer = self.probe_client.send(request).await?;
-        Ok(answer.status())
+        self.probe_client.send(request).await.map(|_| ())
     }
 }
 

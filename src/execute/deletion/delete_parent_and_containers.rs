@@ -314,7 +314,7 @@ impl SetDeletion<'_> {
         let homes: Vec<&Live> = self.homes().filter(|live| !left.contains(live)).collect();
         for live in homes {
             // One may depend on the other.
-            let held = Box::pin(self.execution.dependents_first().hold(vec![live], left, sink)).await;
+            let held = Box::pin(self.execution.hold_for_dependents(vec![live], left, sink)).await;
             if self.execution.interrupt.is_requested() {
                 return Ending::Interrupted;
             }

@@ -168,6 +168,7 @@ impl Execution<'_> {
             deletes: waves.iter().map(|wave| wave.iter().collect()).collect(),
             owners: waves.iter().flatten().map(|live| &live.key).collect(),
             action: Action::Pruned,
+            parent: Some(self.parent_resource),
         };
         let uids = applied.uids.clone();
         let on_detached = |detached: &_, sink: &mut Sink<'_>| applied.report_held(detached, sink);

@@ -12,18 +12,18 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
+use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::event::Event;
-use crate::execute::Sink;
 use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
 use crate::model::message::Message;
 use crate::model::text::listed;
-use crate::model::write_settings::{DryRun, WriteSettings};
+use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Detachment, Judge};
 use crate::read::METADATA;
 
@@ -32,13 +32,6 @@ const ATTEMPTS: usize = 20;
 
 /// The reason why an otherwise unchanged object is configured.
 pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
-
-/// Context for removing owner references.
-#[derive(Clone, Copy)]
-pub(crate) struct Detacher<'a> {
-    pub(crate) server: &'a ApiServer,
-    pub(crate) writing: &'a WriteSettings,
-}
 
 /// Names the objects that stay because of these detachments.
 pub(crate) fn warn_of_kept<'d>(
@@ -63,10 +56,10 @@ pub(crate) fn warn_of_kept<'d>(
     )));
 }
 
-impl Detacher<'_> {
+impl Execution<'_> {
     /// Detaches these objects where that is allowed, and returns the detached ones. The judge gets
     /// them, too: an object that is still attached keeps its owners from being deleted.
-    pub(crate) async fn detach_all(
+    pub(in crate::execute) async fn detach_all(
         &self,
         detachments: &[Detachment],
         judge: &mut Judge<'_>,

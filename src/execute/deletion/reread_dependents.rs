@@ -9,31 +9,15 @@ use std::sync::Arc;
 
 use futures_util::future::try_join3;
 
-use crate::cluster::apiserver::{ApiError, ApiServer};
+use crate::cluster::apiserver::ApiError;
+use crate::execute::Execution;
 use crate::execute::labeled_objects::list_labeled_objects;
-use crate::manifest::desired::Desired;
 use crate::model::container_owners::Owners;
-use crate::model::contents::Contents;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::model::set::Set;
-use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed, Plan};
+use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed};
 use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST};
-
-/// Context for the second read.
-pub(crate) struct DependentsLook<'a> {
-    pub(crate) server: &'a ApiServer,
-    pub(crate) set: &'a Set,
-    /// The resource of the parent; `None` if there is no parent.
-    pub(crate) parent: Option<&'a Arc<Resource>>,
-    pub(crate) plan: &'a Plan,
-    pub(crate) desired: &'a Desired,
-    pub(crate) contents: &'a BTreeMap<ObjectKey, Contents>,
-    /// The scope in which members were listed.
-    pub(crate) places: &'a ListTargets,
-    pub(crate) concurrency: usize,
-}
 
 /// Owner references that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,13 +28,20 @@ pub(crate) enum Unread {
     Parent { parent: ObjectKey, error: ApiError },
 }
 
-impl DependentsLook<'_> {
-    /// Finds the current dependents of prunes among desired and kept objects. Nothing is read where
-    /// pruned objects cannot have dependents.
-    pub(crate) async fn dependents(&self) -> Result<Dependents, Unread> {
+impl Execution<'_> {
+    /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent, if
+    /// there is one. Nothing is read where pruned objects cannot have dependents.
+    pub(crate) async fn reread_dependents(
+        &self,
+        parent: Option<&Arc<Resource>>,
+    ) -> Result<Dependents, Unread> {
         let near = DependentNamespaces::prunes_of(self.plan);
-        let (members, parent, container_owners) =
-            try_join3(self.members(&near), self.parent(&near), self.container_owners()).await?;
+        let (members, parent, container_owners) = try_join3(
+            self.members_near(&near),
+            self.parent_near(parent, &near),
+            self.owners_of_containers(parent),
+        )
+        .await?;
         let observed = Observed {
             members,
             parent,
@@ -62,7 +53,7 @@ impl DependentsLook<'_> {
     }
 
     /// Lists the members of the kinds and in the namespaces of desired or kept objects.
-    async fn members(&self, near: &DependentNamespaces<'_>) -> Result<Vec<Live>, Unread> {
+    async fn members_near(&self, near: &DependentNamespaces<'_>) -> Result<Vec<Live>, Unread> {
         let desired = self.desired.members.iter();
         let desired = desired.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter();
@@ -82,14 +73,24 @@ impl DependentsLook<'_> {
         let known = self.places.resources.iter();
         places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources(resources);
-        let members =
-            list_labeled_objects(self.server, self.set, &places, self.concurrency, METADATA_LIST).await;
+        let members = list_labeled_objects(
+            self.server,
+            self.set,
+            &places,
+            self.writing.concurrency,
+            METADATA_LIST,
+        )
+        .await;
         members.map_err(|(place, error)| Unread::Members { place, error })
     }
 
-    async fn parent(&self, near: &DependentNamespaces<'_>) -> Result<Option<Dependent>, Unread> {
+    async fn parent_near(
+        &self,
+        parent: Option<&Arc<Resource>>,
+        near: &DependentNamespaces<'_>,
+    ) -> Result<Option<Dependent>, Unread> {
         let key = &self.set.parent;
-        let Some(resource) = self.parent.filter(|_| near.holds(key.namespace.as_deref())) else {
+        let Some(resource) = parent.filter(|_| near.holds(key.namespace.as_deref())) else {
             return Ok(None);
         };
         let read = read::parent(self.server, resource, key).await;
@@ -101,8 +102,11 @@ impl DependentsLook<'_> {
     }
 
     /// Reads the owners of the containers of the parent, desired and kept objects.
-    async fn container_owners(&self) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
-        let containers = plan::containers_of_plan(self.set, self.parent, self.desired, self.plan);
+    async fn owners_of_containers(
+        &self,
+        parent: Option<&Arc<Resource>>,
+    ) -> Result<BTreeMap<ObjectKey, Owners>, Unread> {
+        let containers = plan::containers_of_plan(self.set, parent, self.desired, self.plan);
         let owners = read::owners_of_containers(self.server, &containers).await;
         owners.map_err(|(place, error)| Unread::Members { place, error })
     }

@@ -155,18 +155,19 @@ impl SetDeletion<'_> {
                 .collect(),
             owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
+            parent: self.parent.map(|_| self.execution.parent_resource),
         };
         let mut deleted = Deleted::default();
         let mut writes = self.execution.writes();
-        // Whatever stopped it has been counted.
-        let _ = self
+        let deleting = self
             .execution
             .delete_waves(&waves, HashSet::new(), &mut deleted, &mut writes, |_, _| {}, sink)
             .await;
-        MembersDeleted {
-            ending: self.ending(deleted.failed, sink),
-            deleted,
-        }
+        let ending = match self.ending(deleted.failed, sink) {
+            Ending::Done if deleting.is_err() => Ending::Incomplete,
+            ending => ending,
+        };
+        MembersDeleted { ending, deleted }
     }
 
     /// Reports what the deletion would do, by server dry runs if the user requests them.

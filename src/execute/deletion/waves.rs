@@ -4,18 +4,18 @@
 //! by them (`reread_dependents`), and removed from objects that stay.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome};
 use crate::execute::concurrent_writes::ConcurrentWrites;
 use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::delete_wave::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
-use crate::execute::deletion::remove_owner_references::Detacher;
-use crate::execute::deletion::reread_dependents::DependentsLook;
-use crate::execute::dependency_order::DependentsFirst;
+use crate::execute::deletion::reread_dependents::Unread;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
+use crate::model::resource::Resource;
 use crate::plan::{Dependents, Detachment, Judge};
 
 /// Objects to delete, wave by wave.
@@ -25,6 +25,8 @@ pub(crate) struct Waves<'l> {
     pub(crate) owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
     pub(crate) action: Action,
+    /// The resource of the parent, if there is one.
+    pub(crate) parent: Option<&'l Arc<Resource>>,
 }
 
 /// Outcome of the objects that were to be deleted.
@@ -43,6 +45,19 @@ pub struct Deleted {
 /// Why no further delete is begun.
 pub(crate) struct Stopped;
 
+impl Deleted {
+    /// Reports that owner references could not be read, so that this many objects are not deleted.
+    fn stop(&mut self, unread: &Unread, objects: usize, action: Action, sink: &mut Sink<'_>) -> Stopped {
+        self.failed += objects;
+        let more = if self.uids.is_empty() { "" } else { " more" };
+        sink(Event::failure(format!("{unread}; nothing{more} was {action}")));
+        sink(NotDone::all(format!(
+            "not {action}: owner references cannot be read"
+        )));
+        Stopped
+    }
+}
+
 impl Execution<'_> {
     /// Deletes these waves. `desired_uids` are those of the objects that the run has applied. `on_detached` learns
     /// which objects have lost owner references.
@@ -55,13 +70,16 @@ impl Execution<'_> {
         on_detached: impl FnOnce(&BTreeSet<ObjectKey>, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) -> Result<(), Stopped> {
-        let total: usize = waves.deletes.iter().map(Vec::len).sum();
-        let dependents = self
-            .current_dependents(waves.action, total, deleted, sink)
-            .await?;
+        let dependents = match self.current_dependents(waves).await {
+            Ok(dependents) => dependents,
+            Err(unread) => {
+                on_detached(&BTreeSet::new(), sink);
+                let objects = waves.deletes.iter().map(Vec::len).sum();
+                return Err(deleted.stop(&unread, objects, waves.action, sink));
+            }
+        };
         let mut judge = self.judge(&dependents, desired_uids);
         let detached = self
-            .detacher()
             .detach_all(
                 &self.approved(&dependents, &waves.owners),
                 &mut judge,
@@ -74,13 +92,16 @@ impl Execution<'_> {
         let webhooks = StartingWebhooks::new(self.writing, self.interrupt, self.wait_notes);
         for wave in &waves.deletes {
             let unwanted = report_desired(wave, &judge, &mut deleted.left, sink);
-            let held = Box::pin(self.dependents_first().hold(unwanted, &deleted.left, sink)).await;
+            let held = Box::pin(self.hold_for_dependents(unwanted, &deleted.left, sink)).await;
             deleted.kept += held.kept.len();
             deleted.failed += held.waiting.len();
             held.report(&mut deleted.left, sink);
             if held.outdates_dependents(self.interrupt) {
-                let left = held.free.len();
-                deleted.attached = self.current_dependents(waves.action, left, deleted, sink).await?;
+                let objects = held.free.len();
+                deleted.attached = self
+                    .current_dependents(waves)
+                    .await
+                    .map_err(|unread| deleted.stop(&unread, objects, waves.action, sink))?;
                 judge.replace_dependents(&deleted.attached);
             }
             let Deleted {
@@ -106,36 +127,11 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Returns the current dependents of what is deleted. If they cannot be read, so many objects are not deleted.
-    async fn current_dependents(
-        &self,
-        action: Action,
-        objects: usize,
-        deleted: &mut Deleted,
-        sink: &mut Sink<'_>,
-    ) -> Result<Dependents, Stopped> {
+    async fn current_dependents(&self, waves: &Waves<'_>) -> Result<Dependents, Unread> {
         if self.plan.deletions() == 0 {
             return Ok(self.plan.dependents.clone());
         }
-        let look = DependentsLook {
-            server: self.server,
-            set: self.set,
-            parent: self.parent.map(|_| self.parent_resource),
-            plan: self.plan,
-            desired: self.desired,
-            contents: self.contents,
-            places: self.places,
-            concurrency: self.writing.concurrency,
-        };
-        Box::pin(look.dependents()).await.map_err(|unread| {
-            deleted.failed += objects;
-            let more = if deleted.uids.is_empty() { "" } else { " more" };
-            sink(Event::failure(format!("{unread}; nothing{more} was {action}")));
-            sink(NotDone::all(format!(
-                "not {action}: owner references cannot be read"
-            )));
-            Stopped
-        })
+        Box::pin(self.reread_dependents(waves.parent)).await
     }
 
     /// Creates the judge of deletions, of whose objects these are dependents.
@@ -166,21 +162,6 @@ impl Execution<'_> {
             purpose: Purpose::Removal,
             preconditions: &self.plan.preconditions,
             webhooks,
-        }
-    }
-
-    fn detacher(&self) -> Detacher<'_> {
-        Detacher {
-            server: self.server,
-            writing: self.writing,
-        }
-    }
-
-    pub(super) fn dependents_first(&self) -> DependentsFirst<'_> {
-        DependentsFirst {
-            edges: &self.plan.edges,
-            gate: self.dependencies,
-            interrupt: self.interrupt,
         }
     }
 

@@ -18,7 +18,6 @@ use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
 use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
-use crate::execute::deletion::reread_dependents::DependentsLook;
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::apply_as_read::Expected;
@@ -196,17 +195,8 @@ impl Execution<'_> {
             return Err(NotRecreated::Changed("it was replaced during the run"));
         }
         let plan = self.plan.deleting(&live);
-        let look = DependentsLook {
-            server: self.server,
-            set: self.set,
-            parent: Some(self.parent_resource),
-            plan: &plan,
-            desired: self.desired,
-            contents: self.contents,
-            places: self.places,
-            concurrency: self.writing.concurrency,
-        };
-        let dependents = Box::pin(look.dependents()).await;
+        let deletion = Execution { plan: &plan, ..*self };
+        let dependents = Box::pin(deletion.reread_dependents(Some(self.parent_resource))).await;
         let dependents = dependents.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
         let purpose = if adopts_pods(object, &found) {
             Purpose::RecreationAroundDependents

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{ALLOWED, assert_collected, diff, family, give, kept, owners, sentinel};
 use crate::support::{
-    Fault, Files, Program, Proxy, Sent, Set, config_map, deployment, identities, named, namespace,
-    objects_file, service,
+    Fault, Files, Program, Proxy, Sent, Set, cluster, config_map, deployment, identities, named, namespace,
+    namespace_object, objects_file, service,
 };
 
 /// Acts once all reads of a plan are done: permissions are asked for right after them.
@@ -261,4 +261,59 @@ fn nothing_goes_if_owner_references_cannot_be_read_again() {
         );
         set.assert_holds(&[a.clone(), b.clone(), c.clone()]);
     }
+}
+
+#[test]
+fn a_parent_stays_with_its_namespace_if_its_owner_references_cannot_be_read_again() {
+    for flags in [&[][..], &["--wait=20s"]] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let place = namespace_object(&home);
+        set.apply(std::slice::from_ref(&place));
+        let begun = AtomicBool::new(false);
+        let proxy = Proxy::breaking(Fault::InternalError, move |sent| {
+            let is_parent = sent.path.contains("/secrets/web");
+            // The run has begun once it has written the parent.
+            let has_begun = begun.load(Ordering::SeqCst);
+            if is_parent && sent.is_write() {
+                begun.store(true, Ordering::SeqCst);
+            }
+            is_parent && has_begun && sent.method == Method::GET
+        });
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+
+        let run = set.delete_with(program, &[&ALLOWED[..], flags].concat());
+
+        let run = run.expect(1);
+        assert!(
+            run.stderr.contains("owner references cannot be read"),
+            "{}",
+            run.stderr
+        );
+        assert!(run.results("deleted").is_empty(), "{}", run.stderr);
+        assert!(set.live_parent().is_some());
+        let live = cluster().live(&place).expect("the namespace");
+        assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    }
+}
+
+#[test]
+fn a_member_is_reported_once_if_owner_references_cannot_be_read_again() {
+    let (set, a, b) = family();
+    let proxy = {
+        let is_planned = AtomicBool::new(false);
+        Proxy::breaking(Fault::InternalError, move |sent| {
+            if sent.path.starts_with("/apis/authorization.k8s.io/") {
+                is_planned.store(true, Ordering::SeqCst);
+            }
+            is_planned.load(Ordering::SeqCst) && sent.path.contains("/configmaps?")
+        })
+    };
+
+    let run = set.apply_through(&proxy, std::slice::from_ref(&b), &ALLOWED);
+
+    let run = run.expect(1);
+    let results = run.document()["results"].as_array().expect("results").len();
+    assert_eq!(results, 2, "{}", run.stderr);
+    set.assert_holds(&[a, b]);
 }

@@ -81,13 +81,17 @@ fn assert_left(run: Run, set: &Set, members: &[Value], holder: &Value) {
 #[test]
 fn a_namespace_that_is_owned_after_the_plan() {
     let [home, away] = [namespace("home"), namespace("away")];
-    for place in [&home, &away].map(|name| namespace_object(name)) {
+    for (place, is_parent_lost) in [(&home, false), (&home, true), (&away, false)] {
+        let place = namespace_object(place);
         let set = Set::secret(&home, &fresh("web"));
         let a = cluster_role(&fresh("tenant"));
         let b = kept(config_map(&away, &fresh("b"), "1"));
         let c = cluster_role(&fresh("other"));
         let members = [a.clone(), b, c.clone()];
         set.apply(&members);
+        if is_parent_lost {
+            cluster().delete(&set.parent);
+        }
 
         let run = set.apply_through(&giving(&place, &a), &[c], &ALLOWED);
 

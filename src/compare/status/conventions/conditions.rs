@@ -152,11 +152,7 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
         return None;
     }
     let Some(tone) = tone(words) else {
-        return match condition.status {
-            "Unknown" => Some(Evidence::detail(condition.to_string())),
-            "False" => Some(Evidence::doubt(condition.to_string())),
-            _ => None,
-        };
+        return (condition.status == "Unknown").then(|| Evidence::detail(condition.to_string()));
     };
     match (tone, condition.status) {
         (Tone::Good, "True") => Some(good(condition, words)),
@@ -165,9 +161,7 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
             Some(Evidence::detail(condition.to_string()))
         }
         (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirmed(condition))),
-        (Tone::Fine, "False" | "Unknown") if !is_optional(words) => {
-            Some(Evidence::detail(condition.to_string()))
-        }
+        (Tone::Fine, "False" | "Unknown") if is_step(words) => Some(Evidence::detail(condition.to_string())),
         (Tone::Good, _) if !is_detail || !weight.has_summary => {
             not_good(condition, words, is_detail, weight.is_ready)
         }
@@ -194,12 +188,22 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
     }
 }
 
-/// Returns whether an object need not be what this type says: `Enabled`, `Leader`.
-fn is_optional(words: &[String]) -> bool {
-    const OPTIONAL: [&str; 8] = [
-        "enabled", "warning", "primary", "replica", "leader", "passive", "existing", "exists",
+/// Returns whether an object has to be what this type says before it works. It need not be `Enabled` or a `Leader`.
+fn is_step(words: &[String]) -> bool {
+    const STEPS: [&str; 11] = [
+        "attached",
+        "connected",
+        "created",
+        "initialised",
+        "initialized",
+        "joined",
+        "online",
+        "registered",
+        "running",
+        "scheduled",
+        "started",
     ];
-    words.iter().any(|word| OPTIONAL.contains(&word.as_str()))
+    words.iter().any(|word| STEPS.contains(&word.as_str()))
 }
 
 /// Returns whether a message begins with what a controller does, and does not end with what it has done.

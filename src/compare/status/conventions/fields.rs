@@ -195,32 +195,33 @@ fn error(name: &str, value: &Value, found: &mut Vec<Evidence>) {
 /// Compares the numbers of parts with those that are wanted: `readyReplicas` with `spec.replicas`, `availableNodes`
 /// with `status.expectedNodes`, `ready` with `status.size`.
 fn numbers(object: Object, found: &mut Vec<Evidence>) {
-    const READY: [&str; 4] = ["ready", "available", "healthy", "updated"];
-    const NOT_READY: [&str; 3] = ["unavailable", "unhealthy", "unready"];
     let Some(fields) = object.0.get("status").and_then(Value::as_object) else {
         return;
     };
     for (name, value) in fields {
         let Some(have) = value.as_i64() else { continue };
-        let Some(word) = words(name).into_iter().next() else {
-            continue;
-        };
-        let parts = &name[word.len()..];
-        if NOT_READY.contains(&word.as_str()) && have > 0 {
-            found.push(Evidence::detail(format!(
-                "{have} {} are {word}",
-                parts.to_lowercase()
-            )));
+        for word in ["unavailable", "unhealthy", "unready"] {
+            if let Some(parts) = parts_after(name, word)
+                && have > 0
+                && are_counted(parts)
+            {
+                found.push(Evidence::detail(format!(
+                    "{have} {} are {word}",
+                    parts.to_lowercase()
+                )));
+            }
         }
-        if READY.contains(&word.as_str())
-            && let Some(wanted) = wanted(object, parts)
-        {
-            let parts = if parts.is_empty() { "parts" } else { parts };
-            found.push(of_all(
-                have,
-                wanted,
-                &format!("{} are {word}", parts.to_lowercase()),
-            ));
+        for word in ["ready", "available", "healthy", "updated"] {
+            if let Some(parts) = parts_after(name, word)
+                && let Some(wanted) = wanted(object, word, parts)
+            {
+                let parts = if parts.is_empty() { "parts" } else { parts };
+                found.push(of_all(
+                    have,
+                    wanted,
+                    &format!("{} are {word}", parts.to_lowercase()),
+                ));
+            }
         }
     }
     let scheduled = object.number("/status/desiredNumberScheduled");
@@ -229,39 +230,70 @@ fn numbers(object: Object, found: &mut Vec<Evidence>) {
     }
 }
 
-/// Returns how many of these parts, as the name of a field has them (`Replicas`), an object is to have.
-fn wanted(object: Object, parts: &str) -> Option<i64> {
-    if parts.is_empty() {
-        let names = [
-            "/status/size",
-            "/status/total",
-            "/spec/size",
-            "/spec/replicas",
-            "/status/replicas",
-        ];
-        return names.into_iter().find_map(|name| object.number(name));
-    }
-    let plain = format!("{}{}", parts[..1].to_lowercase(), &parts[1..]);
-    let names = [
-        format!("/status/desired{parts}"),
-        format!("/status/expected{parts}"),
-        format!("/status/total{parts}"),
-        format!("/spec/{plain}"),
-        format!("/status/{plain}"),
+/// Returns `Replicas` of `readyReplicas` after `ready`, and nothing of `readySeconds` after `read`.
+fn parts_after<'n>(name: &'n str, word: &str) -> Option<&'n str> {
+    let parts = name.strip_prefix(word)?;
+    let is_whole_word = parts.starts_with(|first: char| first.is_ascii_uppercase());
+    (parts.is_empty() || is_whole_word).then_some(parts)
+}
+
+/// Returns whether these are parts of an object that run. Of other things, such as addresses of a pool, all are
+/// hardly ever available.
+fn are_counted(parts: &str) -> bool {
+    const RUNNING: [&str; 12] = [
+        "Replicas",
+        "Nodes",
+        "Instances",
+        "Members",
+        "Workers",
+        "Pods",
+        "Machines",
+        "Servers",
+        "Brokers",
+        "Shards",
+        "Agents",
+        "Masters",
     ];
+    RUNNING.contains(&parts)
+}
+
+/// Returns how many of these parts, as the name of a field has them, an object is to have.
+fn wanted(object: Object, word: &str, parts: &str) -> Option<i64> {
+    let mut letters = parts.chars();
+    let names = match letters.next() {
+        None if word == "ready" => ["/status/size", "/spec/size", "/spec/replicas", "/status/replicas"]
+            .map(str::to_owned)
+            .to_vec(),
+        None => Vec::new(),
+        Some(_) if word == "available" && !are_counted(parts) => Vec::new(),
+        Some(first) => {
+            let plain = format!("{}{}", first.to_ascii_lowercase(), letters.as_str());
+            vec![
+                format!("/status/desired{parts}"),
+                format!("/status/expected{parts}"),
+                format!("/status/total{parts}"),
+                format!("/spec/{plain}"),
+                format!("/status/{plain}"),
+            ]
+        }
+    };
     names.iter().find_map(|name| object.number(name))
 }
 
-/// Collects the signs in a status without any other sign: what its texts say, be their names unknown.
+/// Collects the signs in a status without any other sign: what its texts say, be their names unknown. A text is a word
+/// as controllers write them, such as `Pending`, or the message of a field that has one: names of other objects and
+/// addresses may have any word in them.
 pub(super) fn texts(object: Object, found: &mut Vec<Evidence>) {
     let fields = object.0.get("status").and_then(Value::as_object);
     for (name, value) in fields.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
+        let is_word = text.starts_with(char::is_uppercase) && text.chars().all(char::is_alphabetic);
+        let is_message = matches!(name.as_str(), "message" | "reason");
         let is_bad = matches!(
             tone_of_text(text),
             Some(Tone::Final | Tone::Trouble | Tone::Progress)
         );
-        if is_bad && !is_history(&words(name)) {
+        if (is_word || is_message) && is_bad && !is_history(&words(name)) {
             found.push(Evidence::detail(format!("its status.{name} is {text}")));
         }
     }

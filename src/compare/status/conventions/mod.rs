@@ -26,8 +26,6 @@ struct Evidence {
 /// The meaning of a sign, the most serious last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// Something is false that may be bad, unless a sign that sums the object up is good.
-    Doubt,
     /// It is good in one respect.
     Weak,
     /// A part of it is not good; a sign that sums the object up decides.
@@ -47,10 +45,6 @@ enum Weight {
 impl Evidence {
     fn new(weight: Weight, reason: String) -> Self {
         Self { weight, reason }
-    }
-
-    fn doubt(reason: String) -> Self {
-        Self::new(Weight::Doubt, reason)
     }
 
     fn weak(reason: String) -> Self {
@@ -88,22 +82,16 @@ pub(super) fn status(object: Object) -> Option<(State, String)> {
     let mut found = Vec::new();
     conditions::evidence(object, &mut found);
     fields::evidence(object, &mut found);
-    if found.iter().all(|evidence| evidence.weight == Weight::Doubt) {
+    if found.is_empty() {
         fields::texts(object, &mut found);
     }
-    let mut most = found.iter().map(|evidence| evidence.weight).max()?;
-    if most == Weight::Doubt {
-        return None;
-    }
-    if most == Weight::Weak && found.iter().any(|evidence| evidence.weight == Weight::Doubt) {
-        most = Weight::Doubt;
-    }
+    let most = found.iter().map(|evidence| evidence.weight).max()?;
     // The first of the most serious.
     let evidence = found.into_iter().find(|evidence| evidence.weight == most)?;
     let state = match evidence.weight {
         Weight::Runs if runs_to_completion(object) => State::InProgress,
         Weight::Weak | Weight::Runs | Weight::Good | Weight::Paused => State::Current,
-        Weight::Doubt | Weight::Detail | Weight::Progress => State::InProgress,
+        Weight::Detail | Weight::Progress => State::InProgress,
         Weight::Failed => State::Failed,
     };
     Some((state, evidence.reason))

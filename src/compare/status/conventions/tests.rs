@@ -146,30 +146,34 @@ fn history_and_unknown_words_say_nothing() {
 }
 
 #[test]
-fn what_is_false_and_unknown_is_doubted_beside_a_weak_sign() {
-    check([
-        (conditions(&["Registered=True"]), Some(Current), ""),
-        (
-            conditions(&["Registered=True", "Frobnicated=False"]),
-            Some(InProgress),
-            "Frobnicated",
-        ),
-        (
-            conditions(&["Ready=True", "Frobnicated=False"]),
-            Some(Current),
-            "Ready",
-        ),
-        (
-            conditions(&["Registered=True", "Running=False"]),
-            Some(InProgress),
-            "Running",
-        ),
-        (
-            conditions(&["Registered=True", "Enabled=False"]),
-            Some(Current),
-            "",
-        ),
-    ]);
+fn a_step_that_is_not_done_outweighs_a_weak_sign() {
+    for (other, state) in [
+        ("Running=False", InProgress),
+        ("Connected=Unknown", InProgress),
+        ("Enabled=False", Current),
+        ("Frobnicated=False", Current),
+        ("DiskPressure=False", Current),
+        ("Drifted=False", Current),
+    ] {
+        check([(conditions(&["Registered=True", other]), Some(state), "")]);
+        check([(conditions(&["Ready=True", other]), Some(Current), "Ready")]);
+    }
+}
+
+#[test]
+fn no_name_of_a_field_is_too_strange() {
+    for name in [
+        "_é",
+        "İ",
+        "-日本",
+        "readyÄ",
+        "readyÖfen",
+        "ready",
+        "unavailable",
+        "",
+    ] {
+        check([(json!({"status": {name: 1}}), None, "")]);
+    }
 }
 
 #[test]
@@ -203,6 +207,12 @@ fn a_status_without_a_known_field_is_read_word_by_word() {
             "",
         ),
         (json!({"status": {"version": "v1"}}), None, ""),
+        (json!({"status": {"configMap": "pending-orders"}}), None, ""),
+        (
+            json!({"status": {"endpoint": "http://failed.example.com"}}),
+            None,
+            "",
+        ),
     ]);
 }
 
@@ -414,6 +424,9 @@ fn flags_errors_and_numbers_count() {
             "2 of 2 shards are healthy",
         ),
         (json!({"status": {"readySeconds": 4}}), None, ""),
+        (json!({"status": {"unavailableSince": 1_700_000_000}}), None, ""),
+        (json!({"status": {"total": 254, "available": 250}}), None, ""),
+        (json!({"status": {"totalIPs": 100, "availableIPs": 60}}), None, ""),
         (
             json!({"status": {"clusters": [{"name": "one", "applied": false}]}}),
             Some(InProgress),
