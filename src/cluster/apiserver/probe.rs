@@ -99,7 +99,7 @@ mod tests {
     use std::convert::Infallible;
 
     use futures_util::stream;
-    use http::Response;
+    use http::{Response, StatusCode};
 
     use super::*;
     use crate::cluster::apiserver::ApiErrorKind;
@@ -151,5 +151,27 @@ mod tests {
         let slow = server(|path| path != "/slow");
         let path = |number| if number < 8 { "/slow" } else { "/api" };
         assert_eq!(counts(&slow, path, 100).await, [92, 8, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_that_is_away_costs_one_request_its_repeats() {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let is_away = request.uri().path() == "/away";
+            let mut answer = Response::new(Body::from(b"{}".to_vec()));
+            if is_away {
+                *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            }
+            Ok::<_, Infallible>(answer)
+        });
+        let client = kube::Client::new(service, "default");
+        let server = ApiServer::new(client, "https://127.0.0.1:6443", TIME_LIMIT);
+        for _ in 0..100 {
+            assert!(server.get("/away", "application/json").await.is_err());
+        }
+        assert_eq!(server.requests(), 5 + 99);
+        // An answer of the server is a reason to try again.
+        assert!(server.get("/api", "application/json").await.is_ok());
+        assert!(server.get("/away", "application/json").await.is_err());
+        assert_eq!(server.requests(), 5 + 99 + 1 + 5);
     }
 }
