@@ -133,6 +133,11 @@ async fn carry_out(
             exported = export_before(prepared) => exported?,
         };
         manifest_files::write_file(UNDO_OUT, file, &exported)?;
+        let written = format!(
+            "wrote {}; its first lines say how to undo this run",
+            file.display()
+        );
+        run.report_notes(vec![written]);
         if run.resume == Resume::SameCommand {
             run.resume = Resume::OtherUndoFile;
         }

@@ -65,7 +65,11 @@ impl CommandRun {
             reporter: Reporter::new(operation, style, dry_run),
             interrupt: listen(),
             server: None,
-            questions,
+            // A preview needs no consent: it says what would be refused.
+            questions: match dry_run {
+                DryRun::None => questions,
+                DryRun::Client | DryRun::Server => Questions::Impossible,
+            },
             limit: TimeLimit::none(),
             style,
             resume: Resume::default(),

@@ -28,7 +28,9 @@ const LISTS_AT_ONCE: usize = 16;
 const BESIDE_LISTS: usize = 1;
 /// The time without any answer after which a note says that the program waits for one.
 const LONG_SILENCE: Duration = Duration::from_secs(5);
-/// The time between two looks whether the first request was sent.
+/// The same once the server has answered: a single request may be slow by itself, as with a slow webhook.
+const LONGER_SILENCE: Duration = Duration::from_secs(10);
+/// The time between two looks whether requests are waiting.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
@@ -37,25 +39,31 @@ pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
     let style = settings::style(shared);
     let needs_uid = matches!(style.format, Format::Json | Format::Yaml);
     let connection = connect_for(shared, Login::Attended).await?;
-    note_missing_answer(&connection, style);
+    note_missing_answers(&connection, style);
     Ok(Connection {
         uid: needs_uid.then(ClusterUid::default),
         ..connection
     })
 }
 
-/// Prints a note if the server has not answered any request after some seconds: a firewall may drop them, and
-/// a request may take more than a minute until its time limit.
-fn note_missing_answer(connection: &Connection, style: Style) {
+/// Prints a note each time that the server has not answered any request for some seconds: a firewall may drop them,
+/// and a request may take more than a minute until its time limit.
+fn note_missing_answers(connection: &Connection, style: Style) {
     let (server, address) = (connection.server.clone(), connection.endpoint.address.clone());
     tokio::spawn(async move {
-        // A login may come before the first request.
-        while server.requests() == 0 {
+        let mut is_noted = false;
+        loop {
             tokio::time::sleep(TICK).await;
-        }
-        tokio::time::sleep(LONG_SILENCE).await;
-        if !server.has_answered() {
-            report::note(&format!("still waiting for an answer from {address}"), style);
+            let patience = if server.has_answered() {
+                LONGER_SILENCE
+            } else {
+                LONG_SILENCE
+            };
+            let is_long = server.waiting().is_some_and(|time| time >= patience);
+            if is_long && !is_noted {
+                report::note(&format!("still waiting for an answer from {address}"), style);
+            }
+            is_noted = is_long;
         }
     });
 }

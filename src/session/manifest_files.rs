@@ -56,7 +56,18 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
             hint: "name a file that does not exist; existing files are not overwritten".to_owned(),
         });
     }
-    match NamedTempFile::new_in(directory_of(file)) {
+    let directory = directory_of(file);
+    if !directory.is_dir() {
+        return Err(Error::Usage {
+            message: format!(
+                "{flag} {}: there is no directory {}",
+                file.display(),
+                directory.display()
+            ),
+            hint: "make the directory, or name another place".to_owned(),
+        });
+    }
+    match NamedTempFile::new_in(directory) {
         Ok(_) => Ok(()),
         Err(error) => Err(unwritable(flag, file, &error)),
     }

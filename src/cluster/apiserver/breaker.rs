@@ -27,6 +27,8 @@ pub(super) struct Breaker(Sender<Seen>);
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
     last_answer: Option<Instant>,
+    /// The time of the first request since the last answer.
+    waiting_since: Option<Instant>,
     fastest_answer: Option<Duration>,
     /// A request has used up its repeats while the server was away, and no other was answered since.
     is_away: bool,
@@ -98,6 +100,27 @@ impl Breaker {
         self.seen().last_answer.is_some()
     }
 
+    /// Returns how long requests have been waiting for an answer, without one to any; `None` if none waits.
+    pub(super) fn waiting(&self) -> Option<Duration> {
+        self.seen().waiting_since.map(|since| since.elapsed())
+    }
+
+    /// Notes that a request is sent.
+    pub(super) fn sent(&self) {
+        self.0.send_if_modified(|seen| {
+            seen.waiting_since.get_or_insert_with(Instant::now);
+            false
+        });
+    }
+
+    /// Notes that a request has failed without an answer.
+    pub(super) fn failed(&self) {
+        self.0.send_if_modified(|seen| {
+            seen.waiting_since = None;
+            false
+        });
+    }
+
     /// Returns the shortest time in which the server has answered; `None` before its first answer.
     pub(super) fn fastest_answer(&self) -> Option<Duration> {
         self.seen().fastest_answer
@@ -118,6 +141,7 @@ impl Breaker {
             if code != StatusCode::TOO_MANY_REQUESTS {
                 seen.full_since = None;
             }
+            seen.waiting_since = None;
             seen.last_answer = Some(Instant::now());
             std::mem::take(&mut seen.state) != State::Closed
         });
@@ -323,6 +347,20 @@ mod tests {
             breaker.answered(StatusCode::TOO_MANY_REQUESTS, Duration::ZERO);
             assert!(!breaker.may_wait_for_capacity(), "another request does not wait");
             answer(&breaker);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_wait_from_the_first_one_after_the_last_answer() {
+        let breaker = Breaker::default();
+        assert_eq!(breaker.waiting(), None);
+        for end in [answer as fn(&Breaker), Breaker::failed] {
+            breaker.sent();
+            tokio::time::advance(Duration::from_secs(3)).await;
+            breaker.sent();
+            assert_eq!(breaker.waiting(), Some(Duration::from_secs(3)));
+            end(&breaker);
+            assert_eq!(breaker.waiting(), None);
         }
     }
 

@@ -56,9 +56,6 @@ use write_lease::WriteLease;
 
 use crate::cluster::proxy::Proxy;
 
-/// A pause that a run which is to stop does not wait for.
-const LONG_PAUSE: Duration = Duration::from_secs(1);
-
 /// A connection to an API server that counts the requests sent through it.
 #[derive(Clone)]
 pub struct ApiServer {
@@ -196,31 +193,6 @@ impl ApiServer {
         self.breaker.fastest_answer()
     }
 
-    /// Returns the number of requests that wait to be sent again, because the server had no capacity for
-    /// them.
-    pub fn postponed(&self) -> usize {
-        *self.postponed.borrow()
-    }
-
-    /// Returns once requests have been waiting for capacity for this time without a break.
-    pub async fn waits_for_capacity(&self, time: Duration) {
-        let mut postponed = self.postponed.subscribe();
-        loop {
-            // The sender is part of this server, so it is never closed.
-            let _ = postponed.wait_for(|postponed| *postponed > 0).await;
-            let none = postponed.wait_for(|postponed| *postponed == 0);
-            if tokio::time::timeout(time, none).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Ends all long pauses, for good: a run that is to stop does not wait half a minute to send a request that the
-    /// server has rejected.
-    pub fn end_long_pauses(&self) {
-        self.waits_no_more.send_replace(true);
-    }
-
     /// Returns the time by the clock of the server, from the header `Date` of its answers.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -234,6 +206,11 @@ impl ApiServer {
     /// Returns whether any answer has come, be it of a proxy.
     pub fn has_answered(&self) -> bool {
         self.breaker.has_answered()
+    }
+
+    /// Returns how long requests have been waiting for an answer, without one to any; `None` if none waits.
+    pub fn waiting(&self) -> Option<Duration> {
+        self.breaker.waiting()
     }
 
     /// Sends a GET of a path with its query, in the form that `accept` names.
@@ -318,27 +295,6 @@ impl ApiServer {
         }
     }
 
-    /// Pauses, and returns whether the request may be sent again.
-    async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
-        let _postponed = if retry == Retry::AtCapacity {
-            if !self.breaker.may_wait_for_capacity() {
-                return false;
-            }
-            Some(Postponed::of(&self.postponed))
-        } else {
-            None
-        };
-        if pause < LONG_PAUSE {
-            tokio::time::sleep(pause).await;
-            return true;
-        }
-        let mut waits_no_more = self.waits_no_more.subscribe();
-        tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            _ = waits_no_more.wait_for(|no_more| *no_more) => false,
-        }
-    }
-
     async fn send_once(
         &self,
         request: &ApiRequest,
@@ -408,6 +364,7 @@ impl ApiServer {
             .await
             .map_err(FailedAttempt::lease_lost)?;
         self.requests.fetch_add(1, Ordering::Relaxed);
+        self.breaker.sent();
         Ok(http_request)
     }
 
@@ -419,22 +376,6 @@ impl ApiServer {
             http_request.headers_mut().insert(header::AUTHORIZATION, header);
         }
         Ok(http_request)
-    }
-}
-
-/// Counts a request as postponed until it is dropped.
-struct Postponed<'a>(&'a Sender<usize>);
-
-impl<'a> Postponed<'a> {
-    fn of(count: &'a Sender<usize>) -> Self {
-        count.send_modify(|count| *count += 1);
-        Self(count)
-    }
-}
-
-impl Drop for Postponed<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|count| *count -= 1);
     }
 }
 

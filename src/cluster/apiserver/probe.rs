@@ -35,6 +35,7 @@ impl ApiServer {
     /// Returns the failure of a request that was sent then and exceeded its time limit.
     pub(super) fn timed_out(&self, sent: Instant) -> FailedAttempt {
         self.not_answered(sent);
+        self.breaker.failed();
         FailedAttempt::timeout(&self.route, self.request_timeout)
     }
 
@@ -50,6 +51,7 @@ impl ApiServer {
         if is_timeout(error) {
             self.not_answered(sent);
         }
+        self.breaker.failed();
         FailedAttempt::connection(&self.route, error)
     }
 

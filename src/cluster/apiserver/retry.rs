@@ -7,6 +7,9 @@ use std::hash::BuildHasher as _;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, header};
+use tokio::sync::watch::Sender;
+
+use super::ApiServer;
 
 /// The most attempts at a request, the first included. With the pauses below they outlast a server
 /// that restarts within three seconds.
@@ -19,6 +22,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The random part of a pause, in percent: requests that failed together are not repeated together.
 const JITTER: u32 = 25;
+
+/// A pause that a run which is to stop does not wait for.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Policy for repeating a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +97,70 @@ impl FailedAttempts {
         self.0 += 1;
         let backoff = FIRST_PAUSE * 2_u32.pow(self.0 - 1);
         (self.0 < most).then(|| spread(retry_after.unwrap_or(backoff)))
+    }
+}
+
+impl ApiServer {
+    /// Returns the number of requests that wait to be sent again, because the server had no capacity for
+    /// them.
+    pub fn postponed(&self) -> usize {
+        *self.postponed.borrow()
+    }
+
+    /// Returns once requests have been waiting for capacity for this time without a break.
+    pub async fn waits_for_capacity(&self, time: Duration) {
+        let mut postponed = self.postponed.subscribe();
+        loop {
+            // The sender is part of this server, so it is never closed.
+            let _ = postponed.wait_for(|postponed| *postponed > 0).await;
+            let none = postponed.wait_for(|postponed| *postponed == 0);
+            if tokio::time::timeout(time, none).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Ends all long pauses, for good: a run that is to stop does not wait half a minute to send a request that the
+    /// server has rejected.
+    pub fn end_long_pauses(&self) {
+        self.waits_no_more.send_replace(true);
+    }
+
+    /// Pauses, and returns whether the request may be sent again.
+    pub(super) async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
+        let _postponed = if retry == Retry::AtCapacity {
+            if !self.breaker.may_wait_for_capacity() {
+                return false;
+            }
+            Some(Postponed::of(&self.postponed))
+        } else {
+            None
+        };
+        if pause < LONG_PAUSE {
+            tokio::time::sleep(pause).await;
+            return true;
+        }
+        let mut waits_no_more = self.waits_no_more.subscribe();
+        tokio::select! {
+            () = tokio::time::sleep(pause) => true,
+            _ = waits_no_more.wait_for(|no_more| *no_more) => false,
+        }
+    }
+}
+
+/// Counts a request as postponed until it is dropped.
+struct Postponed<'a>(&'a Sender<usize>);
+
+impl<'a> Postponed<'a> {
+    fn of(count: &'a Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Postponed<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
     }
 }
 

@@ -270,7 +270,7 @@ impl StatusRules {
 
     /// Judges a kind that is not part of Kubernetes.
     fn custom(&self, object: Object, group_kind: &GroupKind, around: Surroundings) -> Readiness {
-        let conventional = conventions::status(object);
+        let conventional = conventions::status(object, self.jobs);
         if self.built_in == BuiltInRules::Used
             && let Some(verdict) = RuleSet::built_in().judge(object.0, group_kind)
             // An older or newer version of the kind may lack a field of the rule.

@@ -155,7 +155,7 @@ impl Disbanding<'_> {
             }
         }
         let reason = match known.parent.adding_beside(known.id()).next() {
-            Some(running) => running.wait_advice(self.parent.server.now()),
+            Some(running) => running.wait_advice(&self.parent.set.parent, self.parent.server.now()),
             None => "another run or client has changed the set; run the same command again".to_owned(),
         };
         sink(Event::failure(format!("the set's record is kept: {reason}")));

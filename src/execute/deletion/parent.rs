@@ -144,7 +144,9 @@ impl Releasing<'_> {
             if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
                 let reason = format!("{running} has not ended");
                 sink(outcome_event(&parent.live, Action::Skipped, reason));
-                return Err(ReleaseError::UnderWay(running.wait_advice(server.now())));
+                return Err(ReleaseError::UnderWay(
+                    running.wait_advice(&set.parent, server.now()),
+                ));
             }
             let homes = self.remaining.homes.clone();
             let released = match disposition {

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
+use super::identity::ObjectKey;
 
 /// Annotation on a parent: its runs as a list in JSON, those under way first, then the others, the latest
 /// first. It does not have the prefix `applyset.kubernetes.io/`, because other tools read every key that has it.
@@ -172,11 +173,12 @@ impl Run {
     }
 
     /// Returns what another run has to wait for: `an apply by ci began 12 s ago and has not ended; …`.
-    pub fn wait_advice(&self, now: Timestamp) -> String {
+    pub fn wait_advice(&self, parent: &ObjectKey, now: Timestamp) -> String {
         format!(
-            "{self} began {} and has not ended; run the same command again once it has; if it was killed, it counts as abandoned from {}",
+            "{self} began {} and has not ended; run the same command again once it has; if it was killed, it counts as abandoned from {}, or end it now with `kubectl applyset verify {} --fix` at a terminal",
             self.began(now),
-            self.counts_until()
+            self.counts_until(),
+            parent.argument()
         )
     }
 

@@ -250,6 +250,13 @@ fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: b
     if is_detail && reason.iter().any(|word| NOT_WANTED.contains(&word.as_str())) {
         return None;
     }
+    // It is not ready any more, since it has ended.
+    if reason
+        .iter()
+        .any(|word| matches!(word.as_str(), "completed" | "succeeded" | "finished"))
+    {
+        return None;
+    }
     // It runs to completion, and is ready for use before.
     let is_end = matches!(words[0].as_str(), "complete" | "completed" | "finished" | "done");
     if is_end && is_ready {

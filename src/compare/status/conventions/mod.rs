@@ -13,8 +13,8 @@ mod tests;
 
 use serde_json::Value;
 
-use super::State;
 use super::object::Object;
+use super::{Jobs, State};
 
 /// One sign of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +28,10 @@ struct Evidence {
 enum Weight {
     /// It is good in one respect.
     Weak,
-    /// A part of it is not good; a sign that sums the object up decides.
-    Detail,
     /// It runs: Current, unless it runs to completion.
     Runs,
+    /// A part of it is not good; a sign that sums the object up decides.
+    Detail,
     /// It is Current.
     Good,
     /// It is not Current, or not yet.
@@ -77,8 +77,8 @@ impl Evidence {
 }
 
 /// Returns the state that the status of an object shows, with the reason; `None` if nothing in it
-/// reports a state.
-pub(super) fn status(object: Object) -> Option<(State, String)> {
+/// reports a state. What runs to completion is Current at the same time as a Job.
+pub(super) fn status(object: Object, jobs: Jobs) -> Option<(State, String)> {
     let mut found = Vec::new();
     conditions::evidence(object, &mut found);
     fields::evidence(object, &mut found);
@@ -89,12 +89,30 @@ pub(super) fn status(object: Object) -> Option<(State, String)> {
     // The first of the most serious.
     let evidence = found.into_iter().find(|evidence| evidence.weight == most)?;
     let state = match evidence.weight {
-        Weight::Runs if runs_to_completion(object) => State::InProgress,
+        Weight::Runs if jobs == Jobs::Completed && runs_to_completion(object) => State::InProgress,
         Weight::Weak | Weight::Runs | Weight::Good | Weight::Paused => State::Current,
         Weight::Detail | Weight::Progress => State::InProgress,
         Weight::Failed => State::Failed,
     };
-    Some((state, evidence.reason))
+    let mut reason = evidence.reason;
+    if state != State::Current
+        && reason.starts_with("its status.")
+        && let Some(message) = message(object)
+    {
+        reason = format!("{reason}: {message}");
+    }
+    Some((state, reason))
+}
+
+/// The text of a status about what is wrong.
+fn message(object: Object<'_>) -> Option<&str> {
+    let fields = [
+        "/status/error",
+        "/status/errorMessage",
+        "/status/message",
+        "/status/reason",
+    ];
+    fields.into_iter().find_map(|field| object.text(field))
 }
 
 /// Returns whether the name of the kind says that its objects end: `PipelineRun`, but not `CronJob`.
@@ -128,7 +146,7 @@ pub(super) fn is_silent(object: &Value) -> bool {
     match object.get("status") {
         None | Some(Value::Null) => true,
         Some(Value::Object(fields)) if fields.get("conditions").is_some_and(is_empty) => {
-            status(Object(object)).is_none()
+            status(Object(object), Jobs::Started).is_none()
         }
         Some(Value::Object(fields)) => fields.iter().all(|(name, value)| match value {
             Value::Null => true,

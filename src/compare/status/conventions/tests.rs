@@ -8,7 +8,7 @@ use super::*;
 #[track_caller]
 fn check(table: impl IntoIterator<Item = (Value, Option<State>, &'static str)>) {
     for (object, expected, piece) in table {
-        let found = status(Object(&object));
+        let found = status(Object(&object), Jobs::Completed);
         let (state, reason) = match &found {
             Some((state, reason)) => (Some(*state), reason.as_str()),
             None => (None, ""),
@@ -184,6 +184,33 @@ fn a_task_is_current_once_it_has_ended() {
         (object("WidgetRun", "Running"), Some(InProgress), "Running"),
         (object("WidgetRun", "Completed"), Some(Current), ""),
         (object("CronJob", "Running"), Some(Current), ""),
+    ]);
+    let running = object("WidgetRun", "Running");
+    let found = status(Object(&running), Jobs::Started).map(|(state, _)| state);
+    assert_eq!(found, Some(Current));
+    let mut ended = conditions(&["Ready=False(Completed)", "Complete=True"]);
+    ended["kind"] = json!("WidgetRun");
+    check([(ended, Some(Current), "Complete")]);
+}
+
+#[test]
+fn what_runs_may_still_lack_parts_and_says_what_is_wrong() {
+    check([
+        (
+            json!({"spec": {"workers": 3}, "status": {"phase": "Running", "readyWorkers": 1}}),
+            Some(InProgress),
+            "1 of 3",
+        ),
+        (
+            json!({"status": {"phase": "Failed", "message": "disk exploded"}}),
+            Some(Failed),
+            "its status.phase is Failed: disk exploded",
+        ),
+        (
+            json!({"status": {"ready": false, "message": "waiting for a quorum"}}),
+            Some(InProgress),
+            "waiting for a quorum",
+        ),
     ]);
 }
 
