@@ -121,7 +121,7 @@ pub struct Export {
     clippy::struct_excessive_bools,
     reason = "each is a flag; `settings` makes enums of them"
 )]
-#[command(mut_arg("wait", |wait| wait.help("Wait until all is gone (default 5m; 0s: no limit)")))]
+#[command(mut_arg("wait", |wait| wait.help("Wait until all are gone (default 5m; 0: no limit)")))]
 // An argument that is changed becomes the last one.
 #[command(mut_arg("timeout", |timeout| timeout))]
 pub struct Delete {

@@ -1,7 +1,7 @@
 //! The manifest of a live member, as its set has last applied it.
 //!
-//! Like client-go's extract functions, it takes the fields that the field manager owns. Pure; `session/export` says what
-//! is exported how, and which objects an autoscaler scales.
+//! Like client-go's extract functions, it takes the fields that the field manager owns. Pure; `session/export` decides
+//! what is exported, and how, and which objects an autoscaler scales.
 
 use serde_json::{Map, Value, json};
 
@@ -39,8 +39,8 @@ impl Exported {
     }
 }
 
-/// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its fields
-/// are decided, and too many are safer than too few. `desired` is what a run is going to apply, `definition`
+/// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its
+/// fields are decided, and too many are safer than too few. `desired` is what a run is going to apply, `definition`
 /// that of a custom resource.
 pub fn exported(
     object: &Value,

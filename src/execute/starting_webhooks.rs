@@ -1,8 +1,8 @@
 //! Webhooks that the API server cannot call yet, because their Pods are still starting.
 //!
 //! The server answers 500 to a write that such a webhook has to judge, and has written nothing. The write is sent
-//! again, with growing pauses, until the time of the webhook is over (`WebhookPatience` in `model/write_settings`). What a webhook answers, such as a refusal, is
-//! not retried, and neither are dry runs, which do not start a webhook.
+//! again, with growing pauses, until the time of the webhook is over (`WebhookPatience` in `model/write_settings`).
+//! What a webhook answers, such as a refusal, is not retried, and neither are dry runs, which do not start a webhook.
 //!
 //! Single writes wait here: those of the parent, of labels and owner references, and deletes. The objects of the
 //! manifests need not wait for each other: see `members::webhooks`.

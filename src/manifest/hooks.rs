@@ -1,8 +1,8 @@
 //! Hooks of Helm and Argo CD: manifests that a tool creates at one moment of a release, and that
 //! are not members of a set.
 //!
-//! `helm template` prints them with the ordinary objects. They are divided from these before
-//! anything else is done with manifests, so no later stage can take one for a member. By default they refuse the run;
+//! `helm template` prints them with the ordinary objects. They are separated from these before anything else is done
+//! with manifests, so no later stage can take one for a member. By default, a run with hooks is refused;
 //! docs/guides/hooks.md has the values of `--hooks`.
 //!
 //! The rules are those of Helm (`pkg/release/v1/util/manifest_sorter.go`) and Argo CD

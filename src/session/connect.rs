@@ -30,7 +30,7 @@ const BESIDE_LISTS: usize = 1;
 const LONG_SILENCE: Duration = Duration::from_secs(5);
 /// The same once the server has answered: a single request may be slow by itself, as with a slow webhook.
 const LONGER_SILENCE: Duration = Duration::from_secs(10);
-/// The time between two looks whether requests are waiting.
+/// The time between two checks for waiting requests.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Sets the connection up for a command with a document; nothing is sent yet. Only `-o json` and
@@ -47,7 +47,7 @@ pub async fn connect(shared: &GlobalFlags) -> Result<Connection, Error> {
 }
 
 /// Prints a note each time that the server has not answered any request for some seconds: a firewall may drop them,
-/// and a request may take more than a minute until its time limit.
+/// and it may take more than a minute until a request times out.
 fn note_missing_answers(connection: &Connection, style: Style) {
     let (server, address) = (connection.server.clone(), connection.endpoint.address.clone());
     tokio::spawn(async move {

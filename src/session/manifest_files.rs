@@ -64,7 +64,7 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
                 file.display(),
                 directory.display()
             ),
-            hint: "make the directory, or name another place".to_owned(),
+            hint: "create the directory, or name a file in another one".to_owned(),
         });
     }
     match NamedTempFile::new_in(directory) {

@@ -1,5 +1,5 @@
-//! Other runs of the set: names them, or waits for them with `--exclusive`. A run that was killed is among them until it
-//! counts as abandoned (`model/history_annotation`).
+//! Other runs of the set: names them, or waits for them with `--exclusive`. A run that was killed is among them until
+//! it counts as abandoned (`model/history_annotation`).
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ pub enum OtherRuns {
 }
 
 impl CommandRun {
-    /// Names the other runs of the set that are under way. With `--exclusive`, waits as long as that allows until there are
-    /// none. `parent` is the parent as it was read.
+    /// Names the other runs of the set that are under way. With `--exclusive`, waits as long as that allows until
+    /// there are none. `parent` is the parent as it was read.
     ///
     /// # Errors
     ///

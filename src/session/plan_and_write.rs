@@ -1,4 +1,4 @@
-//! The script of a command that writes: it plans, asks, writes and reports.
+//! The steps of a command that writes: it plans, asks, writes and reports.
 
 use super::command_run::CommandRun;
 use crate::error::Error;
@@ -9,8 +9,8 @@ impl CommandRun {
     /// Plans and writes. If another run has begun between the two, this one plans again, unless it has read one of
     /// `sources` that cannot be read twice.
     ///
-    /// `plan` reads, plans and asks; `None` is nothing to do. It gets the plan that could not be carried out, if
-    /// there was one. Until it is done nothing is written, so an interrupt ends it at once.
+    /// `plan` reads, plans and asks; `None` means that there is nothing to do. It gets the plan that could not be
+    /// carried out, if there was one. Until it is done nothing is written, so an interrupt ends it at once.
     pub async fn plan_and_write<P>(
         &mut self,
         sources: &[Source],

@@ -1,6 +1,6 @@
-//! What all requests of a run know of the server: whether it answers, is away, or has no capacity. A circuit breaker
-//! stops those to a server that has gone silent, so that a run ends after one time limit of a request rather than
-//! one for each object (docs/decisions/failures.md).
+//! What all requests of a run know about the server: whether it answers, is away, or has no capacity. A circuit breaker
+//! stops those to a server that has gone silent, which then costs a run the time limit of one request, not one for each
+//! object (docs/decisions/failures.md).
 //!
 //! Pure but for the clock: `probe` sends the requests.
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// The least time that the server has for an answer to a probe.
 const SHORTEST_PROBE: Duration = Duration::from_secs(10);
-/// The most, whatever the time limit of a request.
+/// The most time that the server has for an answer to a probe, whatever the time limit of a request.
 const LONGEST_PROBE: Duration = Duration::from_mins(2);
 /// The time in which an open breaker lets no request through. The next one after it starts another probe.
 const OPEN: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ const OPEN: Duration = Duration::from_secs(10);
 /// clients may fill a queue for that long.
 const CAPACITY_PATIENCE: Duration = Duration::from_mins(1);
 
-/// What is known of the server.
+/// What is known about the server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Breaker(Sender<Seen>);
 
@@ -147,7 +147,8 @@ impl Breaker {
         });
     }
 
-    /// Closes, since a probe was answered. That says nothing of other paths: those of an API whose server is away.
+    /// Closes, since a probe was answered. That says nothing about other paths, such as
+    /// those of an aggregated API whose server is away.
     pub(super) fn probe_answered(&self) {
         self.0.send_if_modified(|seen| {
             seen.last_answer = Some(Instant::now());
@@ -191,18 +192,18 @@ impl Breaker {
         full_since.elapsed() < CAPACITY_PATIENCE
     }
 
-    /// Ends a probe of this time that was not answered.
+    /// Ends a probe that began then and was not answered.
     pub(super) fn probe_not_answered(&self, begun: Instant) {
         self.end_probe(begun, State::OpenSince(Instant::now()));
     }
 
-    /// Ends a probe of this time that failed at once. So do the requests, which are repeated or not by what
-    /// they find.
+    /// Ends a probe that began then and failed at once. The requests fail as fast, and each failure decides whether its
+    /// request is repeated.
     pub(super) fn probe_failed(&self, begun: Instant) {
         self.end_probe(begun, State::Closed);
     }
 
-    /// Ends a probe, unless an answer has ended it: the current one is a later one then.
+    /// Ends a probe, unless an answer has ended it: if there is one now, it is a later one.
     fn end_probe(&self, begun: Instant, state: State) {
         self.0.send_if_modified(|seen| {
             let is_current = seen.last_answer.is_none_or(|last| last < begun);

@@ -29,8 +29,8 @@ pub(crate) enum Unread {
 }
 
 impl Execution<'_> {
-    /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent, if
-    /// there is one. Nothing is read where pruned objects cannot have dependents.
+    /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
+    /// if there is one. Nothing is read where pruned objects cannot have dependents.
     pub(crate) async fn reread_dependents(
         &self,
         parent: Option<&Arc<Resource>>,

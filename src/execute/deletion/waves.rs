@@ -42,7 +42,7 @@ pub struct Deleted {
     pub(crate) attached: Dependents,
 }
 
-/// Why no further delete is begun.
+/// No further delete begins; the reason has been reported.
 pub(crate) struct Stopped;
 
 impl Deleted {
@@ -177,7 +177,7 @@ impl Execution<'_> {
     }
 }
 
-/// Divides a wave from the objects that the manifests hold under another group, and reports these: what
+/// Separates from a wave the objects that the manifests hold under another group, and reports these: what
 /// was just applied under one name is not deleted under the other, nor is what it depends on.
 fn report_desired<'l>(
     wave: &[&'l Live],

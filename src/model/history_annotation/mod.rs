@@ -1,8 +1,8 @@
 //! The runs of a set, in an annotation of its parent: those under way, and the last ones that changed it.
 //!
-//! A run under way keeps the record wide: no other run takes kinds or namespaces out of it. One that has not renewed its
-//! entry for ten minutes counts as abandoned, and is not under way any more. Past runs are for people. What cannot be
-//! read is dropped.
+//! A run under way keeps the record wide: no other run takes kinds or namespaces out of it. One that has not renewed
+//! its entry for ten minutes counts as abandoned, and is not under way any more. Past runs are for people. What
+//! cannot be read is dropped.
 
 #[cfg(test)]
 mod tests;
@@ -44,8 +44,8 @@ const LONGEST_USER: usize = 64;
 /// A run as its entry in the annotation describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The time of its end by the server's clock, RFC 3339 in UTC; the time of its beginning while it is under way, or if
-    /// it was abandoned.
+    /// The time of its end by the server's clock, RFC 3339 in UTC; the time of its beginning while it is under way,
+    /// or if it was abandoned.
     pub time: String,
     /// The result, or that it is under way.
     pub result: RunResult,
@@ -175,10 +175,10 @@ impl Run {
     /// Returns what another run has to wait for: `an apply by ci began 12 s ago and has not ended; …`.
     pub fn wait_advice(&self, parent: &ObjectKey, now: Timestamp) -> String {
         format!(
-            "{self} began {} and has not ended; run the same command again once it has; if it was killed, it counts as abandoned from {}, or end it now with `kubectl applyset verify {} --fix` at a terminal",
+            "{self} began {} and has not ended; run the same command again once it has; if you know that it was killed, run `kubectl applyset verify {} --fix` at a terminal; otherwise it counts as abandoned from {}",
             self.began(now),
-            self.counts_until(),
-            parent.argument()
+            parent.argument(),
+            self.counts_until()
         )
     }
 

@@ -1,8 +1,8 @@
 //! The prunes of a plan, judged again among the members as they are after a wait.
 //!
-//! While a run waits, a member may come to depend on an object that is to be pruned, or get a keep
-//! annotation. What it depends on is kept then, as if the plan had been made now. A prune that has vanished stays in the
-//! plan, and is reported as pruned (`execute/deletion/delete_wave`).
+//! While a run waits, a member may come to depend on an object that is to be pruned, or get a keep annotation. What
+//! it depends on is kept then, as if the plan had been made now. A prune that has vanished stays in the plan, and is
+//! reported as pruned (`execute/deletion/delete_wave`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

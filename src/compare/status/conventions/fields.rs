@@ -109,7 +109,7 @@ fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
     });
 }
 
-/// `errorMessage`, `failureReason`, `validationErrors`
+/// Returns whether a field reports an error: `errorMessage`, `failureReason`, `validationErrors`.
 fn is_about_error(name: &str) -> bool {
     let words = words(name);
     let is_about = |word: &String| matches!(word.as_str(), "error" | "errors" | "failure");
@@ -206,7 +206,7 @@ fn numbers(object: Object, found: &mut Vec<Evidence>) {
                 && are_counted(parts)
             {
                 found.push(Evidence::detail(format!(
-                    "{have} {} are {word}",
+                    "{word} {}: {have}",
                     parts.to_lowercase()
                 )));
             }
@@ -310,9 +310,7 @@ fn of_items(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
         }
         for field in FLAGS.into_iter().chain(["applied"]) {
             if item.get(field) == Some(&Value::Bool(false)) && !is_history(&words(name)) {
-                found.push(Evidence::detail(format!(
-                    "the {field} in its status.{name} is false"
-                )));
+                found.push(Evidence::detail(format!("{field} is false in its status.{name}")));
             }
         }
         let state = SUMMARIES

@@ -98,6 +98,7 @@ pub(super) fn status(object: Object, jobs: Jobs) -> Option<(State, String)> {
     if state != State::Current
         && reason.starts_with("its status.")
         && let Some(message) = message(object)
+        && !reason.ends_with(message)
     {
         reason = format!("{reason}: {message}");
     }

@@ -225,7 +225,7 @@ fn a_status_without_a_known_field_is_read_word_by_word() {
         (
             json!({"status": {"message": "Waiting for the license"}}),
             Some(InProgress),
-            "license",
+            "its status.message is Waiting for the license",
         ),
         (json!({"status": {"lastRun": "Failed"}}), None, ""),
         (
@@ -423,7 +423,7 @@ fn flags_errors_and_numbers_count() {
         (
             json!({"status": {"unavailableReplicas": 1}}),
             Some(InProgress),
-            "1 replicas are unavailable",
+            "unavailable replicas: 1",
         ),
         (
             json!({"status": {"instances": 3, "readyInstances": 1}}),
@@ -443,7 +443,7 @@ fn flags_errors_and_numbers_count() {
         (
             json!({"spec": {"workers": 3}, "status": {"availableWorkers": 3, "unhealthyWorkers": 1}}),
             Some(InProgress),
-            "1 workers are unhealthy",
+            "unhealthy workers: 1",
         ),
         (
             json!({"status": {"totalShards": 2, "healthyShards": 2}}),

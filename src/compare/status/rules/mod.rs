@@ -142,8 +142,8 @@ impl RuleSet {
         )
     }
 
-    /// Returns a warning for each kind with a rule that the server does not have, although it has the group: the name is
-    /// probably mistyped. Rules for groups that are not installed are of use on other clusters.
+    /// Returns a warning for each kind with a rule that the server does not have, although it has the group: the name
+    /// is probably mistyped. Rules for groups that are not installed are of use on other clusters.
     pub fn unknown_kinds(&self, discovery: &Discovery) -> Vec<String> {
         let rules = self.by_group.iter().flat_map(|(group, rules)| {
             let kinds = rules.iter().filter_map(|rule| Some((rule, rule.kind.as_ref()?)));
