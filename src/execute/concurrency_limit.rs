@@ -59,10 +59,7 @@ impl ConcurrencyLimit {
             return Self::new(most, server.fastest_answer());
         }
         // Even the few reads so far were too many.
-        Self {
-            limit: (START / 2).min(most).max(1),
-            ..Self::new(most, None)
-        }
+        Self::starting_with(START / 2, most)
     }
 
     /// Creates a limit that never exceeds `most` writes at once. `fastest_answer` is the shortest time that
@@ -70,6 +67,10 @@ impl ConcurrencyLimit {
     fn new(most: usize, fastest_answer: Option<Duration>) -> Self {
         let is_far = fastest_answer.is_some_and(|fastest| fastest > FAR);
         let start = if is_far { START_IF_FAR } else { START };
+        Self::starting_with(start, most)
+    }
+
+    fn starting_with(start: usize, most: usize) -> Self {
         Self {
             limit: start.min(most).max(1),
             most: most.max(1),

@@ -107,18 +107,14 @@ impl Breaker {
 
     /// Notes that a request is sent.
     pub(super) fn sent(&self) {
-        self.0.send_if_modified(|seen| {
+        self.note(|seen| {
             seen.waiting_since.get_or_insert_with(Instant::now);
-            false
         });
     }
 
     /// Notes that a request has failed without an answer.
     pub(super) fn failed(&self) {
-        self.0.send_if_modified(|seen| {
-            seen.waiting_since = None;
-            false
-        });
+        self.note(|seen| seen.waiting_since = None);
     }
 
     /// Returns the shortest time in which the server has answered; `None` before its first answer.
@@ -142,26 +138,19 @@ impl Breaker {
                 seen.full_since = None;
             }
             seen.waiting_since = None;
-            seen.last_answer = Some(Instant::now());
-            std::mem::take(&mut seen.state) != State::Closed
+            seen.close()
         });
     }
 
     /// Closes, since a probe was answered. That says nothing about other paths, such as
     /// those of an aggregated API whose server is away.
     pub(super) fn probe_answered(&self) {
-        self.0.send_if_modified(|seen| {
-            seen.last_answer = Some(Instant::now());
-            std::mem::take(&mut seen.state) != State::Closed
-        });
+        self.0.send_if_modified(Seen::close);
     }
 
     /// Notes that a request has used up its repeats while the server was away.
     pub(super) fn away(&self) {
-        self.0.send_if_modified(|seen| {
-            seen.is_away = true;
-            false
-        });
+        self.note(|seen| seen.is_away = true);
     }
 
     /// Returns whether another request has used up its repeats, so that no other repeats its own: a thousand members
@@ -185,10 +174,7 @@ impl Breaker {
     /// Notes that the server had no capacity for a request. Returns whether it may be sent again.
     pub(super) fn may_wait_for_capacity(&self) -> bool {
         let mut full_since = Instant::now();
-        self.0.send_if_modified(|seen| {
-            full_since = *seen.full_since.get_or_insert(full_since);
-            false
-        });
+        self.note(|seen| full_since = *seen.full_since.get_or_insert(full_since));
         full_since.elapsed() < CAPACITY_PATIENCE
     }
 
@@ -215,8 +201,24 @@ impl Breaker {
         });
     }
 
+    /// Notes what no request waits for.
+    fn note(&self, change: impl FnOnce(&mut Seen)) {
+        self.0.send_if_modified(|seen| {
+            change(seen);
+            false
+        });
+    }
+
     fn seen(&self) -> Ref<'_, Seen> {
         self.0.borrow()
+    }
+}
+
+impl Seen {
+    /// Notes an answer, and closes. Returns whether requests may be waiting for that.
+    fn close(&mut self) -> bool {
+        self.last_answer = Some(Instant::now());
+        std::mem::take(&mut self.state) != State::Closed
     }
 }
 

@@ -18,7 +18,6 @@ use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
-use crate::execute::{RedefinedKinds, WaitNotes};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -128,8 +127,9 @@ async fn plan_to_write(
         }
         resolved.cluster.discover_again().await?;
     };
-    let prepared = Prepared::new(run, resolved, options, state, policy, plan);
-    Ok(Prepared { user, ..prepared })
+    let mut prepared = report_and_take(run, resolved, options, state, policy, plan);
+    prepared.user = user;
+    Ok(prepared)
 }
 
 /// Makes a plan for `diff`, which may have refusals. It may be of another tool's set, since `diff`
@@ -150,7 +150,7 @@ pub async fn to_show(
         // It was taken over only to be shown: a later write needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
-    Ok(Prepared::new(run, resolved, options, state, policy, plan))
+    Ok(report_and_take(run, resolved, options, state, policy, plan))
 }
 
 async fn resolve(
@@ -285,44 +285,33 @@ async fn read_and_plan(
     Ok((state, policy, plan))
 }
 
-impl Prepared {
-    fn new(
-        run: &mut CommandRun,
-        resolved: Resolved,
-        options: &ApplyOptions,
-        state: ClusterState,
-        policy: Policy,
-        plan: Plan,
-    ) -> Self {
-        run.report_notes(state.notes.clone());
-        run.report_warnings(&state.warnings);
-        run.report_warnings(&plan.edges.ignored);
-        let writing = WriteSettings {
-            former_manager: state
-                .former_tooling
-                .as_ref()
-                .map(|tooling| member_field_manager(tooling).to_owned()),
-            ..options.writing.clone()
-        };
-        let Resolved {
-            cluster,
-            named,
-            desired,
-            manifests,
-            recreate: _,
-        } = resolved;
-        Self {
-            cluster,
-            named,
-            desired,
-            state,
-            policy,
-            writing,
-            plan,
-            manifests,
-            wait_notes: WaitNotes::default(),
-            redefined_kinds: RedefinedKinds::default(),
-            user: Administrator::NotAsked,
-        }
-    }
+/// Reports what the state and the plan say, and takes everything together.
+fn report_and_take(
+    run: &mut CommandRun,
+    resolved: Resolved,
+    options: &ApplyOptions,
+    state: ClusterState,
+    policy: Policy,
+    plan: Plan,
+) -> Prepared {
+    run.report_notes(state.notes.clone());
+    run.report_warnings(&state.warnings);
+    run.report_warnings(&plan.edges.ignored);
+    let writing = WriteSettings {
+        former_manager: state
+            .former_tooling
+            .as_ref()
+            .map(|tooling| member_field_manager(tooling).to_owned()),
+        ..options.writing.clone()
+    };
+    let Resolved {
+        cluster,
+        named,
+        desired,
+        manifests,
+        recreate: _,
+    } = resolved;
+    let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
+    prepared.manifests = manifests;
+    prepared
 }

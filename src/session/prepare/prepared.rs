@@ -37,13 +37,38 @@ pub struct Prepared {
     /// The manifests, if they were to be kept.
     pub manifests: Vec<SavedManifest>,
     /// What the writes wait for.
-    pub(super) wait_notes: WaitNotes,
-    pub(super) redefined_kinds: RedefinedKinds,
+    wait_notes: WaitNotes,
+    redefined_kinds: RedefinedKinds,
     /// What the server has said about the permissions of the user.
     pub user: Administrator,
 }
 
 impl Prepared {
+    /// Takes everything together; no manifests are kept, and nothing is known about the permissions of the user.
+    pub(super) fn new(
+        cluster: Cluster,
+        named: NamedSet,
+        desired: Desired,
+        state: ClusterState,
+        policy: Policy,
+        writing: WriteSettings,
+        plan: Plan,
+    ) -> Self {
+        Self {
+            cluster,
+            named,
+            desired,
+            state,
+            policy,
+            writing,
+            plan,
+            manifests: Vec::new(),
+            wait_notes: WaitNotes::default(),
+            redefined_kinds: RedefinedKinds::default(),
+            user: Administrator::NotAsked,
+        }
+    }
+
     /// Waits as long as `--exclusive` allows until no other run of the set is under way.
     pub async fn await_other_runs(&self, run: &mut CommandRun) -> Result<OtherRuns, Error> {
         let (server, exclusive) = (&self.cluster.server, self.writing.exclusive);
@@ -71,19 +96,8 @@ impl Prepared {
         writing: WriteSettings,
     ) -> Self {
         let desired = Desired::default();
-        Self {
-            plan: plan::plan(&named.set, &desired, &state.observed, &policy),
-            cluster,
-            named,
-            desired,
-            state,
-            policy,
-            writing,
-            manifests: Vec::new(),
-            wait_notes: WaitNotes::default(),
-            redefined_kinds: RedefinedKinds::default(),
-            user: Administrator::NotAsked,
-        }
+        let plan = plan::plan(&named.set, &desired, &state.observed, &policy);
+        Self::new(cluster, named, desired, state, policy, writing, plan)
     }
 
     /// The plan with everything that executing it needs.
