@@ -5,12 +5,11 @@
 //! reported as events.
 
 mod adopt_move_disband;
+mod applies;
 mod begin_and_end;
-mod concurrency_limit;
-mod concurrent_writes;
 mod deletion;
-mod dependency_order;
 mod dry_run;
+mod gates;
 mod history;
 mod interrupt;
 mod kinds;
@@ -20,26 +19,22 @@ mod members;
 mod parent_record;
 mod report_unchanged_and_skipped;
 mod reread;
+mod schedule;
 mod starting_webhooks;
-mod steps;
 mod unusable_versions;
+mod wait_notes;
 mod wait_until_gone;
-mod waits_between_writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
-pub use concurrency_limit::soon_under_way;
-use concurrent_writes::ConcurrentWrites;
-pub use concurrent_writes::{WaitNotes, WriteEvent};
-pub use deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
+pub use deletion::delete::ObjectsKeptInsteadOfDeleted;
+pub use deletion::deletes::Deleted;
 pub use deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
 pub use deletion::wait_until_members_are_gone::Lingering;
-pub use deletion::waves::Deleted;
-use dependency_order::DependencyStates;
-pub use dependency_order::{Dependency, DependencyGate, Membership};
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
+pub use gates::{Dependency, DependencyGate, EndOfWait, Gate, Membership};
 use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
@@ -47,7 +42,9 @@ use parent_record::begin::Known;
 pub use parent_record::begin::run_under_way;
 pub use parent_record::repair::Repaired;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
-pub use waits_between_writes::{EndOfWait, Gate};
+pub use schedule::concurrency_limit::soon_under_way;
+use schedule::drive::Driver;
+pub use wait_notes::WaitNotes;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase};
@@ -121,8 +118,8 @@ pub(crate) struct Applied {
     unchanged: Vec<ObjectOutcome>,
     /// The same as far as they are attached. They are reported later.
     held: Vec<ObjectOutcome>,
-    /// What is known of the objects that others depend on.
-    dependencies: DependencyStates,
+    /// The objects that others depend on, as far as they are known to be Current.
+    current: BTreeSet<ObjectKey>,
 }
 
 /// The state of a run between its steps.
@@ -131,7 +128,7 @@ pub(crate) struct RunState<'a> {
     /// Objects that were to be pruned and are kept: the record is not narrowed.
     kept: usize,
     kinds: Kinds,
-    writes: ConcurrentWrites<'a>,
+    driver: Driver<'a>,
 }
 
 impl<'a> RunState<'a> {
@@ -142,22 +139,23 @@ impl<'a> RunState<'a> {
                 attached: attached
                     .map(|detachment| detachment.dependent.key.clone())
                     .collect(),
-                dependencies: DependencyStates::of(execution),
+                current: execution.plan.edges.known.current.clone(),
                 ..Applied::default()
             },
             kept: 0,
             kinds: Kinds::default(),
-            writes: execution.writes(),
+            driver: execution.driver(),
         }
     }
 }
 
 impl<'a> Execution<'a> {
-    fn writes(&self) -> ConcurrentWrites<'a> {
-        ConcurrentWrites::new(
+    fn driver(&self) -> Driver<'a> {
+        Driver::new(
             self.server,
             self.interrupt,
             self.wait_notes,
+            self.writing.webhook_patience.at_end,
             self.writing.concurrency,
         )
     }
@@ -204,11 +202,15 @@ impl Execution<'_> {
             return Ok(Ending::Interrupted);
         }
         let writes = self.plan.applies() + self.plan.deletions();
-        self.server.prepare_for(run_state.writes.soon(writes));
+        self.server.prepare_for(run_state.driver.soon(writes));
         let has_parent = self.parent.is_some();
         if !has_parent {
             // The parent's containers have to exist before it.
-            self.write_prerequisites(&mut run_state, sink).await;
+            let patience = self.writing.webhook_patience;
+            run_state.driver.set_webhook_patience(Some(patience.in_step));
+            self.apply_steps(&self.plan.prerequisites, &mut run_state, sink)
+                .await;
+            run_state.driver.set_webhook_patience(patience.at_end);
             match self.stopped(&run_state) {
                 Some(ending) => return Ok(ending),
                 None => self.report_unchanged(&mut run_state.applied, sink),
@@ -282,11 +284,13 @@ impl Execution<'_> {
 
     /// Applies the members, and prunes.
     async fn write_members(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
+        let mut prerequisites: &[Vec<Apply>] = &[];
         if self.parent.is_some() {
             self.report_unchanged(&mut run_state.applied, sink);
-            self.write_prerequisites(run_state, sink).await;
+            prerequisites = &self.plan.prerequisites;
         }
-        Box::pin(self.write_steps(run_state, sink)).await;
+        let steps = prerequisites.iter().chain(&self.plan.waves);
+        self.apply_steps(steps, run_state, sink).await;
         self.report_skips(sink);
         if let Some(ending) = self.stopped(run_state) {
             run_state.applied.report_held(&BTreeSet::new(), sink);

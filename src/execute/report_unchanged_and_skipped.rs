@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::{delete_wave, remove_owner_references};
+use crate::execute::deletion::{delete, remove_owner_references};
 use crate::execute::parent_record::begin::Known;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
@@ -58,7 +58,7 @@ impl Execution<'_> {
                 )
             }
         });
-        let pruned = self.plan.all_prunes().map(delete_wave::untouched);
+        let pruned = self.plan.all_prunes().map(delete::untouched);
         self.unchanged()
             .chain(applied)
             .chain(self.skipped())
@@ -125,7 +125,7 @@ impl Execution<'_> {
     pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
-            ..delete_wave::untouched(&skip.live)
+            ..delete::untouched(&skip.live)
         })
     }
 

@@ -4,19 +4,17 @@
 //! again, with growing pauses, until the time of the webhook is over (`WebhookPatience` in `model/write_settings`).
 //! What a webhook answers, such as a refusal, is not retried, and neither are dry runs, which do not start a webhook.
 //!
-//! Single writes wait here: those of the parent, of labels and owner references, and deletes. The objects of the
-//! manifests need not wait for each other: see `members::webhooks`.
+//! Writes of the parent wait here. Those of other objects need not wait for each other: see `postponed`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply, Status};
 use crate::execute::Interrupt;
-use crate::execute::concurrent_writes::WaitNotes;
+use crate::execute::wait_notes::WaitNotes;
 use crate::model::write_settings::{DryRun, WriteSettings};
 
 /// The pause before the second attempt; doubled each time.
@@ -29,7 +27,9 @@ pub(crate) struct StartingWebhooks<'a> {
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) notes: &'a WaitNotes,
     /// The time of each webhook from its first refusal on; `None` if only the run ends it.
-    patience: Cell<Option<Duration>>,
+    patience: Option<Duration>,
+    /// Whether that time runs.
+    runs: Cell<bool>,
     /// The webhooks that were waited for, each with the end of its time, which all writes share.
     deadlines: RefCell<BTreeMap<String, Option<Instant>>>,
 }
@@ -50,52 +50,42 @@ impl<'a> StartingWebhooks<'a> {
             DryRun::None => writing.webhook_patience.at_end,
             DryRun::Client | DryRun::Server => Some(Duration::ZERO),
         };
+        Self::with_patience(patience, interrupt, notes)
+    }
+
+    /// Creates the waits of some writes, each webhook of which has this time; `None` if only the run ends it.
+    pub(crate) fn with_patience(
+        patience: Option<Duration>,
+        interrupt: &'a Interrupt,
+        notes: &'a WaitNotes,
+    ) -> Self {
         Self {
             interrupt,
             notes,
-            patience: Cell::new(patience),
+            patience,
+            runs: Cell::new(true),
             deadlines: RefCell::default(),
         }
     }
 
     /// Sends a request, and again as long as its webhook cannot be called and may be waited for.
     pub(crate) async fn send(&self, server: &ApiServer, request: ApiRequest) -> Result<Reply, ApiError> {
-        match self
-            .send_unless(server, request, async || None::<Infallible>)
-            .await
-        {
-            Ok(reply) => reply,
-            Err(never) => match never {},
-        }
-    }
-
-    /// The same; before each further attempt an obstacle is looked for, and returned if there is one: what
-    /// was judged before the wait may have changed.
-    pub(crate) async fn send_unless<T>(
-        &self,
-        server: &ApiServer,
-        request: ApiRequest,
-        obstacle: impl AsyncFn() -> Option<T>,
-    ) -> Result<Result<Reply, ApiError>, T> {
         let mut vain = 0;
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
             let mut error = match server.send(request.clone()).await {
-                Ok(reply) => return Ok(Ok(reply.after(earlier_attempts))),
+                Ok(reply) => return Ok(reply.after(earlier_attempts)),
                 Err(error) => error,
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
             let Some(webhook) = Unreachable::of(&error).filter(|webhook| self.awaits(webhook)) else {
-                return Ok(Err(error));
+                return Err(error);
             };
             let next = self.next_attempt(Instant::now(), vain, std::iter::once(&webhook.name));
             tokio::select! {
-                () = self.interrupt.requested() => return Ok(Err(error)),
+                () = self.interrupt.requested() => return Err(error),
                 () = sleep_until(next) => vain += 1,
-            }
-            if let Some(obstacle) = obstacle().await {
-                return Err(obstacle);
             }
         }
     }
@@ -106,12 +96,18 @@ impl<'a> StartingWebhooks<'a> {
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
         let deadline = deadlines.entry(webhook.name.clone()).or_default();
-        *deadline = deadline.or_else(|| now.checked_add(self.patience.get()?));
+        *deadline = deadline.or_else(|| self.end_of_time());
         let is_over = self.interrupt.is_requested() || deadline.is_some_and(|deadline| now >= deadline);
         if is_new && !is_over {
             self.notes.add(webhook.note());
         }
         !is_over
+    }
+
+    /// Returns whether the time of this webhook is over.
+    pub(crate) fn is_time_over(&self, name: &str) -> bool {
+        let deadline = self.deadlines.borrow().get(name).copied().flatten();
+        deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Returns the time of the attempt after `vain` ones, the last of which ended at `since`: at the latest when the
@@ -130,23 +126,27 @@ impl<'a> StartingWebhooks<'a> {
 
     /// Stops the time of all webhooks: the run still has other things to do, which may start them.
     pub(crate) fn stop_clock(&self) {
-        self.patience.set(None);
-        self.deadlines
-            .borrow_mut()
-            .values_mut()
-            .for_each(|end| *end = None);
+        if self.runs.replace(false) {
+            self.set_deadlines(None);
+        }
     }
 
     /// Starts the time of all webhooks, unless it runs.
-    pub(crate) fn start_clock(&self, patience: Option<Duration>) {
-        if self.patience.get().is_none() {
-            self.patience.set(patience);
-            let end = patience.and_then(|patience| Instant::now().checked_add(patience));
-            self.deadlines
-                .borrow_mut()
-                .values_mut()
-                .for_each(|deadline| *deadline = end);
+    pub(crate) fn start_clock(&self) {
+        if !self.runs.replace(true) {
+            self.set_deadlines(self.end_of_time());
         }
+    }
+
+    /// Returns the end of the time of a webhook that begins to be waited for now.
+    fn end_of_time(&self) -> Option<Instant> {
+        let patience = self.patience.filter(|_| self.runs.get())?;
+        Instant::now().checked_add(patience)
+    }
+
+    fn set_deadlines(&self, end: Option<Instant>) {
+        let mut deadlines = self.deadlines.borrow_mut();
+        deadlines.values_mut().for_each(|deadline| *deadline = end);
     }
 }
 
@@ -206,8 +206,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_time_of_a_webhook_begins_with_its_first_refusal_unless_the_clock_stands() {
         let (interrupt, notes) = (Interrupt::default(), WaitNotes::default());
-        let writing = WriteSettings::without_manifests("manager".to_owned(), DryRun::None, 1);
-        let webhooks = StartingWebhooks::new(&writing, &interrupt, &notes);
+        let patience = Some(Duration::from_secs(30));
+        let webhooks = StartingWebhooks::with_patience(patience, &interrupt, &notes);
         let [one, two] = ["one", "two"].map(|name| Unreachable::new(name.to_owned(), "EOF"));
         assert!(webhooks.awaits(&one));
         advance(Duration::from_secs(20)).await;
@@ -220,15 +220,15 @@ mod tests {
         webhooks.stop_clock();
         advance(Duration::from_mins(10)).await;
         assert_eq!([&one, &two].map(|webhook| webhooks.awaits(webhook)), [true, true]);
-        webhooks.start_clock(Some(Duration::from_secs(5)));
+        webhooks.start_clock();
         let (now, both) = (Instant::now(), [one.name.clone(), two.name.clone()]);
         for (vain, pause) in [(0, 250), (1, 500), (3, 2_000), (9, 4_000)] {
             let next = webhooks.next_attempt(now, vain, both.iter());
             assert_eq!(next - now, Duration::from_millis(pause), "{vain}");
         }
-        advance(Duration::from_secs(4)).await;
+        advance(Duration::from_secs(29)).await;
         let last = webhooks.next_attempt(Instant::now(), 9, both.iter());
-        assert_eq!(last - now, Duration::from_secs(5));
+        assert_eq!(last - now, Duration::from_secs(30));
         advance(Duration::from_secs(1)).await;
         assert_eq!(
             [&one, &two].map(|webhook| webhooks.awaits(webhook)),

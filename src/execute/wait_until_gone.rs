@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::Interrupt;
-use super::concurrent_writes::SLOW;
+use super::wait_notes::SLOW;
 use crate::model::live::Live;
 use crate::model::text::{listed, short};
 

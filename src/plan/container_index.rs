@@ -8,7 +8,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
 /// Index of all objects that a container holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ContainerIndex<'a> {
     in_namespace: HashMap<&'a str, Vec<&'a ObjectKey>>,
     of_kind: HashMap<&'a GroupKind, Vec<&'a ObjectKey>>,

@@ -6,6 +6,7 @@
 mod adopt_move_disband;
 mod annotations_limit;
 mod applied_and_unchanged;
+mod apply_graph;
 mod apply_order_of_kinds;
 mod autoscalers;
 mod claims_after_recreation;
@@ -13,11 +14,13 @@ mod consent;
 mod container_index;
 mod container_kinds;
 mod data_loss;
+mod delete_graph;
 mod deletion_remains;
 mod dependencies;
 mod dependents;
 #[cfg(test)]
 pub(crate) mod fixtures;
+mod graph;
 mod judge;
 mod kept_objects;
 mod member_scope;
@@ -50,6 +53,7 @@ pub use adopt_move_disband::{
 };
 pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
+pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
 pub use autoscalers::{
     autoscaler_kinds, autoscalers_by_target, kept_unsure, left_to_autoscalers, not_left, target_of,
@@ -57,9 +61,11 @@ pub use autoscalers::{
 pub use claims_after_recreation::{claims_after_recreation, data_of_volumes};
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use container_kinds::{holds_parent_of, is_container, is_container_kind};
+pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
+pub use graph::{ActionId, Edge, Graph};
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};

@@ -2,6 +2,7 @@
 
 mod record;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::compare::drift::{self, TakenField};
 use crate::error::{Error, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
-use crate::execute::{Interrupt, ParentPrediction, Prediction, WriteEvent};
+use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -264,17 +265,20 @@ async fn predict_run(
     });
     let refused = refused(prepared);
     let is_stopped = |key: &ObjectKey| refused.contains_key(key);
-    let mut sink = |news: WriteEvent<Prediction>| match news {
-        WriteEvent::Note(text) => reporter.event(Event::Note(text)),
-        WriteEvent::Slowest(slowest) => reporter.event(Event::Slowest(slowest)),
-        WriteEvent::Answer(object) => {
-            reporter.compared();
-            predictions.push(object);
-        }
+    let reporter = RefCell::new(reporter);
+    let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
+        reporter.borrow_mut().compared();
+        predictions.push(object);
     };
+    let mut sink = |event: Event| reporter.borrow_mut().event(event);
     let execution = prepared.execution(&interrupt);
     execution
-        .predict_run(parent, |object| is_stopped(&object.key), &mut sink)
+        .predict_run(
+            parent,
+            |object| is_stopped(&object.key),
+            &mut predicted,
+            &mut sink,
+        )
         .await
 }
 

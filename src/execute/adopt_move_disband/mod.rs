@@ -16,7 +16,7 @@ use relabel::Relabeled;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Sink;
-use crate::execute::deletion::delete_wave::untouched;
+use crate::execute::deletion::delete::untouched;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::requests::ParentWriting;
 use crate::model::live::Live;

@@ -6,7 +6,7 @@ use super::adopt::Adopting;
 use super::{announce, members, unless_none_is_taken};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
-use crate::execute::deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
+use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{
     CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,

@@ -13,13 +13,14 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
-use crate::event::{Action, ObjectOutcome, Subject};
-use crate::execute::concurrent_writes::{ConcurrentWrites, WaitNotes, WriteEvent};
+use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
+use crate::execute::members::reply::{MemberReply, failed, reply_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
-use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::schedule::drive::Driver;
+use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::unusable_versions::without_unusable_versions;
-use crate::execute::{Interrupt, Sink};
+use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::live::{Live, Tracking};
 use crate::model::message::Message;
@@ -61,25 +62,24 @@ impl Relabelling<'_> {
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabeled {
         let mut relabeled = Relabeled::default();
         let notes = WaitNotes::default();
-        let mut writes = ConcurrentWrites::new(self.server, self.interrupt, &notes, self.writing.concurrency);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, &notes);
-        let write = async |live| self.write(live, &webhooks).await;
-        let outcome_event = |event: WriteEvent<ObjectOutcome>| {
-            sink(event.counted(|outcome| {
-                relabeled.failed += usize::from(outcome.action == Action::Failed);
-            }));
+        let (patience, most) = (self.writing.webhook_patience.at_end, self.writing.concurrency);
+        let mut driver = Driver::new(self.server, self.interrupt, &notes, patience, most);
+        let write = async |live: &&Live| self.write(live).await;
+        let answered = |reply: MemberReply, sink: &mut Sink<'_>| {
+            relabeled.failed += usize::from(reply.outcome.action == Action::Failed);
+            sink(Event::Object(reply.outcome));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
-        writes.each(objects, write, outcome_event).await;
+        driver.each(objects, write, answered, sink).await;
         relabeled
     }
 
-    async fn write(&self, live: &Live, webhooks: &StartingWebhooks<'_>) -> ObjectOutcome {
+    async fn write(&self, live: &Live) -> MemberReply {
         let subject = || Subject::new(&live.key, &live.resource, Some(&live.uid));
-        let done = || ObjectOutcome::new(subject(), self.done);
-        let skipped = |reason: &str| ObjectOutcome::with_reason(subject(), Action::Skipped, reason);
+        let done = || reply_of(ObjectOutcome::new(subject(), self.done));
+        let skipped = |reason: &str| reply_of(ObjectOutcome::with_reason(subject(), Action::Skipped, reason));
         let gone = || skipped(GONE_ALREADY);
-        let failed = |error: Message| ObjectOutcome::failed(subject(), error);
+        let failed = |error: Message| failed(subject(), error);
         if self.writing.dry_run == DryRun::Client {
             return done();
         }
@@ -93,13 +93,20 @@ impl Relabelling<'_> {
                 Ok(fields) => fields,
                 Err(error) => return failed(error.kind.of_object()),
             };
-            match self.label(&current, &fields, webhooks).await {
+            match self.label(&current, &fields).await {
                 Ok(Answer::Labeled) => return done(),
                 Ok(Answer::Other(error)) => return failed(error),
                 Ok(Answer::OfAnotherObject) => {}
                 Err(error) if error.is_missing_object() => return gone(),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
-                Err(error) => return failed(error.kind.of_object()),
+                Err(error) => {
+                    // A dry run starts no webhook.
+                    let is_written = self.writing.dry_run == DryRun::None;
+                    return MemberReply {
+                        webhook: Unreachable::of(&error).filter(|_| is_written),
+                        ..failed(error.kind.of_object())
+                    };
+                }
             }
             let object = match self.reread(live).await {
                 Ok(Again::Found(object)) => object,
@@ -125,32 +132,21 @@ impl Relabelling<'_> {
     }
 
     /// Writes the label; in a dry run first if the object leaves another set.
-    async fn label(
-        &self,
-        live: &Live,
-        fields: &FieldOwnership,
-        webhooks: &StartingWebhooks<'_>,
-    ) -> Result<Answer, ApiError> {
+    async fn label(&self, live: &Live, fields: &FieldOwnership) -> Result<Answer, ApiError> {
         let leaves_set = self.part_of.is_some() && live.part_of.is_some();
         if leaves_set && self.writing.dry_run == DryRun::None {
             // Any other trouble is that of the write.
-            let predicted = self.send(live, fields, webhooks, DryRun::Server).await;
+            let predicted = self.send(live, fields, DryRun::Server).await;
             if let Ok(Answer::Other(_)) = predicted {
                 return predicted;
             }
         }
-        self.send(live, fields, webhooks, self.writing.dry_run).await
+        self.send(live, fields, self.writing.dry_run).await
     }
 
-    async fn send(
-        &self,
-        live: &Live,
-        fields: &FieldOwnership,
-        webhooks: &StartingWebhooks<'_>,
-        dry_run: DryRun,
-    ) -> Result<Answer, ApiError> {
+    async fn send(&self, live: &Live, fields: &FieldOwnership, dry_run: DryRun) -> Result<Answer, ApiError> {
         let request = self.request(live, fields, dry_run);
-        let reply = webhooks.send(self.server, request).await?;
+        let reply = self.server.send(request).await?;
         if !is_of(&reply, live) {
             return Ok(Answer::OfAnotherObject);
         }

@@ -5,15 +5,14 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Sink;
+use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::{DeletionRun, SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
 };
-use crate::execute::deletion::waves::Deleted;
 use crate::execute::parent_record::begin::Known;
-use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
@@ -279,14 +278,8 @@ impl SetDeletion<'_> {
     async fn leave_filled(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
         let judge = self.execution.judge(&members.attached, HashSet::new());
-        let notes = self.execution.wait_notes;
-        let webhooks = StartingWebhooks::new(self.execution.writing, self.execution.interrupt, notes);
-        for outcome in self
-            .execution
-            .deleting(Action::Deleted, &judge, &webhooks)
-            .filled(self.homes())
-            .await
-        {
+        let deleting = self.execution.deleting(Action::Deleted, &judge);
+        for outcome in deleting.filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -296,46 +289,37 @@ impl SetDeletion<'_> {
         ending
     }
 
+    /// Deletes the parent's containers, which are in a set without a parent now.
     async fn delete_homes(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
-        // The deletion of the parent takes a while, too.
-        let mut ending = self.leave_filled(members, sink).await;
+        let waves = self.execution.plan.prune_waves();
+        let waves = Waves {
+            deletes: waves
+                .map(|wave| wave.iter().filter(|live| self.is_home(live)).collect())
+                .collect(),
+            owners: BTreeSet::new(),
+            action: Action::Deleted,
+            parent: None,
+        };
+        let judge = self.execution.judge(&members.attached, HashSet::new());
+        let mut driver = self.execution.driver();
+        let failed = members.failed;
+        let deleting = self
+            .execution
+            .delete_as_judged(&waves, judge, members, &mut driver, sink);
+        let is_stopped = Box::pin(deleting).await.is_err();
+        if self.execution.interrupt.is_requested() {
+            return Ending::Interrupted;
+        }
         let left = &members.left;
-        for live in self.homes().filter(|live| left.contains(live)) {
-            ending = Ending::Incomplete;
+        let mut kept = self.homes().filter(|live| left.contains(live)).peekable();
+        let is_done = !is_stopped && members.failed == failed && kept.peek().is_none();
+        for live in kept {
             sink(Event::failure(format!(
                 "{}: kept, in a set without a parent; run the same command again",
                 live.key
             )));
         }
-        let judge = self.execution.judge(&members.attached, HashSet::new());
-        let notes = self.execution.wait_notes;
-        let webhooks = StartingWebhooks::new(self.execution.writing, self.execution.interrupt, notes);
-        let left = &mut members.left;
-        let homes: Vec<&Live> = self.homes().filter(|live| !left.contains(live)).collect();
-        for live in homes {
-            // One may depend on the other.
-            let held = Box::pin(self.execution.hold_for_dependents(vec![live], left, sink)).await;
-            if self.execution.interrupt.is_requested() {
-                return Ending::Interrupted;
-            }
-            if held.free.is_empty() {
-                ending = Ending::Incomplete;
-                held.report(left, sink);
-                continue;
-            }
-            let outcome = if let Some(held) = left.outcome(live) {
-                held
-            } else {
-                let deleting = self.execution.deleting(Action::Deleted, &judge, &webhooks);
-                notes.reporting(deleting.delete(live), sink).await
-            };
-            if outcome.action == Action::Failed {
-                ending = Ending::Incomplete;
-            }
-            left.note(&outcome);
-            sink(Event::Object(outcome));
-        }
-        ending
+        if is_done { Ending::Done } else { Ending::Incomplete }
     }
 
     /// Predicts what becomes of the parent and its containers once the members are gone.

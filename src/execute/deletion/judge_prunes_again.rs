@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::{Event, NotDone, ObjectOutcome};
-use crate::execute::deletion::delete_wave;
-use crate::execute::deletion::waves::{Deleted, Stopped};
+use crate::execute::deletion::delete;
+use crate::execute::deletion::deletes::{Deleted, Stopped};
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
@@ -72,7 +72,7 @@ impl Execution<'_> {
 
     /// Reports a prune that is kept now. One of a saved plan may not have changed by itself.
     fn report_kept(&self, skip: &Skip, pruned: &mut Deleted, sink: &mut Sink<'_>) {
-        let untouched = delete_wave::untouched(&skip.live);
+        let untouched = delete::untouched(&skip.live);
         let is_by_others = matches!(
             skip.reason,
             SkipReason::Needed { .. }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::execute::deletion::delete_wave::Deleting;
+use crate::execute::deletion::delete::Deleting;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;

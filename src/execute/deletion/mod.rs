@@ -1,8 +1,9 @@
-//! Deletes objects, each only as it was judged, in `waves`: objects removed from the manifests (`prune`), or a
+//! Deletes objects, each only as it was judged, by `deletes`: objects removed from the manifests (`prune`), or a
 //! whole set (`set`) with its parent (`parent`).
 
+pub(crate) mod delete;
 mod delete_parent_and_containers;
-pub(crate) mod delete_wave;
+pub(crate) mod deletes;
 mod judge_prunes_again;
 pub(crate) mod list_contents_again;
 pub(crate) mod parent;
@@ -12,4 +13,3 @@ pub(crate) mod report;
 pub(crate) mod reread_dependents;
 pub(crate) mod set;
 pub(crate) mod wait_until_members_are_gone;
-pub(crate) mod waves;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::delete_wave::ObjectsKeptInsteadOfDeleted;
+use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,

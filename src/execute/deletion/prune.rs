@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::event::{Action, Ending, Event, NotDone, Phase};
-use crate::execute::deletion::waves::{Deleted, Stopped, Waves};
+use crate::execute::deletion::deletes::{Deleted, Stopped, Waves};
 use crate::execute::{EndOfWait, Execution, RunState, Sink};
 use crate::model::live::Live;
 use crate::model::prune_order::PruneOrder;
@@ -163,7 +163,7 @@ impl Execution<'_> {
             phase: Phase::Pruning,
             total: waves.iter().map(Vec::len).sum(),
         });
-        let RunState { applied, writes, .. } = run_state;
+        let RunState { applied, driver, .. } = run_state;
         let waves = Waves {
             deletes: waves.iter().map(|wave| wave.iter().collect()).collect(),
             owners: waves.iter().flatten().map(|live| &live.key).collect(),
@@ -172,7 +172,7 @@ impl Execution<'_> {
         };
         let uids = applied.uids.clone();
         let on_detached = |detached: &_, sink: &mut Sink<'_>| applied.report_held(detached, sink);
-        self.delete_waves(&waves, uids, pruned, writes, on_detached, sink)
+        self.delete_waves(&waves, uids, pruned, driver, on_detached, sink)
             .await
     }
 }

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::event::Event;
-use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
-use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::schedule::drive::{Answer, Driver};
+use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
@@ -59,11 +59,11 @@ pub(crate) fn warn_of_kept<'d>(
 impl Execution<'_> {
     /// Detaches these objects where that is allowed, and returns the detached ones. The judge gets
     /// them, too: an object that is still attached keeps its owners from being deleted.
-    pub(in crate::execute) async fn detach_all(
+    pub(in crate::execute) async fn detach_all<'d>(
         &self,
-        detachments: &[Detachment],
+        detachments: &'d [Detachment],
         judge: &mut Judge<'_>,
-        writes: &mut ConcurrentWrites<'_>,
+        driver: &mut Driver<'_>,
         sink: &mut Sink<'_>,
     ) -> BTreeSet<ObjectKey> {
         let allowed: Vec<&Detachment> = detachments
@@ -71,20 +71,18 @@ impl Execution<'_> {
             .filter(|detachment| judge.may_detach(detachment))
             .collect();
         let mut detached = Vec::new();
-        let on_event = |news: WriteEvent<(usize, Result<(), Message>)>| match news {
-            WriteEvent::Slowest(slowest) => sink(Event::Slowest(slowest)),
-            WriteEvent::Note(text) => sink(Event::Note(text)),
-            WriteEvent::Answer((index, Ok(()))) => detached.push(allowed[index]),
-            WriteEvent::Answer((index, Err(reason))) => {
-                let key = &allowed[index].dependent.key;
+        let items = allowed
+            .iter()
+            .map(|detachment| (&detachment.dependent.key, *detachment));
+        let write = async |detachment: &&'d Detachment| self.detach(detachment).await;
+        let answered = |answer: Detached<'d>, sink: &mut Sink<'_>| match answer.error {
+            None => detached.push(answer.detachment),
+            Some(reason) => {
+                let key = &answer.detachment.dependent.key;
                 sink(Event::failure(reason.behind(format_args!("{key}: "))));
             }
         };
-        let webhooks = StartingWebhooks::new(self.writing, writes.interrupt, writes.notes);
-        let write = async |index: usize| (index, self.detach(allowed[index], &webhooks).await);
-        let items = allowed.iter().enumerate();
-        let items = items.map(|(index, detachment)| (&detachment.dependent.key, index));
-        writes.each(items, write, on_event).await;
+        driver.each(items, write, answered, sink).await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }
@@ -93,36 +91,45 @@ impl Execution<'_> {
         keys.cloned().collect()
     }
 
-    async fn detach(&self, detachment: &Detachment, webhooks: &StartingWebhooks<'_>) -> Result<(), Message> {
+    async fn detach<'d>(&self, detachment: &'d Detachment) -> Detached<'d> {
+        let ended = |error: Option<Message>| Detached {
+            detachment,
+            error,
+            webhook: None,
+        };
         let mut dependent = detachment.dependent.clone();
         for _ in 0..ATTEMPTS {
             let Some(operations) = operations(&dependent, detachment) else {
-                return Ok(());
+                return ended(None);
             };
             let request = self.request(&dependent, &operations);
-            match webhooks.send(self.server, request).await {
+            match self.server.send(request).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => {
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
-                    let what = "owner references were removed, but ";
-                    return error.map_or(Ok(()), |error| Err(error.behind(what)));
+                    return ended(error.map(|error| error.behind("owner references were removed, but ")));
                 }
                 // The answer is about another object.
                 Ok(_) => {}
                 // An object that does not exist any more cannot be lost.
-                Err(error) if error.is_missing_object() => return Ok(()),
+                Err(error) if error.is_missing_object() => return ended(None),
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
-                Err(error) => return Err(unremoved(&error.kind)),
+                Err(error) => {
+                    return Detached {
+                        webhook: Unreachable::of(&error),
+                        ..ended(Some(unremoved(&error.kind)))
+                    };
+                }
             }
-            let fresh = reread(self.server, &dependent.key, &dependent.resource).await;
-            match fresh.map_err(|error| unremoved(&error.kind))? {
-                Some(fresh) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
+            match reread(self.server, &dependent.key, &dependent.resource).await {
+                Err(error) => return ended(Some(unremoved(&error.kind))),
+                Ok(Some(fresh)) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
                     dependent = Dependent::of(&fresh);
                 }
                 // It is another object, or is being deleted.
-                Some(_) | None => return Ok(()),
+                Ok(_) => return ended(None),
             }
         }
-        Err(unremoved(&"too many conflicting updates"))
+        ended(Some(unremoved(&"too many conflicting updates")))
     }
 
     fn request(&self, dependent: &Dependent, operations: &Value) -> ApiRequest {
@@ -130,6 +137,21 @@ impl Execution<'_> {
         let parameters = [("fieldManager", self.writing.field_manager.as_str())];
         let body = Bytes::from(operations.to_string());
         ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body)
+    }
+}
+
+/// The answer to removing the owner references of one object.
+struct Detached<'d> {
+    detachment: &'d Detachment,
+    /// The reason why they are still there.
+    error: Option<Message>,
+    /// Set if a webhook could not be called.
+    webhook: Option<Unreachable>,
+}
+
+impl Answer for Detached<'_> {
+    fn webhook(&self) -> Option<&Unreachable> {
+        self.webhook.as_ref()
     }
 }
 

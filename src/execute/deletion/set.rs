@@ -8,10 +8,9 @@ use crate::compare::ownership::{
     FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_PARENT_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase};
-use crate::execute::concurrent_writes::WriteEvent;
-use crate::execute::deletion::delete_wave::untouched;
+use crate::execute::deletion::delete::untouched;
+use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::remove_owner_references::warn_of_kept;
-use crate::execute::deletion::waves::{Deleted, Waves};
 use crate::execute::dry_run::Prediction;
 use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::begin::Known;
@@ -158,10 +157,10 @@ impl SetDeletion<'_> {
             parent: self.parent.map(|_| self.execution.parent_resource),
         };
         let mut deleted = Deleted::default();
-        let mut writes = self.execution.writes();
+        let mut driver = self.execution.driver();
         let deleting = self
             .execution
-            .delete_waves(&waves, HashSet::new(), &mut deleted, &mut writes, |_, _| {}, sink)
+            .delete_waves(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
             .await;
         let ending = match self.ending(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
@@ -195,15 +194,18 @@ impl SetDeletion<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         let mut failed = 0;
-        let mut writes = self.execution.writes();
-        let mut report = |news: WriteEvent<Prediction>| failed += usize::from(news.report(sink));
+        let mut driver = self.execution.driver();
+        let mut predicted =
+            |prediction: Prediction, sink: &mut Sink<'_>| failed += usize::from(prediction.report(sink));
+        let times = HashMap::new();
         self.execution
             .predict_deletions(
                 objects,
                 Action::Deleted,
-                &HashMap::new(),
-                &mut writes,
-                &mut report,
+                &times,
+                &mut driver,
+                &mut predicted,
+                sink,
             )
             .await;
         self.ending(failed, sink)
@@ -281,7 +283,7 @@ impl SetDeletion<'_> {
         prunes.filter(|live| self.is_home(live))
     }
 
-    fn is_home(&self, live: &Live) -> bool {
+    pub(super) fn is_home(&self, live: &Live) -> bool {
         holds_parent_of(self.execution.set, live)
     }
 }

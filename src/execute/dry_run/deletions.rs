@@ -6,11 +6,11 @@ use super::answer::is_of_admission;
 use super::{Prediction, failed, of_outcome, subject, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
-use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
-use crate::execute::deletion::delete_wave::{CANNOT_BE_DELETED, deletion};
+use crate::execute::deletion::delete::{CANNOT_BE_DELETED, deletion};
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
-use crate::execute::{Execution, UNPRUNED};
+use crate::execute::schedule::drive::Driver;
+use crate::execute::{Execution, Sink, UNPRUNED};
 use crate::model::live::Live;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Dependent, Detachment};
@@ -30,8 +30,9 @@ pub(super) struct Deletions<'a> {
 impl Deletions<'_> {
     pub(super) async fn predict(
         self,
-        writes: &mut ConcurrentWrites<'_>,
-        sink: &mut dyn FnMut(WriteEvent<Prediction>),
+        driver: &mut Driver<'_>,
+        predicted: &mut dyn FnMut(Prediction, &mut Sink<'_>),
+        sink: &mut Sink<'_>,
     ) {
         let Self {
             execution,
@@ -44,19 +45,21 @@ impl Deletions<'_> {
             let detached = detached.into_iter().map(|(outcome, _)| of_outcome(outcome));
             let prunes = execution.plan.all_prunes().map(unpruned);
             let predictions = attached.chain(detached).chain(prunes);
-            predictions.for_each(|prediction| sink(WriteEvent::Answer(prediction)));
+            predictions.for_each(|prediction| predicted(prediction, sink));
             return;
         };
         for (prediction, detachment) in attached {
-            sink(WriteEvent::Answer(prediction.detached(detachment)));
+            predicted(prediction.detached(detachment), sink);
         }
         let items = detached.into_iter();
         let items = items.map(|item| (&item.1.dependent.key, item));
-        let read = async |(outcome, detachment)| execution.predict_detached(outcome, detachment).await;
-        writes.each(items, read, &mut *sink).await;
+        let read = async |(outcome, detachment): &(ObjectOutcome, &Detachment)| {
+            execution.predict_detached(outcome.clone(), detachment).await
+        };
+        driver.each(items, read, &mut *predicted, sink).await;
         let prunes = execution.plan.all_prunes();
         execution
-            .predict_deletions(prunes, Action::Pruned, &times, writes, sink)
+            .predict_deletions(prunes, Action::Pruned, &times, driver, predicted, sink)
             .await;
     }
 }
@@ -89,16 +92,17 @@ impl Execution<'_> {
         objects: impl Iterator<Item = &'l Live>,
         action: Action,
         times: &HashMap<&str, String>,
-        writes: &mut ConcurrentWrites<'_>,
-        sink: &mut dyn FnMut(WriteEvent<Prediction>),
+        driver: &mut Driver<'_>,
+        predicted: &mut dyn FnMut(Prediction, &mut Sink<'_>),
+        sink: &mut Sink<'_>,
     ) {
         let objects = objects.map(|live| (&live.key, live));
-        let predict = async |live: &Live| {
+        let predict = async |live: &&Live| {
             let time = times.get(&*live.uid).cloned().unwrap_or_default();
             let outcome = ObjectOutcome::with_reason(subject(live), action, time);
             self.predict_deletion(live, outcome).await
         };
-        writes.each(objects, predict, sink).await;
+        driver.each(objects, predict, predicted, sink).await;
     }
 
     /// Reads an object that is deleted with this outcome, and asks whether that would be denied.

@@ -22,10 +22,11 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
-use crate::execute::Execution;
-use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::message_of_rejected_manifest;
+use crate::execute::schedule::drive::Answer;
+use crate::execute::starting_webhooks::Unreachable;
+use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -60,6 +61,13 @@ pub struct ParentPrediction {
     pub error: Option<Message>,
 }
 
+impl Answer for Prediction {
+    /// A dry run starts no webhook, so it does not wait for one.
+    fn webhook(&self) -> Option<&Unreachable> {
+        None
+    }
+}
+
 impl Execution<'_> {
     /// Predicts a run, and passes on the prediction for each object. `is_stopped` returns
     /// whether a refusal stops an object: no dry run is sent for it. A run in which an object or the `parent`
@@ -68,7 +76,8 @@ impl Execution<'_> {
         &self,
         parent: Option<&ParentPrediction>,
         is_stopped: impl Fn(&DesiredObject) -> bool,
-        sink: &mut dyn FnMut(WriteEvent<Prediction>),
+        predicted: &mut dyn FnMut(Prediction, &mut Sink<'_>),
+        sink: &mut Sink<'_>,
     ) -> Ending {
         let detachments = self.allowed_detachments();
         let mut detached = Vec::new();
@@ -78,28 +87,25 @@ impl Execution<'_> {
         for outcome in self.unchanged().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
                 Some(detachment) => detached.push((outcome, *detachment)),
-                None => sink(WriteEvent::Answer(of_outcome(outcome))),
+                None => predicted(of_outcome(outcome), sink),
             }
         }
         let mut attached = Vec::new();
         let mut has_failure = parent.is_some_and(|parent| parent.error.is_some());
-        let answered = |news: WriteEvent<Prediction>| {
-            let WriteEvent::Answer(prediction) = news else {
-                return sink(news);
-            };
+        let answered = |prediction: Prediction, sink: &mut Sink<'_>| {
             has_failure |= prediction.outcome.action == Action::Failed;
             match detachments.get(&prediction.outcome.subject.key()) {
                 Some(detachment) => attached.push((prediction, *detachment)),
-                None => sink(WriteEvent::Answer(prediction)),
+                None => predicted(prediction, sink),
             }
         };
-        let mut writes = self.writes();
+        let mut driver = self.driver();
         // Dry runs do not build on each other, so there is no wait between waves.
         let applies = self.plan.all_applies();
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
-        let ask = async |apply| self.predict_apply(apply).await;
-        writes.each(applies, ask, answered).await;
+        let ask = async |apply: &&Apply| self.predict_apply(apply).await;
+        driver.each(applies, ask, answered, sink).await;
         let deletions = Deletions {
             execution: self,
             times: if has_failure {
@@ -110,7 +116,7 @@ impl Execution<'_> {
             attached,
             detached,
         };
-        deletions.predict(&mut writes, sink).await;
+        deletions.predict(&mut driver, predicted, sink).await;
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else {

@@ -10,7 +10,7 @@ use super::{Prediction, of_outcome, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete_wave::CANNOT_BE_DELETED;
+use crate::execute::deletion::delete::CANNOT_BE_DELETED;
 use crate::execute::members::not_recreated::NotRecreated;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;

@@ -7,7 +7,6 @@ use http::StatusCode;
 
 use super::{ParentPrediction, Prediction, failed, of_outcome};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
-use crate::execute::concurrent_writes::WriteEvent;
 use crate::execute::deletion::remove_owner_references::warn_of_kept;
 use crate::execute::members::apply::written;
 use crate::execute::members::recreate::RECREATED_IF;
@@ -40,8 +39,11 @@ impl Execution<'_> {
         if let Some(error) = error {
             sink(Event::failure(error.behind("the set's parent: ")));
         }
-        let mut reported = |news: WriteEvent<Prediction>| has_failure |= news.report(sink);
-        let ending = self.predict_run(parent.as_ref(), |_| false, &mut reported).await;
+        let mut predicted =
+            |prediction: Prediction, sink: &mut Sink<'_>| has_failure |= prediction.report(sink);
+        let ending = self
+            .predict_run(parent.as_ref(), |_| false, &mut predicted, sink)
+            .await;
         self.warn_of_unpruned(sink);
         if !has_failure {
             let judge = self.judge(&self.plan.dependents, HashSet::new());
@@ -124,22 +126,12 @@ impl Execution<'_> {
     }
 }
 
-impl WriteEvent<Prediction> {
+impl Prediction {
     /// Reports this, and returns whether something would fail.
     pub(in crate::execute) fn report(self, sink: &mut Sink<'_>) -> bool {
-        let Prediction {
+        let Self {
             outcome, warnings, ..
-        } = match self {
-            Self::Note(text) => {
-                sink(Event::Note(text));
-                return false;
-            }
-            Self::Slowest(slowest) => {
-                sink(Event::Slowest(slowest));
-                return false;
-            }
-            Self::Answer(prediction) => prediction,
-        };
+        } = self;
         for text in warnings {
             let key = outcome.subject.key();
             let object = match &outcome.source {

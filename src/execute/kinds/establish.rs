@@ -6,8 +6,6 @@
 //! and for those who may not read the definition either, the discovery of the version. An apply that
 //! still comes too early gets a 404 and is sent again (`kinds`).
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -15,10 +13,8 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::event::Event;
-use crate::execute::concurrent_writes::showing;
-use crate::execute::{Cause, Interrupt, Sink};
-use crate::model::identity::ObjectKey;
+use crate::execute::wait_notes::{SLOW, WaitNotes};
+use crate::execute::{Cause, Interrupt};
 use crate::model::resource::Resource;
 
 /// Time for all definitions of a run to be established and served. It usually takes seconds; kubectl's
@@ -39,67 +35,36 @@ pub(crate) enum NotServed {
     Because(String),
 }
 
-/// The kinds that are waited for, by definition, each with the reason why it is not served yet.
-#[derive(Debug, Default)]
-pub(crate) struct Unserved(RefCell<BTreeMap<String, String>>);
-
-/// Runs `wait` for kinds that the object `key` needs. Once it takes long, reports what it waits for,
-/// and again if the run times out.
-pub(crate) async fn reporting<T>(
-    key: &ObjectKey,
-    interrupt: &Interrupt,
-    sink: &mut Sink<'_>,
-    wait: impl AsyncFnOnce(&Unserved) -> T,
-) -> T {
-    let unserved = Unserved::default();
-    let waited = Box::pin(showing(key, wait(&unserved), || unserved.lines(), sink)).await;
-    unserved.report_timeout(interrupt, sink);
-    waited
-}
-
-impl Unserved {
-    /// The kinds that are waited for, a line for each.
-    fn lines(&self) -> Vec<String> {
-        let unserved = self.0.borrow();
-        let line = |(definition, reason): (&String, &String)| format!("{definition}: {reason}");
-        unserved.iter().map(line).collect()
-    }
-
-    /// Reports the kinds that were waited for when the time of the run was over.
-    fn report_timeout(&self, interrupt: &Interrupt, sink: &mut Sink<'_>) {
-        if interrupt.is_requested() && interrupt.cause() == Cause::Time {
-            for line in self.lines() {
-                sink(Event::failure(format!("{line}; --timeout ran out")));
-            }
-        }
-    }
-}
-
-/// Waits until objects of this resource can be written in `namespace`. As long as they cannot, the
-/// kind is among `unserved`.
+/// Waits until objects of this resource can be written in `namespace`. If that takes long, the reason is noted.
 pub(crate) async fn await_served(
     server: &ApiServer,
     interrupt: &Interrupt,
     resource: &Resource,
     namespace: Option<&str>,
     deadline: Instant,
-    unserved: &Unserved,
+    notes: &WaitNotes,
 ) -> Result<(), NotServed> {
+    let definition = definition_of(resource);
     let mut looking = Looking {
         server,
         resource,
         namespace,
         definition: Definition::Unlisted,
-        unserved,
+        reason: None,
     };
     tokio::select! {
         biased;
-        () = interrupt.requested() => Err(NotServed::Interrupted),
-        served = looking.until(deadline) => served.map_err(|reason| NotServed::Because(format!(
-            "{}: {reason}",
-            definition_of(resource)
-        ))),
+        () = interrupt.requested() => {}
+        served = looking.until(deadline, notes) => {
+            return served.map_err(|reason| NotServed::Because(format!("{definition}: {reason}")));
+        }
     }
+    Err(match looking.reason {
+        Some(reason) if interrupt.cause() == Cause::Time => {
+            NotServed::Because(format!("{definition}: {reason}; --timeout ran out"))
+        }
+        _ => NotServed::Interrupted,
+    })
 }
 
 /// Sleeps before the next check, at most until the user stops the run.
@@ -123,7 +88,8 @@ struct Looking<'a> {
     resource: &'a Resource,
     namespace: Option<&'a str>,
     definition: Definition,
-    unserved: &'a Unserved,
+    /// The reason why it is not served yet.
+    reason: Option<String>,
 }
 
 /// State of the definition.
@@ -141,14 +107,8 @@ enum Look {
 }
 
 impl Looking<'_> {
-    async fn until(&mut self, deadline: Instant) -> Result<(), String> {
-        let definition = definition_of(self.resource);
-        let served = self.look_until(&definition, deadline).await;
-        self.unserved.0.borrow_mut().remove(&definition);
-        served
-    }
-
-    async fn look_until(&mut self, definition: &str, deadline: Instant) -> Result<(), String> {
+    async fn until(&mut self, deadline: Instant, notes: &WaitNotes) -> Result<(), String> {
+        let (begun, mut is_noted) = (Instant::now(), false);
         let mut pause = PAUSE;
         loop {
             match self.look().await {
@@ -160,7 +120,10 @@ impl Looking<'_> {
                 }
                 Ok(Look::NotYet(reason)) => {
                     let reason = format!("kind not served yet: {reason}");
-                    self.unserved.0.borrow_mut().insert(definition.to_owned(), reason);
+                    if begun.elapsed() >= SLOW && !std::mem::replace(&mut is_noted, true) {
+                        notes.add(format!("waiting for {}: {reason}", definition_of(self.resource)));
+                    }
+                    self.reason = Some(reason);
                     sleep(pause).await;
                     pause = (pause * 3 / 2).min(LONGEST_PAUSE);
                 }

@@ -9,11 +9,9 @@
 //! answer is looked at in the same way, since there may be more than one server behind an address. If
 //! no object is typed differently, there is nothing to wait for.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -24,8 +22,8 @@ use crate::execute::Execution;
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::{PATIENCE, pause};
 use crate::execute::members::message_of_rejected_manifest::is_schema_violation;
-use crate::manifest::desired::DesiredObject;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::manifest::desired::{DesiredObject, defined_kind};
+use crate::model::identity::GroupKind;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
@@ -35,6 +33,7 @@ const DOUBT: Duration = Duration::from_secs(5);
 /// A kind before and after this run has changed its definition.
 #[derive(Debug)]
 pub(crate) struct Redefined {
+    pub(crate) kind: GroupKind,
     former: Value,
     new: Value,
     since: Instant,
@@ -57,8 +56,9 @@ enum Served {
 
 impl Redefined {
     /// A definition as it is before this run applies it, and as it is to be.
-    fn new(former: Value, object: &DesiredObject) -> Self {
+    fn new(kind: GroupKind, former: Value, object: &DesiredObject) -> Self {
         Self {
+            kind,
             former,
             new: object.object.value(),
             since: Instant::now(),
@@ -127,21 +127,14 @@ impl Redefined {
 }
 
 impl Execution<'_> {
-    /// Reads the definitions of this wave that have objects in this run, as they are before they are
-    /// applied. The run does not wait for unreadable definitions.
-    pub(crate) async fn former_definitions(
-        &self,
-        defined: &BTreeMap<ObjectKey, GroupKind>,
-    ) -> BTreeMap<ObjectKey, Redefined> {
-        let members = || self.desired.members.iter();
-        let reads = defined.iter().map(async |(key, kind)| {
-            let of_kind =
-                members().find(|object| object.key.group_kind == *kind && !is_not_yet_served(object))?;
-            let definition = members().find(|object| object.key == *key)?;
-            let former = read::definition(self.server, &of_kind.resource).await.ok()??;
-            Some((key.clone(), Redefined::new(former, definition)))
-        });
-        join_all(reads).await.into_iter().flatten().collect()
+    /// Reads a definition that has objects in this run, as it is before it is applied; `None` for all other objects. The
+    /// run does not wait for unreadable definitions.
+    pub(crate) async fn former_definition(&self, object: &DesiredObject) -> Option<Redefined> {
+        let kind = defined_kind(object)?;
+        let mut members = self.desired.members.iter();
+        let of_kind = members.find(|object| object.key.group_kind == kind && !is_not_yet_served(object))?;
+        let former = read::definition(self.server, &of_kind.resource).await.ok()??;
+        Some(Redefined::new(kind, former, object))
     }
 
     /// Returns whether this run has changed the spec of the object's definition.
@@ -153,22 +146,18 @@ impl Execution<'_> {
         *redefined.has_other_spec.get_or_init(compare).await
     }
 
-    /// Waits until the server types objects of redefined kinds by the new schema.
-    pub(crate) async fn await_schemas(&self, wave: &[&Apply], kinds: &Kinds) {
-        let waits = kinds.redefined.iter().map(async |(kind, redefined)| {
-            let objects = wave
-                .iter()
-                .map(|apply| (*apply, &self.desired.members[apply.index]));
-            let mut of_kind = objects.filter(|(_, object)| object.key.group_kind == *kind);
-            let distinctive = of_kind.find(|(_, object)| {
-                let (former, new) = redefined.typings(object);
-                former != new && new != SchemaFieldSet::Undeclared
-            });
-            if let Some((apply, object)) = distinctive {
-                self.await_schema(apply, object, redefined).await;
+    /// Waits until the server types these objects of one kind by its new schema, if the run has changed that.
+    pub(crate) async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &Kinds) {
+        for apply in applies {
+            let object = &self.desired.members[apply.index];
+            let Some(redefined) = kinds.redefined(&object.key.group_kind) else {
+                return;
+            };
+            let (former, new) = redefined.typings(object);
+            if former != new && new != SchemaFieldSet::Undeclared {
+                return self.await_schema(apply, object, &redefined).await;
             }
-        });
-        join_all(waits).await;
+        }
     }
 
     /// Sends dry runs of one object until the server types it by the new schema.

@@ -134,7 +134,7 @@ impl Execution<'_> {
         let planned = self.plan.preconditions.of(&object.key);
         let is_surprise = planned == Precondition::Absent && !self.has_made(reply, live_membership);
         let mut reply_of = self.judge_reply(object, reply, subject, live_membership);
-        if let Some(redefined) = kinds.redefined.get(&object.key.group_kind)
+        if let Some(redefined) = kinds.redefined(&object.key.group_kind)
             && redefined.was_served_by_former(object, reply, &self.writing.field_manager)
             && reply_of.outcome.error.is_none()
         {

@@ -15,7 +15,5 @@ pub(crate) mod migrate;
 pub(crate) mod not_recreated;
 pub(crate) mod recreate;
 pub(crate) mod reply;
-pub(crate) mod round;
 pub(crate) mod taken_in;
 mod until_gone;
-pub(crate) mod webhooks;

@@ -1,6 +1,7 @@
 //! The reasons why an object that was chosen is not recreated, with their hints.
 
 use crate::cluster::apiserver::{ApiError, Status};
+use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;
@@ -22,6 +23,8 @@ pub(crate) enum NotRecreated {
     Interrupted,
     /// Its delete failed, or it is kept as it is by now.
     Undeleted(String),
+    /// The webhook that judges its delete cannot be called yet.
+    Unreachable(Unreachable, String),
     /// An admission policy or webhook denies a request.
     Denied(String),
     /// The user lacks the permission for a request.
@@ -76,13 +79,21 @@ impl NotRecreated {
         }
     }
 
+    /// Returns the webhook that could not be called, so that the recreation is tried again later.
+    pub(crate) fn webhook(&self) -> Option<&Unreachable> {
+        match self {
+            Self::Unreachable(webhook, _) => Some(webhook),
+            _ => None,
+        }
+    }
+
     /// Adds the reason to the message about the refused update.
     pub(crate) fn explain(self, refused: Message) -> Message {
         let (reason, hint) = match self {
             Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
             Self::NotCreatable(reason) | Self::Denied(reason) => (reason, KEEP.to_owned()),
             Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
-            Self::Unread(reason) | Self::Undeleted(reason) => {
+            Self::Unread(reason) | Self::Undeleted(reason) | Self::Unreachable(_, reason) => {
                 (reason, "run the same command again".to_owned())
             }
             Self::Forbidden { reason, permission } => (

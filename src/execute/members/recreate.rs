@@ -17,14 +17,13 @@ use crate::compare::ignore;
 use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete_wave::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
+use crate::execute::deletion::delete::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::apply_as_read::Expected;
 use crate::execute::members::conflict::explained;
 use crate::execute::members::message_of_invalid_object::recreatable_kind;
 use crate::execute::members::not_recreated::NotRecreated;
-use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
@@ -122,7 +121,12 @@ impl Execution<'_> {
         let reason = refused.text.clone();
         let uid = match self.delete_refused(object, subject.uid.as_deref(), error).await {
             Ok(uid) => uid,
-            Err(not_recreated) => return failed(subject, not_recreated.explain(refused)),
+            Err(not_recreated) => {
+                return MemberReply {
+                    webhook: not_recreated.webhook().cloned(),
+                    ..failed(subject, not_recreated.explain(refused))
+                };
+            }
         };
         let mut reply = self.create_again(object, subject, Some(&uid), kinds).await;
         if reply.outcome.action == Action::Recreated {
@@ -244,7 +248,6 @@ impl Execution<'_> {
             return Err(NotRecreated::Interrupted);
         }
         let judge = victim.judge(self);
-        let webhooks = StartingWebhooks::new(self.writing, self.interrupt, self.wait_notes);
         let deleting = Deleting {
             server: self.server,
             judge: &judge,
@@ -252,13 +255,17 @@ impl Execution<'_> {
             done: Action::Recreated,
             purpose: victim.purpose,
             preconditions: &self.plan.preconditions,
-            webhooks: &webhooks,
         };
         let held = Box::pin(deleting.filled(std::iter::once(&victim.live))).await;
         let outcome = match held.into_iter().next() {
             Some(outcome) => outcome,
             None => match Box::pin(deleting.delete_unless_changed(&victim.live, &victim.live)).await {
-                DeleteAttempt::Ended(outcome) => outcome,
+                DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
+                    (Some(webhook), Some(error)) => {
+                        return Err(NotRecreated::Unreachable(webhook, error.text.clone()));
+                    }
+                    _ => reply.outcome,
+                },
                 DeleteAttempt::Changed(_) => return Ok(VictimState::Changed),
             },
         };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::requests::{ParentWriting, is_overtaken};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::execute::Sink;
-use crate::execute::deletion::delete_wave::deletion;
+use crate::execute::deletion::delete::deletion;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Subject};
-use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served, reporting};
+use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::written;
 use crate::execute::starting_webhooks::{StartingWebhooks, Unreachable};
@@ -218,18 +218,9 @@ impl ParentWriting<'_> {
             let namespace = manifest.key.namespace.as_deref();
             let deadline = Instant::now() + PATIENCE;
             let resource = &manifest.resource;
-            let served = reporting(&manifest.key, self.interrupt, sink, async |unserved| {
-                await_served(
-                    self.server,
-                    self.interrupt,
-                    resource,
-                    namespace,
-                    deadline,
-                    unserved,
-                )
-                .await
-            });
-            match Box::pin(served).await {
+            let notes = WaitNotes::default();
+            let served = await_served(self.server, self.interrupt, resource, namespace, deadline, &notes);
+            match notes.reporting(Box::pin(served), sink).await {
                 Ok(()) => {}
                 Err(NotServed::Because(reason)) => return Err(ParentWriteError::NotServed(reason)),
                 Err(NotServed::Interrupted) => {

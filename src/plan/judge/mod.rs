@@ -23,7 +23,7 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 
 /// Everything that the judgement of one object depends on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Judge<'a> {
     set: &'a Set,
     policy: &'a Policy,

@@ -2,7 +2,7 @@
 //!
 //! While a run waits, a member may come to depend on an object that is to be pruned, or get a keep annotation. What
 //! it depends on is kept then, as if the plan had been made now. A prune that has vanished stays in the plan, and is
-//! reported as pruned (`execute/deletion/delete_wave`).
+//! reported as pruned (`execute/deletion/delete`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -13,7 +13,7 @@ use super::super::requests::{ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::Interrupt;
-use crate::execute::deletion::delete_wave::deletion;
+use crate::execute::deletion::delete::deletion;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};

@@ -10,13 +10,12 @@ use serde_json::{Value, json};
 
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply};
 use crate::event::{Action, ObjectOutcome, Remainder, Subject};
-use crate::execute::concurrent_writes::{ConcurrentWrites, WriteEvent};
 use crate::execute::members::apply::OVERTAKEN;
+use crate::execute::members::reply::{MemberReply, failed, reply_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
-use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::starting_webhooks::Unreachable;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
-use crate::model::message::Message;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipReason, with_keep_annotations};
 use crate::read::{METADATA, WHOLE_OBJECTS};
@@ -62,8 +61,6 @@ pub(crate) struct Deleting<'a> {
     pub(crate) purpose: Purpose,
     /// The preconditions of the objects.
     pub(crate) preconditions: &'a Preconditions,
-    /// The webhooks that judge deletes.
-    pub(crate) webhooks: &'a StartingWebhooks<'a>,
 }
 
 /// Objects that were to be deleted and are kept: since they were read, they joined another set or got
@@ -108,57 +105,21 @@ impl ObjectsKeptInsteadOfDeleted {
 }
 
 impl Deleting<'_> {
-    /// Deletes the objects of one wave, except containers of objects that an earlier wave has `left`,
-    /// and containers that gained objects; kept objects of this wave are added to `left`.
-    pub(crate) async fn delete_wave<'l>(
-        &self,
-        wave: impl Iterator<Item = &'l Live>,
-        left: &mut ObjectsKeptInsteadOfDeleted,
-        writes: &mut ConcurrentWrites<'_>,
-        on_event: &mut dyn FnMut(WriteEvent<ObjectOutcome>),
-    ) {
-        let (containers, wave): (Vec<&Live>, Vec<&Live>) =
-            wave.partition(|live| left.kept_object_in(live).is_some());
-        for container in containers {
-            if let Some(outcome) = left.outcome(container) {
-                left.note(&outcome);
-                on_event(WriteEvent::Answer(outcome));
-            }
-        }
-        if writes.interrupt.is_requested() {
-            return;
-        }
-        for outcome in self.filled(wave.iter().copied()).await {
-            left.note(&outcome);
-            on_event(WriteEvent::Answer(outcome));
-        }
-        let wave: Vec<&Live> = wave.into_iter().filter(|live| !left.contains(live)).collect();
-        let wave = wave.into_iter().map(|live| (&live.key, live));
-        let write = async |live| self.delete(live).await;
-        let noted = |news: WriteEvent<ObjectOutcome>| {
-            if let WriteEvent::Answer(outcome) = &news {
-                left.note(outcome);
-            }
-            on_event(news);
-        };
-        writes.each(wave, write, noted).await;
-    }
-
     /// Deletes the object as it was read; one that changed since is judged again.
-    pub(crate) async fn delete(&self, live: &Live) -> ObjectOutcome {
+    pub(crate) async fn delete(&self, live: &Live) -> MemberReply {
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             current = match self.delete_unless_changed(live, &current).await {
-                DeleteAttempt::Ended(outcome) => return outcome,
+                DeleteAttempt::Ended(reply) => return *reply,
                 DeleteAttempt::Changed(fresh) => *fresh,
             };
             // Its contents may have changed, too.
             if let Some(outcome) = Box::pin(self.filled(iter::once(&current))).await.pop() {
-                return outcome;
+                return reply_of(outcome);
             }
         }
         let error = "cannot be deleted: too many conflicting updates; run the same command again";
-        ObjectOutcome::failed(
+        failed(
             Subject::new(&live.key, &live.resource, Some(&live.uid)),
             error.to_owned(),
         )
@@ -168,26 +129,24 @@ impl Deleting<'_> {
     /// nothing is deleted, and the caller judges it again.
     pub(crate) async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
         let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
-        let done = || DeleteAttempt::Ended(ObjectOutcome::new(subject(), self.done));
-        let gone = || DeleteAttempt::Ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
-        let failed = |mut error: Message| {
-            error.text.insert_str(0, CANNOT_BE_DELETED);
-            DeleteAttempt::Ended(ObjectOutcome::failed(subject(), error))
+        let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_of(outcome)));
+        let done = || ended(ObjectOutcome::new(subject(), self.done));
+        let gone = || ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
+        let failed = |error: &ApiError| {
+            let mut message = error.kind.of_object();
+            message.text.insert_str(0, CANNOT_BE_DELETED);
+            DeleteAttempt::Ended(Box::new(MemberReply {
+                webhook: Unreachable::of(error),
+                ..failed(subject(), message)
+            }))
         };
         if let Some(outcome) = self.kept(planned, current) {
-            return DeleteAttempt::Ended(outcome);
+            return ended(outcome);
         }
         let request = deletion_as(current, DryRun::None, self.purpose);
-        // A container may gain objects while its webhook starts.
-        let filled = async || Box::pin(self.filled(iter::once(current))).await.pop();
-        let sent = self.webhooks.send_unless(self.server, request, filled);
-        let sent = match sent.await {
-            Ok(sent) => sent,
-            Err(outcome) => return DeleteAttempt::Ended(outcome),
-        };
-        let earlier_attempts = match sent {
+        let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_of(&reply, current) => {
-                return DeleteAttempt::Ended(ObjectOutcome {
+                return ended(ObjectOutcome {
                     remainder: remainder(&reply, current),
                     ..ObjectOutcome::new(subject(), self.done)
                 });
@@ -197,14 +156,14 @@ impl Deleting<'_> {
             }
             Err(error) if error.is_missing_object() => return gone(),
             Err(error) if error.is(StatusCode::CONFLICT) => error.earlier_attempts,
-            Err(error) => return failed(error.kind.of_object()),
+            Err(error) => return failed(&error),
             // The answer does not mention it.
             Ok(_) => EarlierAttempts::MayHaveSucceeded,
         };
         let reread = match self.reread(current).await {
             Ok(Some(reread)) => reread,
             Ok(None) => return gone(),
-            Err(error) => return failed(error.kind.of_object()),
+            Err(error) => return failed(&error),
         };
         // It is being deleted, and finalizers hold it. The delete itself has changed it.
         let is_going = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
@@ -212,7 +171,10 @@ impl Deleting<'_> {
             return done();
         }
         if !reread.is_admitted {
-            return failed(OVERTAKEN.into());
+            return ended(ObjectOutcome::failed(
+                subject(),
+                format!("{CANNOT_BE_DELETED}{OVERTAKEN}"),
+            ));
         }
         DeleteAttempt::Changed(Box::new(reread.live))
     }
@@ -323,8 +285,8 @@ fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
 
 /// The end of one attempt to delete an object.
 pub(crate) enum DeleteAttempt {
-    /// It was deleted, or is kept, with this outcome.
-    Ended(ObjectOutcome),
+    /// It was deleted, or is kept, or its webhook cannot be called yet.
+    Ended(Box<MemberReply>),
     /// Nothing was deleted: it has changed since it was read, and is like this now.
     Changed(Box<Live>),
 }

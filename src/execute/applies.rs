@@ -1,0 +1,341 @@
+//! Carries out the graph of applies: sends objects, and waits for what they need.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+
+use crate::compare::status::Written;
+use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
+use crate::execute::gates::{Dependency, Membership};
+use crate::execute::kinds::Kinds;
+use crate::execute::kinds::establish::NotServed;
+use crate::execute::kinds::schema_change::Redefined;
+use crate::execute::members::apply::MemberReply;
+use crate::execute::schedule::drive::{Found, Work};
+use crate::execute::schedule::{End, Lane, Schedule, Skipped};
+use crate::execute::starting_webhooks::Unreachable;
+use crate::execute::{Applied, Execution, RunState, Sink};
+use crate::model::identity::ObjectKey;
+use crate::model::text::listed;
+use crate::plan::{ActionId, Apply, ApplyAction, Graph};
+
+impl Execution<'_> {
+    /// Applies the objects of these steps.
+    pub(super) async fn apply_steps<'p>(
+        &'p self,
+        steps: impl IntoIterator<Item = &'p Vec<Apply>>,
+        run_state: &mut RunState<'_>,
+        sink: &mut Sink<'_>,
+    ) {
+        let graph = self.plan.apply_graph(steps, self.desired);
+        let RunState {
+            applied,
+            kinds,
+            driver,
+            ..
+        } = run_state;
+        let work = Applies {
+            execution: self,
+            applied: RefCell::new(applied),
+            kinds,
+            named: self
+                .desired
+                .members
+                .iter()
+                .flat_map(|member| &member.depends_on)
+                .collect(),
+        };
+        Box::pin(driver.run(&graph, &work, sink)).await;
+    }
+
+    /// Returns where to read these dependencies: the resource, and the relation to the set.
+    fn dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
+        let members = self.desired.members.iter();
+        let members = members.filter(|member| keys.contains(&member.key));
+        let members = members.map(|member| Dependency {
+            key: member.key.clone(),
+            resource: Arc::clone(&member.resource),
+            membership: Membership::Member,
+        });
+        let outside = self.plan.edges.known.outside.iter();
+        let outside = outside.filter(|(key, _)| keys.contains(key));
+        let outside = outside.map(|(key, resource)| Dependency {
+            key: key.clone(),
+            resource: Arc::clone(resource),
+            membership: Membership::Outside,
+        });
+        members.chain(outside).collect()
+    }
+}
+
+/// The applies of a run.
+struct Applies<'r, 'a> {
+    execution: &'r Execution<'a>,
+    applied: RefCell<&'r mut Applied>,
+    kinds: &'r Kinds,
+    /// The objects that others depend on.
+    named: HashSet<&'r ObjectKey>,
+}
+
+/// What has come of an action.
+enum Answer {
+    /// An object was sent. If it is a definition that has objects in this run, with the former one.
+    Applied(Box<MemberReply>, Option<Redefined>),
+    /// The wait for a new kind has ended.
+    Kind(Result<(), NotServed>),
+    /// A changed definition is in use, or the wait for that is over.
+    Typed,
+    /// The wait for an object that others depend on has ended; whether it is Current.
+    Awaited(Currency),
+}
+
+/// Whether an object is Current after a wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Currency {
+    Current,
+    NotCurrent,
+}
+
+impl<'r> Work for Applies<'r, '_> {
+    type Action = ApplyAction<'r>;
+    type Answer = Answer;
+
+    fn lane(&self, action: &ApplyAction<'r>) -> Lane {
+        match action {
+            ApplyAction::Apply(_) => Lane::Write,
+            ApplyAction::AwaitKind(_) | ApplyAction::AwaitSchema(_) => Lane::Wait,
+            ApplyAction::AwaitCurrent(_) => Lane::WaitTogether,
+        }
+    }
+
+    fn key<'k>(&'k self, action: &'k ApplyAction<'r>) -> &'k ObjectKey {
+        match action {
+            ApplyAction::Apply(apply) => self.execution.key(apply),
+            ApplyAction::AwaitKind(object) => &object.key,
+            ApplyAction::AwaitSchema(applies) => self.execution.key(applies[0]),
+            ApplyAction::AwaitCurrent(key) => key,
+        }
+    }
+
+    async fn perform(&self, action: &ApplyAction<'r>) -> Answer {
+        let execution = self.execution;
+        match action {
+            ApplyAction::Apply(apply) => {
+                let object = &execution.desired.members[apply.index];
+                let former = Box::pin(execution.former_definition(object)).await;
+                let reply = Box::pin(execution.apply_member(apply, self.kinds)).await;
+                Answer::Applied(Box::new(reply), former)
+            }
+            ApplyAction::AwaitKind(object) => {
+                Answer::Kind(Box::pin(execution.await_kind(object, self.kinds)).await)
+            }
+            ApplyAction::AwaitSchema(applies) => {
+                Box::pin(execution.await_schema_of_kind(applies, self.kinds)).await;
+                Answer::Typed
+            }
+            // It is only waited for together with others.
+            ApplyAction::AwaitCurrent(_) => Answer::Awaited(Currency::NotCurrent),
+        }
+    }
+
+    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w Unreachable> {
+        match answer {
+            Answer::Applied(reply, _) => reply.webhook.as_ref(),
+            Answer::Kind(_) | Answer::Typed | Answer::Awaited(_) => None,
+        }
+    }
+
+    fn known(&self, action: &ApplyAction<'r>) -> Option<Answer> {
+        match action {
+            ApplyAction::AwaitCurrent(key) if self.applied.borrow().current.contains(*key) => {
+                Some(Answer::Awaited(Currency::Current))
+            }
+            _ => None,
+        }
+    }
+
+    fn wait_together<'s>(
+        &'s self,
+        actions: Vec<(ActionId, &'s ApplyAction<'r>)>,
+        found: Found<Answer>,
+        sink: &'s RefCell<&mut Sink<'_>>,
+    ) -> LocalBoxFuture<'s, ()> {
+        let ids = actions.into_iter().filter_map(|(id, action)| match action {
+            ApplyAction::AwaitCurrent(key) => Some((*key, id)),
+            _ => None,
+        });
+        Box::pin(self.await_current(ids.collect(), found, sink))
+    }
+
+    fn ended(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
+        match (action, answer) {
+            (ApplyAction::Apply(apply), Answer::Applied(reply, former)) => {
+                self.take_reply(apply, *reply, former, sink)
+            }
+            (_, Answer::Kind(Err(NotServed::Because(reason)))) => {
+                sink(Event::failure(reason));
+                End::Failed
+            }
+            (_, Answer::Awaited(Currency::NotCurrent)) => End::Failed,
+            _ => End::Done,
+        }
+    }
+
+    fn skipped(
+        &self,
+        skipped: &[Skipped],
+        graph: &Graph<ApplyAction<'r>>,
+        schedule: &Schedule,
+        sink: &mut Sink<'_>,
+    ) {
+        let mut groups: Vec<(ActionId, Vec<ObjectKey>)> = Vec::new();
+        for Skipped { action, because } in skipped {
+            let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
+                continue;
+            };
+            let key = self.execution.key(apply).clone();
+            match groups.iter_mut().find(|(id, _)| id == because) {
+                Some((_, keys)) => keys.push(key),
+                None => groups.push((*because, vec![key])),
+            }
+        }
+        for (because, keys) in groups {
+            self.applied.borrow_mut().failed += keys.len();
+            let (key, state) = match graph.action(because) {
+                Some(ApplyAction::AwaitKind(_)) => {
+                    let reason = if schedule.is_skipped(because) {
+                        UNDEFINED
+                    } else {
+                        NOT_SERVED
+                    };
+                    sink(NotDone::some(keys, reason));
+                    continue;
+                }
+                Some(ApplyAction::AwaitCurrent(key)) if !schedule.is_skipped(because) => {
+                    (*key, "is not Current")
+                }
+                Some(action) => (self.key(action), "was not applied"),
+                None => continue,
+            };
+            sink(Event::failure(format!(
+                "{key} {state}, so these objects that depend on it are not applied: {}",
+                listed(&keys)
+            )));
+            sink(NotDone::some(keys, format!("it depends on {key}, which {state}")));
+        }
+    }
+
+    fn resumes(&self, total: usize, sink: &mut Sink<'_>) {
+        sink(Event::Phase {
+            phase: Phase::Applying,
+            total,
+        });
+    }
+}
+
+impl Applies<'_, '_> {
+    /// Notes and reports the answer for an object.
+    fn take_reply(
+        &self,
+        apply: &Apply,
+        reply: MemberReply,
+        former: Option<Redefined>,
+        sink: &mut Sink<'_>,
+    ) -> End {
+        let object = &self.execution.desired.members[apply.index];
+        for text in reply.warnings {
+            let object = format!("{}: {}", object.position, object.key);
+            sink(Event::WarningOfObject { object, text });
+        }
+        let outcome = reply.outcome;
+        if outcome.action == Action::Configured
+            && let Some(former) = former
+        {
+            self.kinds.note_redefined(former);
+        }
+        let mut applied = self.applied.borrow_mut();
+        match outcome.action {
+            Action::Failed => applied.failed += 1,
+            _ => applied.uids.extend(outcome.subject.uid.clone()),
+        }
+        self.note_whether_current(&outcome, &mut applied);
+        let end = match outcome.action {
+            Action::Failed | Action::Skipped => End::Failed,
+            _ => End::Done,
+        };
+        if outcome.action == Action::Unchanged {
+            self.execution
+                .report_unchanged_member(outcome, &mut applied, sink);
+        } else {
+            sink(Event::Object(outcome));
+        }
+        end
+    }
+
+    /// Notes whether an object that was written is Current without a look at it.
+    fn note_whether_current(&self, outcome: &ObjectOutcome, applied: &mut Applied) {
+        let written = match outcome.action {
+            Action::Created | Action::Recreated => Written::Created,
+            Action::Configured => Written::Changed,
+            _ => return,
+        };
+        let key = outcome.subject.key();
+        if !self.named.contains(&key) {
+            return;
+        }
+        let resource = &outcome.subject.resource;
+        let gate = self.execution.dependencies;
+        if gate.is_some_and(|gate| gate.is_current_once_written(resource, written)) {
+            applied.current.insert(key);
+        } else {
+            applied.current.remove(&key);
+        }
+    }
+
+    /// Waits for objects that others depend on, and passes on what becomes of each.
+    async fn await_current(
+        &self,
+        ids: BTreeMap<&ObjectKey, ActionId>,
+        found: Found<Answer>,
+        sink: &RefCell<&mut Sink<'_>>,
+    ) {
+        let arrived = RefCell::new(BTreeSet::new());
+        let send = |key: &ObjectKey, currency| {
+            if let Some(id) = ids.get(key)
+                && arrived.borrow_mut().insert(*id)
+            {
+                // The receiver lives as long as the run.
+                let _ = found.send((*id, Answer::Awaited(currency)));
+            }
+        };
+        let mut noting = |event: Event| {
+            if let Event::Awaited(awaited) = &event
+                && awaited.wait_status == WaitStatus::Arrived
+            {
+                send(&awaited.subject.key(), Currency::Current);
+            }
+            (sink.borrow_mut())(event);
+        };
+        let keys: BTreeSet<&ObjectKey> = ids.keys().copied().collect();
+        let missed = match self.execution.dependencies {
+            Some(gate) => {
+                let dependencies = self.execution.dependencies(&keys);
+                gate.current(dependencies, &mut noting).await
+            }
+            None => keys.iter().copied().cloned().collect(),
+        };
+        for key in keys {
+            let currency = if missed.contains(key) {
+                Currency::NotCurrent
+            } else {
+                Currency::Current
+            };
+            send(key, currency);
+        }
+    }
+}
+
+const UNDEFINED: &str = "its CustomResourceDefinition was not applied";
+const NOT_SERVED: &str = "its kind is not served";

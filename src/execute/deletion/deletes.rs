@@ -1,0 +1,409 @@
+//! Carries out the graph of deletes: the prunes of a run, or the members of a set.
+//!
+//! Before the first delete, owner references are read again, because the garbage collector deletes
+//! by them (`reread_dependents`), and removed from objects that stay.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::iter;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+
+use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
+use crate::execute::deletion::delete::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
+use crate::execute::deletion::reread_dependents::Unread;
+use crate::execute::members::reply::{MemberReply, reply_of};
+use crate::execute::schedule::drive::{Driver, Found, Work};
+use crate::execute::schedule::{End, Lane, Schedule, Skipped};
+use crate::execute::starting_webhooks::Unreachable;
+use crate::execute::{Execution, Sink};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
+
+/// Objects to delete, wave by wave.
+pub(crate) struct Waves<'l> {
+    pub(crate) deletes: Vec<Vec<&'l Live>>,
+    /// Objects that stay lose their owner references to these first.
+    pub(crate) owners: BTreeSet<&'l ObjectKey>,
+    /// The action reported for a deleted object.
+    pub(crate) action: Action,
+    /// The resource of the parent, if there is one.
+    pub(crate) parent: Option<&'l Arc<Resource>>,
+}
+
+/// Outcome of the objects that were to be deleted.
+#[derive(Debug, Default)]
+pub struct Deleted {
+    pub(crate) failed: usize,
+    /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
+    pub(crate) kept: usize,
+    pub(crate) left: ObjectsKeptInsteadOfDeleted,
+    /// UIDs of those that were deleted.
+    pub(crate) uids: BTreeSet<String>,
+    /// Objects that stay and are owned by objects still to be deleted.
+    pub(crate) attached: Dependents,
+}
+
+/// No further delete begins; the reason has been reported.
+pub(crate) struct Stopped;
+
+impl Deleted {
+    /// Reports that owner references could not be read, so that this many objects are not deleted.
+    fn stop(&mut self, unread: &Unread, objects: usize, action: Action, sink: &mut Sink<'_>) {
+        self.failed += objects;
+        let more = if self.uids.is_empty() { "" } else { " more" };
+        sink(Event::failure(format!("{unread}; nothing{more} was {action}")));
+        sink(NotDone::all(format!(
+            "not {action}: owner references cannot be read"
+        )));
+    }
+
+    /// Counts and reports the outcome of an object that was to be deleted with this `action`.
+    fn take(&mut self, outcome: ObjectOutcome, action: Action, sink: &mut Sink<'_>) {
+        self.failed += usize::from(outcome.action == Action::Failed);
+        self.kept += usize::from(outcome.action == Action::Skipped);
+        if outcome.action == action {
+            self.uids.extend(outcome.subject.uid.clone());
+        }
+        self.left.note(&outcome);
+        sink(Event::Object(outcome));
+    }
+}
+
+impl Execution<'_> {
+    /// Deletes these waves. `desired_uids` are those of the objects that the run has applied. `on_detached` learns
+    /// which objects have lost owner references.
+    pub(super) async fn delete_waves(
+        &self,
+        waves: &Waves<'_>,
+        desired_uids: HashSet<String>,
+        deleted: &mut Deleted,
+        driver: &mut Driver<'_>,
+        on_detached: impl FnOnce(&BTreeSet<ObjectKey>, &mut Sink<'_>),
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let dependents = match self.current_dependents(waves.parent).await {
+            Ok(dependents) => dependents,
+            Err(unread) => {
+                on_detached(&BTreeSet::new(), sink);
+                let objects = waves.deletes.iter().map(Vec::len).sum();
+                deleted.stop(&unread, objects, waves.action, sink);
+                return Err(Stopped);
+            }
+        };
+        let mut judge = self.judge(&dependents, desired_uids);
+        let detachments = self.approved(&dependents, &waves.owners);
+        let detached = self.detach_all(&detachments, &mut judge, driver, sink).await;
+        on_detached(&detached, sink);
+        deleted.attached = dependents.without(&detached);
+        self.delete_as_judged(waves, judge, deleted, driver, sink).await
+    }
+
+    /// Deletes these waves as `judge` has it.
+    pub(super) async fn delete_as_judged(
+        &self,
+        waves: &Waves<'_>,
+        judge: Judge<'_>,
+        deleted: &mut Deleted,
+        driver: &mut Driver<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), Stopped> {
+        let graph = self.plan.delete_graph(waves.deletes.iter().cloned());
+        let work = Deletes {
+            execution: self,
+            waves,
+            judge: RefCell::new(Rc::new(judge)),
+            filled: RefCell::default(),
+            begun: RefCell::default(),
+            deleted: RefCell::new(deleted),
+            has_waited: Cell::new(false),
+            left_to_do: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
+            has_stopped: Cell::new(false),
+        };
+        Box::pin(driver.run(&graph, &work, sink)).await;
+        if work.has_stopped.get() {
+            return Err(Stopped);
+        }
+        Ok(())
+    }
+
+    async fn current_dependents(&self, parent: Option<&Arc<Resource>>) -> Result<Dependents, Unread> {
+        if self.plan.deletions() == 0 {
+            return Ok(self.plan.dependents.clone());
+        }
+        Box::pin(self.reread_dependents(parent)).await
+    }
+
+    /// Creates the judge of deletions, of whose objects these are dependents.
+    pub(crate) fn judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
+        let mut judge = Judge::of_plan(
+            self.set,
+            self.policy,
+            self.desired,
+            self.contents,
+            self.plan,
+            desired_uids,
+        );
+        judge.replace_dependents(dependents);
+        judge
+    }
+
+    pub(super) fn deleting<'j>(&'j self, done: Action, judge: &'j Judge<'j>) -> Deleting<'j> {
+        Deleting {
+            server: self.server,
+            judge,
+            writing: self.writing,
+            done,
+            purpose: Purpose::Removal,
+            preconditions: &self.plan.preconditions,
+        }
+    }
+
+    /// The detachments that the deletes of these owners need. Nothing is detached that a bound plan does not name.
+    fn approved(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
+        let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| owners.contains(key));
+        let is_approved = |detachment: &&Detachment| {
+            let is_bound = self.plan.preconditions.require_unchanged();
+            !is_bound || self.plan.dependents.includes(detachment)
+        };
+        let detachments = dependents.detachments.iter().filter(is_needed);
+        detachments.filter(is_approved).cloned().collect()
+    }
+}
+
+/// The deletes of a run.
+struct Deletes<'r, 'a> {
+    execution: &'r Execution<'a>,
+    waves: &'r Waves<'r>,
+    judge: RefCell<Rc<Judge<'r>>>,
+    /// The outcomes of containers that are not deleted for what they hold now, by UID.
+    filled: RefCell<BTreeMap<String, ObjectOutcome>>,
+    /// The UIDs of objects whose delete has begun.
+    begun: RefCell<BTreeSet<String>>,
+    deleted: RefCell<&'r mut Deleted>,
+    /// Whether anything was waited for since owner references were read.
+    has_waited: Cell<bool>,
+    /// The deletes without an outcome.
+    left_to_do: Cell<usize>,
+    has_stopped: Cell<bool>,
+}
+
+/// What has come of an action.
+enum Answer {
+    Deleted(Box<MemberReply>),
+    /// The manifests hold the object under another group: what was just applied under one name is not deleted under
+    /// the other, nor is what it depends on.
+    AppliedUnderOtherGroup,
+    /// The dependents of what is deleted, read again if that was needed.
+    Reread(Result<Option<Dependents>, Unread>),
+    /// What containers hold was listed.
+    Listed,
+    /// The object is gone.
+    Gone,
+    /// It is not, or stays.
+    NotGone,
+}
+
+impl<'r> Work for Deletes<'r, '_> {
+    type Action = DeleteAction<'r>;
+    type Answer = Answer;
+
+    fn lane(&self, action: &DeleteAction<'r>) -> Lane {
+        match action {
+            DeleteAction::Delete(_) => Lane::Write,
+            DeleteAction::RereadDependents | DeleteAction::ListContents(_) => Lane::Wait,
+            DeleteAction::AwaitGone(_) => Lane::WaitTogether,
+        }
+    }
+
+    fn key<'k>(&'k self, action: &'k DeleteAction<'r>) -> &'k ObjectKey {
+        match action {
+            DeleteAction::Delete(live) | DeleteAction::AwaitGone(live) => &live.key,
+            DeleteAction::ListContents(containers) => &containers[0].key,
+            DeleteAction::RereadDependents => &self.execution.set.parent,
+        }
+    }
+
+    async fn perform(&self, action: &DeleteAction<'r>) -> Answer {
+        match action {
+            DeleteAction::Delete(live) => Box::pin(self.delete(live)).await,
+            DeleteAction::ListContents(containers) => {
+                self.list_contents(containers).await;
+                Answer::Listed
+            }
+            DeleteAction::RereadDependents if self.has_waited.replace(false) => {
+                let dependents = self.execution.current_dependents(self.waves.parent).await;
+                Answer::Reread(dependents.map(Some))
+            }
+            DeleteAction::RereadDependents => Answer::Reread(Ok(None)),
+            // It is only waited for together with others.
+            DeleteAction::AwaitGone(_) => Answer::NotGone,
+        }
+    }
+
+    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w Unreachable> {
+        match answer {
+            Answer::Deleted(reply) => reply.webhook.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn known(&self, action: &DeleteAction<'r>) -> Option<Answer> {
+        match action {
+            DeleteAction::AwaitGone(live) if self.deleted.borrow().left.contains(live) => {
+                Some(Answer::NotGone)
+            }
+            _ => None,
+        }
+    }
+
+    fn wait_together<'s>(
+        &'s self,
+        actions: Vec<(ActionId, &'s DeleteAction<'r>)>,
+        found: Found<Answer>,
+        sink: &'s RefCell<&mut Sink<'_>>,
+    ) -> LocalBoxFuture<'s, ()> {
+        Box::pin(self.await_gone(actions, found, sink))
+    }
+
+    fn ended(&self, action: &DeleteAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
+        match (action, answer) {
+            (DeleteAction::Delete(_), Answer::Deleted(reply)) => {
+                let is_deleted = reply.outcome.action == self.waves.action;
+                self.take(reply.outcome, sink);
+                if is_deleted { End::Done } else { End::Failed }
+            }
+            (DeleteAction::Delete(live), Answer::AppliedUnderOtherGroup) => {
+                let outcome = ObjectOutcome {
+                    reason: "applied under another API group".to_owned(),
+                    ..untouched(live)
+                };
+                self.left_to_do.update(|left| left - 1);
+                self.deleted.borrow_mut().left.note(&outcome);
+                sink(Event::Object(outcome));
+                End::Failed
+            }
+            (_, Answer::Reread(Ok(Some(dependents)))) => {
+                let mut judge = Judge::clone(&self.judge.borrow());
+                judge.replace_dependents(&dependents);
+                self.judge.replace(Rc::new(judge));
+                self.deleted.borrow_mut().attached = dependents;
+                End::Done
+            }
+            (_, Answer::Reread(Err(unread))) => {
+                let objects = self.left_to_do.get();
+                let mut deleted = self.deleted.borrow_mut();
+                deleted.stop(&unread, objects, self.waves.action, sink);
+                self.has_stopped.set(true);
+                End::Stop
+            }
+            (_, Answer::Gone) => {
+                self.has_waited.set(true);
+                End::Done
+            }
+            (_, Answer::NotGone) => End::Failed,
+            _ => End::Done,
+        }
+    }
+
+    fn skipped(
+        &self,
+        skipped: &[Skipped],
+        graph: &Graph<DeleteAction<'r>>,
+        _: &Schedule,
+        sink: &mut Sink<'_>,
+    ) {
+        for Skipped { action, because } in skipped {
+            let Some(DeleteAction::Delete(live)) = graph.action(*action) else {
+                continue;
+            };
+            let Some(DeleteAction::AwaitGone(dependent)) = graph.action(*because) else {
+                continue;
+            };
+            let stays = self.deleted.borrow().left.contains(dependent);
+            let state = if stays { "stays" } else { "is not gone yet" };
+            let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
+            let reason = format!("{} depends on it, and {state}", dependent.key);
+            self.take(ObjectOutcome::with_reason(subject, Action::Skipped, reason), sink);
+            if !stays {
+                let mut deleted = self.deleted.borrow_mut();
+                deleted.kept -= 1;
+                deleted.failed += 1;
+            }
+        }
+    }
+}
+
+impl Deletes<'_, '_> {
+    /// Deletes an object, unless something that was kept before keeps it, too.
+    async fn delete(&self, live: &Live) -> Answer {
+        let judge = Rc::clone(&self.judge.borrow());
+        if judge.is_desired(live) {
+            return Answer::AppliedUnderOtherGroup;
+        }
+        let kept = self.deleted.borrow().left.outcome(live);
+        let kept = kept.or_else(|| self.filled.borrow().get(&live.uid).cloned());
+        if let Some(outcome) = kept {
+            return Answer::Deleted(Box::new(reply_of(outcome)));
+        }
+        let deleting = self.execution.deleting(self.waves.action, &judge);
+        let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
+        if is_begun_again {
+            // A container may have gained objects while its webhook started.
+            if let Some(outcome) = deleting.filled(iter::once(live)).await.pop() {
+                return Answer::Deleted(Box::new(reply_of(outcome)));
+            }
+        }
+        Answer::Deleted(Box::new(deleting.delete(live).await))
+    }
+
+    /// Lists what these containers hold, of which those are not deleted that have gained objects.
+    async fn list_contents(&self, containers: &[&Live]) {
+        let left = |live: &&&Live| self.deleted.borrow().left.kept_object_in(live).is_none();
+        let containers: Vec<&Live> = containers.iter().filter(left).copied().collect();
+        let judge = Rc::clone(&self.judge.borrow());
+        let deleting = self.execution.deleting(self.waves.action, &judge);
+        for outcome in deleting.filled(containers.into_iter()).await {
+            if let Some(uid) = outcome.subject.uid.clone() {
+                self.filled.borrow_mut().insert(uid, outcome);
+            }
+        }
+    }
+
+    fn take(&self, outcome: ObjectOutcome, sink: &mut Sink<'_>) {
+        self.left_to_do.update(|left| left - 1);
+        self.deleted.borrow_mut().take(outcome, self.waves.action, sink);
+    }
+
+    /// Waits until objects are gone that depend on others, and passes on what becomes of each.
+    async fn await_gone(
+        &self,
+        actions: Vec<(ActionId, &DeleteAction<'_>)>,
+        found: Found<Answer>,
+        sink: &RefCell<&mut Sink<'_>>,
+    ) {
+        let awaited = actions.into_iter().filter_map(|(id, action)| match action {
+            DeleteAction::AwaitGone(live) => Some((id, *live)),
+            _ => None,
+        });
+        let awaited: Vec<(ActionId, &Live)> = awaited.collect();
+        let objects = awaited.iter().map(|(_, live)| *live).collect();
+        let missed = match self.execution.dependencies {
+            Some(gate) => {
+                let mut sink = |event: Event| (sink.borrow_mut())(event);
+                gate.gone(objects, &mut sink).await
+            }
+            None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
+        };
+        for (id, live) in awaited {
+            let is_missed = missed.contains(&live.key);
+            let answer = if is_missed { Answer::NotGone } else { Answer::Gone };
+            // The receiver lives as long as the run.
+            let _ = found.send((id, answer));
+        }
+    }
+}

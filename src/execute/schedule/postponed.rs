@@ -1,0 +1,152 @@
+//! Actions that are begun again later, because the webhook that judges their write cannot be called yet.
+//!
+//! One action for each webhook is begun again, with growing pauses, and the others once that one got through. The
+//! time of the webhooks runs only while nothing else is left to do: the run may still start them.
+
+use std::collections::BTreeMap;
+
+use tokio::time::Instant;
+
+use crate::execute::starting_webhooks::{StartingWebhooks, Unreachable};
+use crate::plan::ActionId;
+
+/// Postponed actions with the latest answer of each, by the name of their webhook.
+pub(super) struct Postponed<'a, A> {
+    webhooks: StartingWebhooks<'a>,
+    queues: BTreeMap<String, Queue<A>>,
+}
+
+/// The actions that wait for one webhook.
+struct Queue<A> {
+    waiting: Vec<(ActionId, A)>,
+    /// The action that is under way again to find out whether the webhook can be called.
+    probe: Option<ActionId>,
+    /// Probes in vain.
+    vain: u32,
+    /// The end of the latest attempt.
+    since: Instant,
+}
+
+/// What follows from an answer.
+pub(super) struct Taken<A> {
+    /// Actions that end, with their answers.
+    pub(super) ended: Vec<(ActionId, A)>,
+    /// Actions that are begun again now.
+    pub(super) resumed: Vec<ActionId>,
+}
+
+impl<'a, A> Postponed<'a, A> {
+    pub(super) fn new(webhooks: StartingWebhooks<'a>) -> Self {
+        webhooks.stop_clock();
+        Self {
+            webhooks,
+            queues: BTreeMap::new(),
+        }
+    }
+
+    /// Takes an answer, which names the webhook that could not be called, if that is so. The action is postponed
+    /// unless it has ended.
+    pub(super) fn take(&mut self, id: ActionId, answer: A, webhook: Option<&Unreachable>) -> Taken<A> {
+        let asked_for = self.queues.iter().find(|(_, queue)| queue.probe == Some(id));
+        let asked_for = asked_for.map(|(name, _)| name.clone());
+        let Some(webhook) = webhook else {
+            let queue = asked_for.and_then(|name| self.queues.remove(&name));
+            let others = queue.map(|queue| queue.waiting).unwrap_or_default();
+            return Taken {
+                ended: vec![(id, answer)],
+                resumed: others.into_iter().map(|(other, _)| other).collect(),
+            };
+        };
+        // The server names one of several webhooks, so another name says nothing of the one that was asked for.
+        let name = asked_for.unwrap_or_else(|| webhook.name.clone());
+        let is_awaited = self.webhooks.awaits(webhook) && !self.webhooks.is_time_over(&name);
+        if !is_awaited {
+            let queue = self.queues.remove(&name);
+            let mut ended = queue.map(|queue| queue.waiting).unwrap_or_default();
+            ended.push((id, answer));
+            return Taken {
+                ended,
+                resumed: Vec::new(),
+            };
+        }
+        let queue = self.queues.entry(name).or_insert_with(Queue::new);
+        if queue.probe == Some(id) {
+            queue.probe = None;
+            queue.vain += 1;
+            queue.since = Instant::now();
+        }
+        queue.waiting.push((id, answer));
+        Taken {
+            ended: Vec::new(),
+            resumed: Vec::new(),
+        }
+    }
+
+    /// Returns the number of postponed actions that are under way again.
+    pub(super) fn probes(&self) -> usize {
+        self.queues.values().filter(|queue| queue.probe.is_some()).count()
+    }
+
+    /// Returns the time at which the next action is begun again; `None` if none waits for that.
+    pub(super) fn next_attempt(&self) -> Option<Instant> {
+        let queues = self.queues.iter().filter(|(_, queue)| queue.probe.is_none());
+        queues
+            .map(|(name, queue)| self.next_attempt_of(name, queue))
+            .min()
+    }
+
+    fn next_attempt_of(&self, name: &String, queue: &Queue<A>) -> Instant {
+        let names = std::iter::once(name);
+        self.webhooks.next_attempt(queue.since, queue.vain, names)
+    }
+
+    /// Takes out the actions whose time it is to be begun again.
+    pub(super) fn due(&mut self) -> Vec<ActionId> {
+        let now = Instant::now();
+        let queues = self.queues.iter();
+        let due =
+            queues.filter(|(name, queue)| queue.probe.is_none() && self.next_attempt_of(name, queue) <= now);
+        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
+        let mut probes = Vec::new();
+        for name in due {
+            if let Some(queue) = self.queues.get_mut(&name) {
+                let (id, _) = queue.waiting.remove(0);
+                queue.probe = Some(id);
+                probes.push(id);
+            }
+        }
+        probes
+    }
+
+    /// Takes out all actions: none is begun again.
+    pub(super) fn give_up(&mut self) -> Vec<(ActionId, A)> {
+        let queues = std::mem::take(&mut self.queues).into_values();
+        queues.flat_map(|queue| queue.waiting).collect()
+    }
+
+    /// Lets the time of the webhooks run, or stand.
+    pub(super) fn set_clock(&self, is_all_else_done: IsAllElseDone) {
+        match is_all_else_done {
+            IsAllElseDone::Yes => self.webhooks.start_clock(),
+            IsAllElseDone::No => self.webhooks.stop_clock(),
+        }
+    }
+}
+
+/// Whether postponed actions are all that is left to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IsAllElseDone {
+    Yes,
+    No,
+}
+
+impl<A> Queue<A> {
+    fn new() -> Self {
+        Self {
+            waiting: Vec::new(),
+            probe: None,
+            vain: 0,
+            since: Instant::now(),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+use super::*;
+
+type Name = &'static str;
+
+/// A graph of named actions, each with those that it needs and those that it follows; one without a lane is a barrier.
+fn graph(actions: &[(Name, &[Name], &[Name])]) -> Graph<Name> {
+    let mut graph = Graph::default();
+    let mut ids: Vec<(Name, ActionId)> = Vec::new();
+    for (name, needs, follows) in actions {
+        let find = |wanted: &Name| ids.iter().find(|(name, _)| name == wanted).expect("an action").1;
+        let needs = needs.iter().map(|name| (find(name), Edge::Needs));
+        let follows = follows.iter().map(|name| (find(name), Edge::Follows));
+        let before: Vec<_> = needs.chain(follows).collect();
+        let id = if name.starts_with('|') {
+            graph.add_barrier(before.into_iter().map(|(id, _)| id))
+        } else {
+            graph.add(*name, before)
+        };
+        ids.push((*name, id));
+    }
+    graph
+}
+
+fn lane(name: &Name) -> Lane {
+    if name.starts_with("wait") {
+        Lane::WaitTogether
+    } else {
+        Lane::Write
+    }
+}
+
+struct Run {
+    graph: Graph<Name>,
+    schedule: Schedule,
+}
+
+impl Run {
+    fn new(actions: &[(Name, &[Name], &[Name])]) -> Self {
+        let graph = graph(actions);
+        Self {
+            schedule: Schedule::new(&graph, lane),
+            graph,
+        }
+    }
+
+    fn begin(&mut self) -> Vec<Name> {
+        let mut begun = Vec::new();
+        for lane in [Lane::Write, Lane::Wait, Lane::WaitTogether] {
+            while let Some(id) = self.schedule.next(lane) {
+                begun.extend(self.graph.action(id));
+            }
+        }
+        begun
+    }
+
+    fn id(&self, name: Name) -> ActionId {
+        let mut nodes = self.graph.nodes();
+        nodes
+            .find(|(_, node)| node.action == Some(name))
+            .expect("an action")
+            .0
+    }
+
+    fn end(&mut self, name: Name, end: End) -> Vec<(Name, Name)> {
+        let id = self.id(name);
+        let skipped = self.schedule.ended(id, end).into_iter();
+        let name = |id| *self.graph.action(id).expect("an action");
+        skipped
+            .map(|skipped| (name(skipped.action), name(skipped.because)))
+            .collect()
+    }
+}
+
+#[test]
+fn an_action_begins_once_all_before_it_have_ended() {
+    let mut run = Run::new(&[
+        ("namespace", &[], &[]),
+        ("secret", &[], &[]),
+        ("|", &[], &["namespace", "secret"]),
+        ("web", &[], &["|"]),
+        ("wait web", &["web"], &["|"]),
+        ("late", &["wait web"], &["|"]),
+        ("other", &[], &["|"]),
+    ]);
+    assert_eq!(run.begin(), ["namespace", "secret"]);
+    run.end("secret", End::Failed);
+    assert_eq!(run.begin(), [] as [Name; 0]);
+    run.end("namespace", End::Done);
+    assert_eq!(run.begin(), ["web", "other"]);
+    run.end("web", End::Done);
+    assert_eq!(run.begin(), ["wait web"]);
+    run.end("wait web", End::Done);
+    assert_eq!(run.begin(), ["late"]);
+}
+
+#[test]
+fn a_failure_skips_what_needs_it_and_nothing_else() {
+    let mut run = Run::new(&[
+        ("a", &[], &[]),
+        ("wait a", &["a"], &[]),
+        ("b", &["wait a"], &[]),
+        ("wait b", &["b"], &[]),
+        ("c", &["wait b", "wait a"], &[]),
+        ("follows", &[], &["b", "c"]),
+    ]);
+    assert_eq!(run.begin(), ["a"]);
+    let skipped = run.end("a", End::Failed);
+    assert_eq!(
+        skipped,
+        [("wait a", "a"), ("b", "wait a"), ("c", "wait a"), ("wait b", "b")]
+    );
+    assert_eq!(run.begin(), ["follows"]);
+    let is_skipped = ["a", "wait a", "c", "follows"].map(|name| run.schedule.is_skipped(run.id(name)));
+    assert_eq!(is_skipped, [false, true, true, false]);
+}
+
+#[test]
+fn what_is_postponed_does_not_hold_up_a_barrier_but_what_follows_it() {
+    let mut run = Run::new(&[
+        ("webhook's", &[], &[]),
+        ("wait", &["webhook's"], &[]),
+        ("behind", &["wait"], &[]),
+        ("other", &[], &[]),
+        ("|", &[], &["webhook's", "behind", "other"]),
+        ("pod of the webhook", &[], &["|"]),
+    ]);
+    assert_eq!(run.begin(), ["webhook's", "other"]);
+    run.schedule.postponed(run.id("webhook's"));
+    assert_eq!(run.begin(), [] as [Name; 0]);
+    run.end("other", End::Done);
+    assert_eq!(run.begin(), ["pod of the webhook"]);
+    run.schedule.resume(run.id("webhook's"));
+    assert_eq!(run.begin(), ["webhook's"]);
+    run.end("webhook's", End::Done);
+    assert_eq!(run.begin(), ["wait"]);
+    run.end("wait", End::Done);
+    assert_eq!(run.begin(), ["behind"]);
+}
+
+#[test]
+fn a_run_that_stops_begins_and_skips_nothing() {
+    let mut run = Run::new(&[("a", &[], &[]), ("b", &["a"], &[]), ("c", &[], &["a"])]);
+    assert_eq!(run.begin(), ["a"]);
+    run.schedule.stop();
+    assert_eq!(run.end("a", End::Failed), []);
+    assert_eq!(run.begin(), [] as [Name; 0]);
+    assert!(!run.schedule.is_skipped(run.id("b")));
+}
+
+const SIZE: usize = 4;
+
+/// What becomes of an action when it has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Done,
+    Failed,
+    PostponedOnce,
+}
+
+const FATES: [Fate; 3] = [Fate::Done, Fate::Failed, Fate::PostponedOnce];
+
+/// The digits of a number, the last of which comes first.
+fn digits<const COUNT: usize>(mut number: usize, base: usize) -> [usize; COUNT] {
+    std::array::from_fn(|_| {
+        let digit = number % base;
+        number /= base;
+        digit
+    })
+}
+
+/// The graph with this number: each earlier action is needed, followed or neither. The second and third may be barriers.
+fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
+    let edges: [usize; SIZE * (SIZE - 1) / 2] = digits(number, 3);
+    let mut edges = edges.into_iter();
+    let mut graph = Graph::default();
+    let mut ids: Vec<ActionId> = Vec::new();
+    for place in 0..SIZE {
+        let before: Vec<(ActionId, Edge)> = ids
+            .iter()
+            .filter_map(|id| match edges.next() {
+                Some(1) => Some((*id, Edge::Needs)),
+                Some(2) => Some((*id, Edge::Follows)),
+                _ => None,
+            })
+            .collect();
+        let is_barrier = (1..=2).contains(&place) && barriers & place != 0;
+        ids.push(if is_barrier {
+            graph.add_barrier(before.into_iter().map(|(id, _)| id))
+        } else {
+            graph.add(place, before)
+        });
+    }
+    graph
+}
+
+/// Carries a graph out, and returns how each action ended, barriers aside.
+fn carry_out(graph: &Graph<usize>, mut fates: [Fate; SIZE]) -> [Option<End>; SIZE] {
+    let mut schedule = Schedule::new(graph, |_| Lane::Write);
+    let nodes: Vec<_> = graph.nodes().collect();
+    let mut ends: [Option<End>; SIZE] = [None; SIZE];
+    let (mut under_way, mut postponed) = (Vec::new(), Vec::new());
+    loop {
+        while let Some(id) = schedule.next(Lane::Write) {
+            for (earlier, edge) in &nodes[id.index()].1.before {
+                let end = ends[earlier.index()];
+                if graph.action(*earlier).is_some() {
+                    assert!(end == Some(End::Done) || end.is_some() && *edge == Edge::Follows);
+                }
+            }
+            under_way.push(id);
+        }
+        let Some(id) = under_way.pop() else {
+            match postponed.pop() {
+                Some(id) => schedule.resume(id),
+                None => return ends,
+            }
+            continue;
+        };
+        let end = match std::mem::replace(&mut fates[id.index()], Fate::Done) {
+            Fate::Done => End::Done,
+            Fate::Failed => End::Failed,
+            Fate::PostponedOnce => {
+                schedule.postponed(id);
+                postponed.push(id);
+                continue;
+            }
+        };
+        assert_eq!(ends[id.index()].replace(end), None);
+        for skipped in schedule.ended(id, end) {
+            assert_eq!(ends[skipped.because.index()], Some(End::Failed));
+            assert_eq!(ends[skipped.action.index()].replace(End::Failed), None);
+        }
+    }
+}
+
+#[test]
+fn every_action_of_any_graph_ends_once_and_none_before_what_it_needs() {
+    for number in 0..3_usize.pow(6) {
+        for barriers in 0..4 {
+            let graph = numbered_graph(number, barriers);
+            for fates in 0..FATES.len().pow(4) {
+                let fates = digits(fates, FATES.len()).map(|digit| FATES[digit]);
+                let ends = carry_out(&graph, fates);
+                for (id, node) in graph.nodes() {
+                    let has_ended = node.action.is_none() || ends[id.index()].is_some();
+                    assert!(
+                        has_ended,
+                        "graph {number} with barriers {barriers}, {fates:?}: {id:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The order in which a run deletes objects, as a graph: wave by wave, each object once what depends on it is gone.
+
+use std::collections::HashMap;
+
+use super::Plan;
+use super::container_kinds::is_container;
+use super::graph::{ActionId, Edge, Graph};
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+
+/// One action of a run that deletes objects.
+#[derive(Debug, Clone)]
+pub enum DeleteAction<'p> {
+    /// Waits until this object is gone, because others to delete are its dependencies.
+    AwaitGone(&'p Live),
+    /// Reads again which objects that stay are owned by those to delete: a wait may have taken minutes.
+    RereadDependents,
+    /// Lists again what these namespaces and definitions hold.
+    ListContents(Vec<&'p Live>),
+    /// Deletes an object as it was judged.
+    Delete(&'p Live),
+}
+
+impl Plan {
+    /// Returns the order of these waves of deletes.
+    pub fn delete_graph<'p>(
+        &'p self,
+        waves: impl IntoIterator<Item = Vec<&'p Live>>,
+    ) -> Graph<DeleteAction<'p>> {
+        let mut graph = Graph::default();
+        let mut deletes: HashMap<&ObjectKey, ActionId> = HashMap::new();
+        let mut waits: HashMap<&str, ActionId> = HashMap::new();
+        let mut barrier: Option<ActionId> = None;
+        for wave in waves {
+            let step = |others: Vec<(ActionId, Edge)>| {
+                let step = barrier.map(|barrier| (barrier, Edge::Follows));
+                step.into_iter().chain(others)
+            };
+            let mut new_waits = Vec::new();
+            for dependent in wave.iter().flat_map(|live| self.dependents_of(live)) {
+                if !waits.contains_key(&*dependent.uid) {
+                    let deleted = deletes.get(&dependent.key).map(|id| (*id, Edge::Needs));
+                    let wait = DeleteAction::AwaitGone(dependent);
+                    let wait = graph.add(wait, step(deleted.into_iter().collect()));
+                    waits.insert(&dependent.uid, wait);
+                    new_waits.push((wait, Edge::Follows));
+                }
+            }
+            let mut before = Vec::new();
+            if !new_waits.is_empty() {
+                let reread = graph.add(DeleteAction::RereadDependents, step(new_waits));
+                before.push((reread, Edge::Needs));
+            }
+            let containers: Vec<&Live> = wave.iter().copied().filter(|live| is_container(live)).collect();
+            if !containers.is_empty() {
+                let listed = graph.add(DeleteAction::ListContents(containers), step(before.clone()));
+                before.push((listed, Edge::Follows));
+            }
+            let mut added = Vec::new();
+            for live in wave {
+                let gone = self
+                    .dependents_of(live)
+                    .map(|dependent| (waits[&*dependent.uid], Edge::Needs));
+                let before = gone.chain(before.iter().copied()).collect();
+                let id = graph.add(DeleteAction::Delete(live), step(before));
+                added.push((&live.key, id));
+            }
+            barrier = Some(graph.add_barrier(added.iter().map(|(_, id)| *id)));
+            deletes.extend(added);
+        }
+        graph
+    }
+
+    /// Returns the objects that have to be gone before this one is deleted.
+    fn dependents_of(&self, live: &Live) -> impl Iterator<Item = &Live> {
+        self.edges.prune_after.get(&live.key).into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::desired::Desired;
+    use crate::plan::fixtures::{live, policy, set};
+    use crate::plan::graph::documentation;
+    use crate::plan::{DataLoss, Observed, Policy, PruneAll, plan};
+
+    fn lines(members: Vec<Live>) -> Vec<String> {
+        with_graph(members, |graph| {
+            graph.lines(|action| match action {
+                DeleteAction::Delete(live) => live.key.name.clone(),
+                DeleteAction::AwaitGone(live) => format!("gone {}", live.key.name),
+                DeleteAction::RereadDependents => "reread".to_owned(),
+                DeleteAction::ListContents(containers) => {
+                    let names: Vec<&str> = containers.iter().map(|live| &*live.key.name).collect();
+                    format!("list {}", names.join(" "))
+                }
+            })
+        })
+    }
+
+    fn with_graph<T>(members: Vec<Live>, use_graph: impl FnOnce(Graph<DeleteAction<'_>>) -> T) -> T {
+        let observed = Observed {
+            members,
+            ..Observed::default()
+        };
+        let policy = Policy {
+            prune_all: PruneAll::Allowed,
+            data_loss: DataLoss::Allowed,
+            ..policy()
+        };
+        let plan = plan(&set(), &Desired::default(), &observed, &policy);
+        let waves = plan.prune_waves().map(|wave| wave.iter().collect());
+        use_graph(plan.delete_graph(waves))
+    }
+
+    #[test]
+    fn containers_are_looked_into_right_before_they_are_deleted() {
+        let members = vec![
+            live("Namespace", None, "other"),
+            live("ConfigMap", Some("shop"), "settings"),
+            live("Deployment.apps", Some("shop"), "web"),
+        ];
+        assert_eq!(
+            lines(members),
+            [
+                "web <-  |",
+                "settings <-  | [web]",
+                "list other <-  | [settings]",
+                "other <-  | [settings], list other",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_object_is_deleted_once_what_depends_on_it_is_gone() {
+        let database = live("StatefulSet.apps", Some("shop"), "db");
+        let mut web = live("Deployment.apps", Some("shop"), "web");
+        web.dependencies.objects.push(database.key.clone());
+        let other = live("Deployment.apps", Some("shop"), "other");
+        assert_eq!(
+            lines(vec![database, web, other]),
+            [
+                "other <-  |",
+                "web <-  |",
+                "gone web <- web | [other web]",
+                "reread <-  | [other web], gone web",
+                "db <- gone web, reread | [other web]",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_page_about_failures_shows_these_edges() {
+        let namespace = live("Namespace", None, "other");
+        let mut web = live("Deployment.apps", Some("shop"), "web");
+        web.dependencies.objects.push(namespace.key.clone());
+        let first = live(
+            "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
+            None,
+            "first",
+        );
+        let last = live("Namespace", None, "last");
+        let mut other = live("ConfigMap", Some("shop"), "settings");
+        other.dependencies.objects.push(last.key.clone());
+        with_graph(vec![namespace, web, first, last, other], |graph| {
+            documentation::assert_shows(
+                &[graph],
+                &[
+                    "a delete",
+                    "the wait until an object is gone",
+                    "the second look at owner references",
+                    "the second look into a namespace or definition",
+                ],
+                |action| match action {
+                    DeleteAction::Delete(_) => "a delete",
+                    DeleteAction::AwaitGone(_) => "the wait until an object is gone",
+                    DeleteAction::RereadDependents => "the second look at owner references",
+                    DeleteAction::ListContents(_) => "the second look into a namespace or definition",
+                },
+                |action, before| match (action, before) {
+                    (_, None) => "all deletes of the step before",
+                    (_, Some(DeleteAction::Delete(_))) => "the delete of that object",
+                    (DeleteAction::Delete(_), Some(DeleteAction::AwaitGone(_))) => {
+                        "the wait until an object is gone, if that depends on it"
+                    }
+                    (_, Some(DeleteAction::AwaitGone(_))) => "the wait until an object is gone",
+                    (_, Some(DeleteAction::RereadDependents)) => "the second look at owner references",
+                    (_, Some(DeleteAction::ListContents(_))) => {
+                        "the second look into a namespace or definition"
+                    }
+                },
+                |before, edge| match (before, edge) {
+                    (DeleteAction::RereadDependents, Edge::Needs) => "it is skipped, and so are all others",
+                    (_, Edge::Needs) => "it is skipped",
+                    (_, Edge::Follows) => "it goes on",
+                },
+            );
+        });
+    }
+}

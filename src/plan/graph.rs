@@ -1,0 +1,178 @@
+//! Actions with the order between them, as a value.
+//!
+//! An action comes after others that were added before it, so there are no cycles. What a failure means to what
+//! comes after it is said by each edge.
+
+/// An action of a graph, or a barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionId(usize);
+
+/// What an action has to do with one that comes before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// It is skipped if the earlier one fails or is skipped.
+    Needs,
+    /// It begins once the earlier one has ended, however that was.
+    Follows,
+}
+
+/// Actions, each with those that come before it.
+#[derive(Debug, Clone)]
+pub struct Graph<A> {
+    nodes: Vec<Node<A>>,
+}
+
+/// An action, or a barrier.
+#[derive(Debug, Clone)]
+pub struct Node<A> {
+    /// What is done; `None` for a barrier, which is passed once nothing before it can be done now.
+    pub action: Option<A>,
+    /// What comes before it.
+    pub before: Vec<(ActionId, Edge)>,
+}
+
+impl ActionId {
+    /// Returns the place of the action in its graph.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl<A> Default for Graph<A> {
+    fn default() -> Self {
+        Self { nodes: Vec::new() }
+    }
+}
+
+impl<A> Graph<A> {
+    /// Adds an action that comes after these.
+    ///
+    /// # Panics
+    ///
+    /// If one of these is of another graph.
+    pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, Edge)>) -> ActionId {
+        self.push(Some(action), before.into_iter().collect())
+    }
+
+    /// Adds a barrier after these: one edge to it instead of one to each of them.
+    pub fn add_barrier(&mut self, before: impl IntoIterator<Item = ActionId>) -> ActionId {
+        let before = before.into_iter().map(|id| (id, Edge::Follows));
+        self.push(None, before.collect())
+    }
+
+    /// Returns the action; `None` for a barrier.
+    pub fn action(&self, id: ActionId) -> Option<&A> {
+        self.nodes[id.0].action.as_ref()
+    }
+
+    /// Returns all actions and barriers, each after those that come before it.
+    pub fn nodes(&self) -> impl Iterator<Item = (ActionId, &Node<A>)> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.map(|(index, node)| (ActionId(index), node))
+    }
+
+    fn push(&mut self, action: Option<A>, before: Vec<(ActionId, Edge)>) -> ActionId {
+        let id = ActionId(self.nodes.len());
+        assert!(
+            before.iter().all(|(earlier, _)| *earlier < id),
+            "an action comes after those that are there"
+        );
+        self.nodes.push(Node { action, before });
+        id
+    }
+}
+
+impl<A> FromIterator<A> for Graph<A> {
+    /// Creates a graph of actions in any order.
+    fn from_iter<I: IntoIterator<Item = A>>(actions: I) -> Self {
+        let nodes = actions.into_iter().map(|action| Node {
+            action: Some(action),
+            before: Vec::new(),
+        });
+        Self {
+            nodes: nodes.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl<A> Graph<A> {
+    /// Returns a line for each action: its name, those that it needs, and after `|` those that it follows. Barriers are
+    /// named by the actions before them.
+    pub(super) fn lines(&self, name: impl Fn(&A) -> String) -> Vec<String> {
+        let of = |id: &ActionId| {
+            let before = self.nodes[id.0].before.iter();
+            let before = before.filter_map(|(earlier, _)| self.action(*earlier));
+            let barrier = || format!("[{}]", before.map(&name).collect::<Vec<_>>().join(" "));
+            self.action(*id).map_or_else(barrier, &name)
+        };
+        let nodes = self.nodes.iter().filter(|node| node.action.is_some());
+        nodes
+            .map(|node| {
+                let names = |edge| {
+                    let before = node.before.iter().filter(|(_, its)| *its == edge);
+                    before.map(|(id, _)| of(id)).collect::<Vec<_>>().join(", ")
+                };
+                let own = node.action.as_ref().map(&name).unwrap_or_default();
+                let (needs, follows) = (names(Edge::Needs), names(Edge::Follows));
+                format!("{own} <- {needs} | {follows}").trim_end().to_owned()
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod documentation {
+    //! The table of docs/safety.md about failures, as the edges of graphs have it.
+
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::fs;
+
+    use super::{ActionId, Edge, Graph};
+
+    /// Checks that the table has exactly these rows of what begins with one of these words.
+    ///
+    /// `name` returns what an action is called, and `named_before` what one before it is called.
+    pub(in crate::plan) fn assert_shows<A>(
+        graphs: &[Graph<A>],
+        beginnings: &[&str],
+        name: impl Fn(&A) -> &'static str,
+        named_before: impl Fn(&A, Option<&A>) -> &'static str,
+        consequence: impl Fn(&A, Edge) -> &'static str,
+    ) {
+        let mut rows: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+        for graph in graphs {
+            for (_, node) in graph.nodes() {
+                let Some(action) = &node.action else { continue };
+                for (before, edge) in &node.before {
+                    let before: &ActionId = before;
+                    let earlier = graph.action(*before);
+                    let row = rows
+                        .entry((name(action), named_before(action, earlier)))
+                        .or_default();
+                    let is_lost = earlier.map_or("it goes on", |earlier| consequence(earlier, *edge));
+                    row.insert(is_lost);
+                }
+            }
+        }
+        let rows: BTreeSet<String> = rows
+            .into_iter()
+            .map(|((name, before), lost)| {
+                let lost: Vec<&str> = lost.into_iter().collect();
+                let lost = match lost.as_slice() {
+                    [both, _] => format!("{both}; if that was skipped, it is skipped"),
+                    one => one.concat(),
+                };
+                format!("| {name} | {before} | {lost} |")
+            })
+            .collect();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/safety.md");
+        let page = fs::read_to_string(page).expect("the page");
+        let is_row = |line: &&str| {
+            let mut beginnings = beginnings.iter();
+            beginnings.any(|beginning| line.starts_with(&format!("| {beginning} |")))
+        };
+        let shown: BTreeSet<String> = page.lines().filter(is_row).map(str::to_owned).collect();
+        assert_eq!(shown, rows);
+    }
+}
