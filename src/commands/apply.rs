@@ -7,15 +7,17 @@ use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, Gate};
+use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
-use crate::plan::{LiveMembership, permissions};
-use crate::report::{SetDocument, Style, UnchangedLines, manifest_file};
+use crate::plan::{LiveMembership, Proposal, permissions};
+use crate::read::NamedSet;
+use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file};
 use crate::session;
-use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::command_run::CommandRun;
 use crate::session::export::{self, Source};
 use crate::session::manifest_files;
-use crate::session::other_runs::OtherRuns;
+use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::wait_targets::Done;
@@ -42,13 +44,24 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.limit(options.waiting.limit);
-    let plan = async |run: &mut CommandRun, outdated| {
-        let prepared = Box::pin(prepare(run, shared, &options, outdated)).await;
-        prepared.map(Some)
+    carry_out(run, &options, shared, None).await
+}
+
+/// Plans and writes, to the end of the run.
+async fn carry_out(
+    mut run: CommandRun,
+    options: &ApplyOptions,
+    shared: &GlobalFlags,
+    saved: Option<&SavedPlan>,
+) -> Result<Exit, Error> {
+    let allowed = Allowed::new(&options.consent, &options.writing);
+    let mut script = Script {
+        options,
+        shared,
+        saved,
+        has_undo_file: false,
     };
-    let write =
-        async |run: &mut CommandRun, prepared: &mut Prepared| carry_out(run, prepared, &options).await;
-    let outcome = Box::pin(run.plan_and_write(&[], plan, write)).await;
+    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
@@ -82,67 +95,90 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
-    let outcome = Box::pin(apply_plan(&mut run, shared, &options, &plan)).await;
-    run.finish(outcome.map_err(Error::in_reach_of_rbac))
+    carry_out(run, &options, shared, Some(&plan)).await
 }
 
-async fn apply_plan(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &ApplyOptions,
-    plan: &SavedPlan,
-) -> Result<Ending, Error> {
-    let interrupt = run.interrupt.clone();
-    let approve = async {
-        let mut consent = options.consent.clone();
-        loop {
-            // The cluster may have changed while the prompt was open: all is read and compared again.
-            let prepared = saved_plan::approve(run, shared, options, plan).await?;
-            check_permissions(&prepared).await?;
-            let recreated = plan.objects.iter().filter(|object| object.recreated);
-            let recreated = recreated.map(|object| object.key.clone()).collect();
-            let outline = || prepared.outline().recreating(recreated);
-            let proposal = prepared.proposal(options.confirm);
-            let others = prepared.await_other_runs(run).await?;
-            if others == OtherRuns::None
-                && run.agree(&mut consent, proposal, outline).await? == Agreed::Before
-            {
-                return Ok::<_, Error>(prepared);
+struct Script<'a> {
+    options: &'a ApplyOptions,
+    shared: &'a GlobalFlags,
+    /// The plan of `--plan`.
+    saved: Option<&'a SavedPlan>,
+    /// Whether this run has written the file of `--undo-out`.
+    has_undo_file: bool,
+}
+
+impl plan_and_write::Script for Script<'_> {
+    type Planned = Prepared;
+
+    async fn plan(
+        &mut self,
+        run: &mut CommandRun,
+        outdated: Option<Prepared>,
+    ) -> Result<Option<Prepared>, Error> {
+        if let Some(file) = self.options.undo_out.as_ref().filter(|_| self.has_undo_file) {
+            manifest_files::remove_file(UNDO_OUT, file)?;
+            self.has_undo_file = false;
+        }
+        let prepared = match self.saved {
+            None => Box::pin(prepare::to_write(run, self.shared, self.options, outdated)).await?,
+            // The cluster may have changed: all is read and compared again.
+            Some(saved) => {
+                let prepared = saved_plan::approve(run, self.shared, self.options, saved).await?;
+                check_permissions(&prepared).await?;
+                prepared
+            }
+        };
+        Ok(Some(prepared))
+    }
+
+    fn sets<'p>(&self, prepared: &'p Prepared) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+        vec![(&prepared.named, prepared.state.parent_object())]
+    }
+
+    fn proposal(&self, prepared: &Prepared) -> Proposal {
+        prepared.proposal(self.options.confirm)
+    }
+
+    fn outline(&self, prepared: &Prepared) -> PlanOutline {
+        let Some(saved) = self.saved else {
+            return prepared.outline();
+        };
+        let recreated = saved.objects.iter().filter(|object| object.recreated);
+        let recreated = recreated.map(|object| object.key.clone());
+        prepared.outline().recreating(recreated.collect())
+    }
+
+    async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
+        if self.saved.is_some() {
+            return Ok(());
+        }
+        prepared.plan.accept();
+        prepare::report(run, prepared);
+        check_permissions(prepared).await
+    }
+
+    /// Carries a plan out, and exports the set before it if that is asked for.
+    async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
+        if let Some(file) = &self.options.undo_out {
+            let interrupt = run.interrupt.clone();
+            let exported = tokio::select! {
+                biased;
+                () = interrupt.requested() => return Ok(Ending::Interrupted),
+                exported = export_before(prepared) => exported?,
+            };
+            manifest_files::write_file(UNDO_OUT, file, &exported)?;
+            self.has_undo_file = true;
+            let written = format!(
+                "wrote {}; its first lines say how to undo this run",
+                file.display()
+            );
+            run.report_notes(vec![written]);
+            if run.resume == Resume::SameCommand {
+                run.resume = Resume::OtherUndoFile;
             }
         }
-    };
-    let mut prepared = tokio::select! {
-        biased;
-        () = interrupt.requested() => return Ok(Ending::Interrupted),
-        approved = approve => approved?,
-    };
-    carry_out(run, &mut prepared, options).await
-}
-
-/// Carries out a plan, and exports the set before it if that is asked for.
-async fn carry_out(
-    run: &mut CommandRun,
-    prepared: &mut Prepared,
-    options: &ApplyOptions,
-) -> Result<Ending, Error> {
-    if let Some(file) = &options.undo_out {
-        let interrupt = run.interrupt.clone();
-        let exported = tokio::select! {
-            biased;
-            () = interrupt.requested() => return Ok(Ending::Interrupted),
-            exported = export_before(prepared) => exported?,
-        };
-        manifest_files::write_file(UNDO_OUT, file, &exported)?;
-        let written = format!(
-            "wrote {}; its first lines say how to undo this run",
-            file.display()
-        );
-        run.report_notes(vec![written]);
-        if run.resume == Resume::SameCommand {
-            run.resume = Resume::OtherUndoFile;
-        }
+        execute(run, prepared, self.options).await
     }
-    execute(run, prepared, options).await
 }
 
 /// The flag of the file for the manifests of the set before the run.
@@ -231,26 +267,6 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         Ok(execution.run(&mut sink).await?)
     };
     CommandRun::until_insisted(&interrupt, work).await
-}
-
-/// Plans, in place of an outdated plan from the same manifests, which are not read again.
-async fn prepare(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &ApplyOptions,
-    outdated: Option<Prepared>,
-) -> Result<Prepared, Error> {
-    let prepared = match outdated {
-        None => prepare::to_write(run, shared, options).await?,
-        Some(outdated) => {
-            if let Some(file) = &options.undo_out {
-                manifest_files::remove_file(UNDO_OUT, file)?;
-            }
-            Box::pin(prepare::to_write_again(run, options, outdated)).await?
-        }
-    };
-    check_permissions(&prepared).await?;
-    Ok(prepared)
 }
 
 /// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and

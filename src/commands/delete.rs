@@ -6,6 +6,7 @@ use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{DeletionRun, Execution, Lingering, SetDeletion, parent_managers};
 use crate::model::applyset::Tooling;
+use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
@@ -13,10 +14,10 @@ use crate::plan::{Policy, Proposal, Refusal};
 use crate::read::{
     Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted, cluster_state, named_set,
 };
-use crate::report::SetDocument;
+use crate::report::{PlanOutline, SetDocument};
 use crate::session;
-use crate::session::command_run::{Agreed, CommandRun};
-use crate::session::other_runs::OtherRuns;
+use crate::session::command_run::CommandRun;
+use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::wait_targets;
@@ -36,10 +37,99 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
         asks,
     );
     run.limit(options.waiting.limit);
-    let plan = async |run: &mut CommandRun, _| prepare(run, shared, &options).await;
-    let write = async |run: &mut CommandRun, prepared: &mut Prepared| delete(run, prepared, &options).await;
-    let outcome = Box::pin(run.plan_and_write(&[], plan, write)).await;
+    let allowed = Allowed::new(&options.consent, &options.writing);
+    let mut script = Script {
+        options: &options,
+        shared,
+    };
+    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
     run.finish(outcome)
+}
+
+struct Script<'a> {
+    options: &'a DeleteOptions,
+    shared: &'a GlobalFlags,
+}
+
+impl plan_and_write::Script for Script<'_> {
+    type Planned = Prepared;
+
+    /// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.
+    async fn plan(
+        &mut self,
+        run: &mut CommandRun,
+        outdated: Option<Prepared>,
+    ) -> Result<Option<Prepared>, Error> {
+        let options = self.options;
+        let mut cluster = match outdated {
+            None => run.discover(self.shared, Wanted::Parent(&options.set)).await?,
+            Some(mut outdated) => {
+                outdated.cluster.discover_again().await?;
+                outdated.cluster
+            }
+        };
+        let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
+        run.set = SetDocument::from(&named.set);
+        let state = match read(&mut cluster, &mut named, options).await {
+            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == MissingSet::Fine => {
+                return Ok(None);
+            }
+            read => read?,
+        };
+        let policy = Policy {
+            pruning: state.pruning,
+            ..options.policy.clone()
+        };
+        let writing = options.writing.clone();
+        Ok(Some(Prepared::to_delete(cluster, named, state, policy, writing)))
+    }
+
+    fn sets<'p>(&self, prepared: &'p Prepared) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+        vec![(&prepared.named, prepared.state.parent_object())]
+    }
+
+    /// Returns that the set is deleted, and all that this destroys.
+    fn proposal(&self, prepared: &Prepared) -> Proposal {
+        let Prepared {
+            named, state, plan, ..
+        } = prepared;
+        let deletes = Refusal::DeletesSet {
+            parent: named.set.parent.clone(),
+            objects: plan.all_prunes().map(|live| live.key.clone()).collect(),
+        };
+        let refusals = state.take_over.clone().into_iter().chain([deletes]);
+        let refusals = refusals.chain(plan.refusals.iter().cloned());
+        Proposal::new(refusals.collect(), plan.all_prunes()).about(&named.set)
+    }
+
+    fn outline(&self, prepared: &Prepared) -> PlanOutline {
+        prepared.outline()
+    }
+
+    async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
+        prepared.plan.accept();
+        let Prepared {
+            cluster,
+            named,
+            state,
+            plan,
+            writing,
+            ..
+        } = prepared;
+        run.set = SetDocument::from(&named.set);
+        run.report_warnings(&state.warnings);
+        run.report_warnings(&plan.edges.ignored);
+        if writing.dry_run != DryRun::Client {
+            let needed =
+                permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), plan);
+            session::permissions::check(&cluster.server, &needed, writing.concurrency).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
+        delete(run, prepared, self.options).await
+    }
 }
 
 async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptions) -> Result<Ending, Error> {
@@ -160,57 +250,6 @@ async fn delete_and_wait(
     wait_targets::ending(outcome, ending)
 }
 
-/// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.
-async fn prepare(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &DeleteOptions,
-) -> Result<Option<Prepared>, Error> {
-    let mut cluster = run.discover(shared, Wanted::Parent(&options.set)).await?;
-    let mut consent = options.consent.clone();
-    let prepared = loop {
-        let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
-        run.set = SetDocument::from(&named.set);
-        let state = match read(&mut cluster, &mut named, options).await {
-            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == MissingSet::Fine => {
-                return Ok(None);
-            }
-            read => read?,
-        };
-        let policy = Policy {
-            pruning: state.pruning,
-            ..options.policy.clone()
-        };
-        let mut prepared = Prepared::to_delete(cluster, named, state, policy, options.writing.clone());
-        let outline = || prepared.outline();
-        let others = prepared.await_other_runs(run).await?;
-        if others == OtherRuns::None
-            && run.agree(&mut consent, proposal(&prepared), outline).await? == Agreed::Before
-        {
-            prepared.plan.accept();
-            break prepared;
-        }
-        cluster = prepared.cluster;
-        cluster.discover_again().await?;
-    };
-    let Prepared {
-        cluster,
-        named,
-        state,
-        plan,
-        writing,
-        ..
-    } = &prepared;
-    run.set = SetDocument::from(&named.set);
-    run.report_warnings(&state.warnings);
-    run.report_warnings(&plan.edges.ignored);
-    if writing.dry_run != DryRun::Client {
-        let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), plan);
-        session::permissions::check(&cluster.server, &needed, writing.concurrency).await?;
-    }
-    Ok(Some(prepared))
-}
-
 async fn read(
     cluster: &mut Cluster,
     named: &mut NamedSet,
@@ -226,18 +265,4 @@ async fn read(
     };
     let goal = Goal::Delete(&options.policy, parent_managers(manager));
     cluster_state(cluster, named, goal, rules).await
-}
-
-/// Returns what the user has to agree to: that the set is deleted, and all that this destroys.
-fn proposal(prepared: &Prepared) -> Proposal {
-    let Prepared {
-        named, state, plan, ..
-    } = prepared;
-    let deletes = Refusal::DeletesSet {
-        parent: named.set.parent.clone(),
-        objects: plan.all_prunes().map(|live| live.key.clone()).collect(),
-    };
-    let refusals = state.take_over.clone().into_iter().chain([deletes]);
-    let refusals = refusals.chain(plan.refusals.iter().cloned());
-    Proposal::new(refusals.collect(), plan.all_prunes()).about(&named.set)
 }

@@ -13,73 +13,60 @@ use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{Cluster, ParentError, Wanted, named_set};
-use crate::report::SetDocument;
+use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
+use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
-use crate::session::command_run::{Agreed, CommandRun};
-use crate::session::other_runs::OtherRuns;
+use crate::session::command_run::CommandRun;
+use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prompt;
-use crate::settings::{self, DisbandOptions};
+use crate::settings::{self, DisbandOptions, MembershipOptions};
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DisbandOptions::new(arguments, shared)?;
+    let membership = &options.membership;
     let mut run = CommandRun::begin(
         Operation::Disband,
-        SetDocument::named(&options.membership.set.name),
+        SetDocument::named(&membership.set.name),
         settings::style(shared),
-        options.membership.writing.dry_run,
-        adopt_move_disband::questions(&options.membership, &[]),
+        membership.writing.dry_run,
+        adopt_move_disband::questions(membership, &[]),
     );
-    let plan = async |run: &mut CommandRun, _| prepare(run, shared, &options).await.map(Some);
-    let write = async |run: &mut CommandRun, prepared: &mut Prepared| disband(run, prepared, &options).await;
-    let outcome = Box::pin(run.plan_and_write(&[], plan, write)).await;
+    let allowed = Allowed::new(&membership.consent, &membership.writing);
+    let mut script = Script { membership, shared };
+    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
     run.finish(outcome)
 }
 
+struct Script<'a> {
+    membership: &'a MembershipOptions,
+    shared: &'a GlobalFlags,
+}
+
 /// Everything that was read and decided, before anything is written.
-struct Prepared {
+struct Planned {
     cluster: Cluster,
     read: SetRead,
     parent: ParentObject,
     plan: MembershipPlan,
 }
 
-async fn disband(
-    run: &mut CommandRun,
-    prepared: &Prepared,
-    options: &DisbandOptions,
-) -> Result<Ending, Error> {
-    let disbanding = Disbanding {
-        parent: prepared
-            .read
-            .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
-        current: &prepared.parent,
-        targets: &prepared.read.state.places,
-        recorded: &prepared.read.state.observed.recorded,
-        unlisted: &prepared.read.state.observed.unlisted,
-        plan: &prepared.plan,
-    };
-    let reporter = &mut run.reporter;
-    let mut sink = |event| reporter.event(event);
-    let ending = CommandRun::until_insisted(&run.interrupt, Box::pin(disbanding.run(&mut sink))).await?;
-    if ending == Ending::Done && options.membership.writing.dry_run == DryRun::None {
-        let parent = &prepared.read.named.set.parent;
-        let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
-        run.reporter.parent_note(&text);
-    }
-    Ok(ending)
-}
+impl plan_and_write::Script for Script<'_> {
+    type Planned = Planned;
 
-async fn prepare(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &DisbandOptions,
-) -> Result<Prepared, Error> {
-    let membership = &options.membership;
-    let mut cluster = run.discover(shared, Wanted::Parent(&membership.set)).await?;
-    let mut consent = membership.consent.clone();
-    let (read, parent, plan) = loop {
+    async fn plan(
+        &mut self,
+        run: &mut CommandRun,
+        outdated: Option<Planned>,
+    ) -> Result<Option<Planned>, Error> {
+        let membership = self.membership;
+        let mut cluster = match outdated {
+            None => run.discover(self.shared, Wanted::Parent(&membership.set)).await?,
+            Some(mut outdated) => {
+                outdated.cluster.discover_again().await?;
+                outdated.cluster
+            }
+        };
         let named = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let concurrency = membership.writing.concurrency;
@@ -97,25 +84,57 @@ async fn prepare(
             .members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
-        let refusals = refusals(&read, &plan, &membership.appliers);
-        let proposal = Proposal::new(refusals, &plan.changes).about(&read.named.set);
-        let outline = || prompt::outline_of_labels(&plan);
-        let others = read.await_other_runs(run, &cluster, membership).await?;
-        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
-            break (read, parent, plan);
+        Ok(Some(Planned {
+            cluster,
+            read,
+            parent,
+            plan,
+        }))
+    }
+
+    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+        vec![(&planned.read.named, planned.read.parent())]
+    }
+
+    fn proposal(&self, planned: &Planned) -> Proposal {
+        let refusals = refusals(&planned.read, &planned.plan, &self.membership.appliers);
+        Proposal::new(refusals, &planned.plan.changes).about(&planned.read.named.set)
+    }
+
+    fn outline(&self, planned: &Planned) -> PlanOutline {
+        prompt::outline_of_labels(&planned.plan)
+    }
+
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+        let read = &planned.read;
+        run.report_warnings(&read.state.warnings);
+        let mut rights = permissions::to_relabel(&planned.plan.changes);
+        rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
+        adopt_move_disband::check_permissions(&planned.cluster, rights, self.membership).await
+    }
+
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+        let disbanding = Disbanding {
+            parent: planned
+                .read
+                .parent_writing(&planned.cluster, self.membership, &run.interrupt),
+            current: &planned.parent,
+            targets: &planned.read.state.places,
+            recorded: &planned.read.state.observed.recorded,
+            unlisted: &planned.read.state.observed.unlisted,
+            plan: &planned.plan,
+        };
+        let reporter = &mut run.reporter;
+        let mut sink = |event| reporter.event(event);
+        let disbanding = Box::pin(disbanding.run(&mut sink));
+        let ending = CommandRun::until_insisted(&run.interrupt, disbanding).await?;
+        if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
+            let parent = &planned.read.named.set.parent;
+            let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");
+            run.reporter.parent_note(&text);
         }
-        cluster.discover_again().await?;
-    };
-    run.report_warnings(&read.state.warnings);
-    let mut rights = permissions::to_relabel(&plan.changes);
-    rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
-    adopt_move_disband::check_permissions(&cluster, rights, membership).await?;
-    Ok(Prepared {
-        cluster,
-        read,
-        parent,
-        plan,
-    })
+        Ok(ending)
+    }
 }
 
 /// Returns the refusals that the user has to lift.

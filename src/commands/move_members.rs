@@ -21,15 +21,15 @@ use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
-use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan};
+use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
 use crate::read::{
     Cluster, KindWaits, NamedSet, ParentError, ReadError, Wanted, members_without_label, named_set,
 };
-use crate::report::SetDocument;
+use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
-use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
-use crate::session::other_runs::OtherRuns;
+use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prompt;
 use crate::settings::{self, MoveOptions, Selection};
 
@@ -47,19 +47,30 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, sources),
     );
-    let plan = async |run: &mut CommandRun, _| Box::pin(prepare(run, shared, &options)).await.map(Some);
-    let write =
-        async |run: &mut CommandRun, prepared: &mut Prepared| move_members(run, prepared, &options).await;
-    let outcome = Box::pin(run.plan_and_write(sources, plan, write)).await;
+    let membership = &options.membership;
+    let allowed = Allowed::new(&membership.consent, &membership.writing);
+    let mut script = Script {
+        options: &options,
+        shared,
+    };
+    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
     run.finish(outcome)
 }
 
-/// Everything that was read and decided, before anything is written.
-struct Prepared {
+struct Script<'a> {
+    options: &'a MoveOptions,
+    shared: &'a GlobalFlags,
+}
+
+/// Both sets as they were read, and what moves.
+struct Planned {
     cluster: Cluster,
+    manifests: Manifests,
     from: SetRead,
     former: ParentObject,
     into: SetRead,
+    /// The members that the old set has before the move.
+    held: Vec<Live>,
     /// Number of members that the target has before the move.
     members_before: usize,
     plan: MembershipPlan,
@@ -67,9 +78,80 @@ struct Prepared {
     farewell: OldParent,
 }
 
+impl plan_and_write::Script for Script<'_> {
+    type Planned = Planned;
+
+    async fn plan(
+        &mut self,
+        run: &mut CommandRun,
+        outdated: Option<Planned>,
+    ) -> Result<Option<Planned>, Error> {
+        let (cluster, manifests) = match outdated {
+            None => {
+                let connection = run.connect(self.shared).await?;
+                discover_for(connection, &self.options.selection, run.kind_waits()).await?
+            }
+            Some(mut outdated) => {
+                outdated.cluster.discover_again().await?;
+                (outdated.cluster, outdated.manifests)
+            }
+        };
+        read_and_plan(run, cluster, manifests, self.options)
+            .await
+            .map(Some)
+    }
+
+    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+        let sets = [&planned.from, &planned.into];
+        sets.map(|read| (&read.named, read.parent())).into()
+    }
+
+    fn proposal(&self, planned: &Planned) -> Proposal {
+        planned.into.proposal(&planned.plan)
+    }
+
+    fn outline(&self, planned: &Planned) -> PlanOutline {
+        prompt::outline_of_labels(&planned.plan)
+    }
+
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+        let membership = &self.options.membership;
+        let concurrency = membership.writing.concurrency;
+        let Planned {
+            cluster,
+            from,
+            into,
+            held,
+            plan,
+            ..
+        } = planned;
+        let settled = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
+        let members = remaining(&from.named.set, held, plan, &membership.appliers);
+        if members.is_empty() {
+            let places = &from.state.places;
+            let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
+            from.state
+                .keep_recorded(&unlabeled.map_err(ReadError::from)?, &from.named);
+            run.report_warnings(&from.state.warnings);
+        }
+        let obstacles = Obstacles {
+            unlisted: from.state.observed.unlisted.clone(),
+            owned: owned_by_parent(&from.named.set, &settled, into),
+            members,
+        };
+        planned.members_before = settled.len();
+        planned.farewell = farewell(obstacles, &self.options.selection);
+        adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
+    }
+
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+        move_members(run, planned, self.options).await
+    }
+}
+
 async fn move_members(
     run: &mut CommandRun,
-    prepared: &Prepared,
+    prepared: &Planned,
     options: &MoveOptions,
 ) -> Result<Ending, Error> {
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
@@ -136,104 +218,33 @@ fn note_of_merged_sets(into: &Set, members_before: usize, plan: &MembershipPlan)
     })
 }
 
-async fn prepare(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &MoveOptions,
-) -> Result<Prepared, Error> {
-    let membership = &options.membership;
-    let concurrency = membership.writing.concurrency;
-    let connection = run.connect(shared).await?;
-    let (mut cluster, manifests) = discover_for(connection, &options.selection, run.kind_waits()).await?;
-    let mut consent = membership.consent.clone();
-    let Planned {
-        mut from,
-        former,
-        into,
-        held,
-        plan,
-        record,
-    } = loop {
-        let planned = read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
-        let proposal = planned.into.proposal(&planned.plan);
-        let outline = || prompt::outline_of_labels(&planned.plan);
-        let mut others = planned.from.await_other_runs(run, &cluster, membership).await?;
-        if others == OtherRuns::None {
-            others = planned.into.await_other_runs(run, &cluster, membership).await?;
-        }
-        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
-            break planned;
-        }
-        cluster.discover_again().await?;
-    };
-    let settled = into
-        .members(&cluster, None, &BTreeSet::new(), concurrency)
-        .await?;
-    let members = remaining(&from.named.set, &held, &plan, &membership.appliers);
-    if members.is_empty() {
-        let places = &from.state.places;
-        let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
-        from.state
-            .keep_recorded(&unlabeled.map_err(ReadError::from)?, &from.named);
-        run.report_warnings(&from.state.warnings);
-    }
-    let obstacles = Obstacles {
-        unlisted: from.state.observed.unlisted.clone(),
-        owned: owned_by_parent(&from.named.set, &settled, &into),
-        members,
-    };
-    let farewell = farewell(obstacles, &options.selection);
-    let rights = rights(&from, &into, &plan, &record, &farewell);
-    adopt_move_disband::check_permissions(&cluster, rights, membership).await?;
-    Ok(Prepared {
-        cluster,
-        from,
-        former,
-        into,
-        members_before: settled.len(),
-        plan,
-        record,
-        farewell,
-    })
-}
-
-/// Both sets as they were read, and what moves.
-struct Planned {
-    from: SetRead,
-    former: ParentObject,
-    into: SetRead,
-    /// The members that the old set has before the move.
-    held: Vec<Live>,
-    plan: MembershipPlan,
-    record: Record,
-}
-
 async fn read_and_plan(
     run: &mut CommandRun,
-    cluster: &mut Cluster,
+    mut cluster: Cluster,
     manifests: Manifests,
     options: &MoveOptions,
 ) -> Result<Planned, Error> {
     let membership = &options.membership;
-    let old = named_set(cluster, &membership.set, membership.tooling.clone(), &[]).await?;
-    let new = named_set(cluster, &options.new, membership.tooling.clone(), &[]).await?;
+    let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
+    let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
     run.set = SetDocument::from(&new.set);
     check_names(&old, &new, options)?;
-    let from = adopt_move_disband::read_existing(cluster, old, Operation::Move, membership).await?;
+    let from = adopt_move_disband::read_existing(&mut cluster, old, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
         return Err(ParentError::NoSetToMove(from.named.set.parent).into());
     };
-    let into = adopt_move_disband::read_target(cluster, &options.new, membership, Operation::Move).await?;
+    let into =
+        adopt_move_disband::read_target(&mut cluster, &options.new, membership, Operation::Move).await?;
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
-    let asked = asked(cluster, &into, manifests, &options.selection)?;
+    let asked = asked(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         Selection::Labels(labels) => Some(labels.as_str()),
         Selection::All | Selection::Manifests(..) => None,
     };
     let concurrency = membership.writing.concurrency;
-    let (members, held) = members(cluster, [&from, &into], asked.as_deref(), labels, concurrency).await?;
+    let (members, held) = members(&cluster, [&from, &into], asked.as_deref(), labels, concurrency).await?;
     let sets = [&from, &into].map(|read| &read.named.set);
     let mut plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
@@ -245,12 +256,16 @@ async fn read_and_plan(
     let (record, too_large) = into.record_with(&plan.record(sets[1]));
     plan.refusals.extend(too_large);
     Ok(Planned {
+        cluster,
+        manifests,
         from,
         former,
         into,
         held,
+        members_before: 0,
         plan,
         record,
+        farewell: OldParent::Narrow,
     })
 }
 
@@ -297,13 +312,15 @@ async fn members(
 }
 
 /// Returns the permissions that the move needs.
-fn rights(
-    from: &SetRead,
-    into: &SetRead,
-    plan: &MembershipPlan,
-    record: &Record,
-    farewell: &OldParent,
-) -> BTreeSet<Permission> {
+fn rights(planned: &Planned) -> BTreeSet<Permission> {
+    let Planned {
+        from,
+        into,
+        plan,
+        record,
+        farewell,
+        ..
+    } = planned;
     let NamedSet { set, resource, .. } = &from.named;
     let mut rights = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::command_run::CommandRun;
-use super::other_runs::OtherRuns;
 use super::permissions;
 use super::prompt::Questions;
 use crate::error::Error;
@@ -82,18 +80,6 @@ impl SetRead {
     pub fn proposal(&self, plan: &MembershipPlan) -> Proposal {
         let refusals = self.state.take_over.iter().chain(&plan.refusals).cloned();
         Proposal::new(refusals.collect(), &plan.changes).about(&self.named.set)
-    }
-
-    /// Waits as long as `--exclusive` allows until no other run of the set is under way.
-    pub async fn await_other_runs(
-        &self,
-        run: &mut CommandRun,
-        cluster: &Cluster,
-        options: &MembershipOptions,
-    ) -> Result<OtherRuns, Error> {
-        let exclusive = options.writing.exclusive;
-        run.await_other_runs(&cluster.server, &self.named, self.parent(), exclusive)
-            .await
     }
 
     /// Lists the objects that carry the set's label and match these labels, by their keys among `asked`

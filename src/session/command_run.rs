@@ -182,7 +182,7 @@ impl CommandRun {
     /// # Errors
     ///
     /// An answer could not lift all refusals, there is no terminal, or the user does not agree.
-    pub async fn agree(
+    pub(super) async fn agree(
         &self,
         consent: &mut Consent,
         proposal: Proposal,

@@ -10,7 +10,7 @@ pub mod export;
 pub mod manifest_files;
 pub mod other_runs;
 pub mod permissions;
-mod plan_and_write;
+pub mod plan_and_write;
 pub mod prepare;
 pub mod prompt;
 pub mod recreate_kinds;

@@ -7,11 +7,9 @@ use k8s_openapi::jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::command_run::CommandRun;
-use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
 use crate::event::Event;
 use crate::execute::run_under_way;
-use crate::manifest::Source;
 use crate::model::history_annotation::Run;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::Exclusive;
@@ -39,13 +37,15 @@ impl CommandRun {
     /// # Errors
     ///
     /// One is still under way, or the parent cannot be read.
-    pub async fn await_other_runs(
+    pub(super) async fn await_other_runs(
         &mut self,
-        server: &ApiServer,
         named: &NamedSet,
         parent: Option<&ParentObject>,
         exclusive: Exclusive,
     ) -> Result<OtherRuns, Error> {
+        let Some(server) = self.server.clone() else {
+            return Ok(OtherRuns::None);
+        };
         let Exclusive::Within(time) = exclusive else {
             let running = parent.into_iter().flat_map(|parent| &parent.running);
             let notes = running.map(|run| note(run, server.now()));
@@ -69,7 +69,7 @@ impl CommandRun {
             }
             awaited = OtherRuns::Ended;
             sleep(PAUSE.min(left)).await;
-            let found = read::parent(server, &named.resource, key).await;
+            let found = read::parent(&server, &named.resource, key).await;
             current = found.map_err(|error| Error::Read {
                 what: key.to_string(),
                 error,
@@ -79,10 +79,9 @@ impl CommandRun {
     }
 
     /// Returns whether a run that was to run alone reads the set and plans again after this error: another run has
-    /// begun before it could. `sources` are its manifests; standard input cannot be read again.
-    pub fn plans_again(&mut self, error: &Error, sources: &[Source]) -> bool {
-        let is_left = self.attempts < ATTEMPTS && !sources.contains(&Source::StandardInput);
-        if !is_left || !error.is_of_another_run() {
+    /// begun before it could.
+    pub(super) fn plans_again(&mut self, error: &Error) -> bool {
+        if self.attempts >= ATTEMPTS || !error.is_of_another_run() {
             return false;
         }
         self.attempts += 1;

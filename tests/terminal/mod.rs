@@ -359,9 +359,12 @@ fn a_set_is_deleted_when_its_name_is_typed() {
             assert_eq!(set.live_parent(), None);
         } else {
             set.assert_holds(&objects);
-            let screen = terminal.screen();
-            assert!(screen.contains("only the set's name confirms: web"), "{screen}");
-            assert!(!screen.contains("hint:"), "{screen}");
+            // The terminal may show it a moment after the end of the program.
+            eventually("the reason", || {
+                let is_shown = terminal.screen().contains("only the set's name confirms: web");
+                is_shown.then_some(())
+            });
+            assert!(!terminal.screen().contains("hint:"), "{}", terminal.screen());
         }
     }
 }

@@ -18,16 +18,17 @@ use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Tracking;
+use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::permissions;
-use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Refusal, SkipReason};
-use crate::read::{Cluster, KindWaits, Wanted, named_set, parents_of_other_sets};
-use crate::report::SetDocument;
+use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
+use crate::read::{Cluster, KindWaits, NamedSet, Wanted, named_set, parents_of_other_sets};
+use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
-use crate::session::command_run::{Agreed, CommandRun};
+use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
-use crate::session::other_runs::OtherRuns;
+use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prompt;
 use crate::settings::{self, AdoptOptions, Choice, Namespaces};
 
@@ -48,21 +49,29 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
         options.membership.writing.dry_run,
         adopt_move_disband::questions(&options.membership, sources),
     );
-    let plan = async |run: &mut CommandRun, _| prepare(run, shared, &options).await.map(Some);
-    let write = async |run: &mut CommandRun, prepared: &mut Prepared| adopt(run, prepared, &options).await;
-    let outcome = Box::pin(run.plan_and_write(sources, plan, write)).await;
+    let membership = &options.membership;
+    let allowed = Allowed::new(&membership.consent, &membership.writing);
+    let mut script = Script {
+        options: &options,
+        shared,
+    };
+    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
     run.finish(outcome)
 }
 
+struct Script<'a> {
+    options: &'a AdoptOptions,
+    shared: &'a GlobalFlags,
+}
+
 /// Everything that was read and decided, before anything is written.
-struct Prepared {
+struct Planned {
     cluster: Cluster,
+    manifests: Manifests,
     read: SetRead,
+    found: FoundObjects,
     plan: MembershipPlan,
     record: Record,
-    /// Advice about the other tool, for the end of the run.
-    advice: Vec<String>,
-    selection: ObjectSelection,
 }
 
 /// The objects to adopt, and how they were found.
@@ -78,94 +87,124 @@ struct FoundObjects {
     selection: ObjectSelection,
 }
 
-async fn adopt(run: &mut CommandRun, prepared: &Prepared, options: &AdoptOptions) -> Result<Ending, Error> {
-    let set = &prepared.read.named.set;
-    let adopting = Adopting {
-        operation: RunOperation::Adopt,
-        parent: prepared
-            .read
-            .parent_writing(&prepared.cluster, &options.membership, &run.interrupt),
-        current: prepared.read.parent(),
-        plan: &prepared.plan,
-        record: &prepared.record,
-        selector: prepared.selection.selector(),
-        judge: &|object, live| {
-            let candidate = prepared.selection.candidate(object, live.clone());
-            plan::judge_adoption(&candidate, set, options.take_ownership)
-        },
-    };
-    let reporter = &mut run.reporter;
-    let mut sink = |event| reporter.event(event);
-    let ending = CommandRun::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
-    // Until all is adopted, only the tool's own inventory lists the rest.
-    if ending == Ending::Done {
-        run.report_warnings(&prepared.advice);
-        if let Choice::Inventory(reference, _) = &options.choice
-            && let Some(hint) = reference.tool.hint_for_first_apply()
-        {
-            run.reporter.event(Event::Hint(hint.to_owned()));
-        }
-    }
-    Ok(ending)
-}
+impl plan_and_write::Script for Script<'_> {
+    type Planned = Planned;
 
-async fn prepare(
-    run: &mut CommandRun,
-    shared: &GlobalFlags,
-    options: &AdoptOptions,
-) -> Result<Prepared, Error> {
-    let membership = &options.membership;
-    let connection = run.connect(shared).await?;
-    let (mut cluster, manifests) = discover_for(connection, &options.choice, run.kind_waits()).await?;
-    let mut consent = membership.consent.clone();
-    let (read, found, plan, record) = loop {
+    async fn plan(
+        &mut self,
+        run: &mut CommandRun,
+        outdated: Option<Planned>,
+    ) -> Result<Option<Planned>, Error> {
+        let options = self.options;
+        let (mut cluster, manifests) = match outdated {
+            None => {
+                let connection = run.connect(self.shared).await?;
+                discover_for(connection, &options.choice, run.kind_waits()).await?
+            }
+            Some(mut outdated) => {
+                outdated.cluster.discover_again().await?;
+                (outdated.cluster, outdated.manifests)
+            }
+        };
         let (read, found, mut plan, record) =
             read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
         inventory::judge(run, options, &found.selection, &read.named.set, &mut plan);
         if plan.objects() == 0 && plan.refusals.is_empty() {
             return Err(nothing_found(&options.choice));
         }
-        let outline = || prompt::outline_of_labels(&plan);
-        let others = read.await_other_runs(run, &cluster, membership).await?;
-        if others == OtherRuns::None
-            && run.agree(&mut consent, read.proposal(&plan), outline).await? == Agreed::Before
-        {
-            break (read, found, plan, record);
+        Ok(Some(Planned {
+            cluster,
+            manifests,
+            read,
+            found,
+            plan,
+            record,
+        }))
+    }
+
+    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+        vec![(&planned.read.named, planned.read.parent())]
+    }
+
+    fn proposal(&self, planned: &Planned) -> Proposal {
+        planned.read.proposal(&planned.plan)
+    }
+
+    fn outline(&self, planned: &Planned) -> PlanOutline {
+        prompt::outline_of_labels(&planned.plan)
+    }
+
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+        let membership = &self.options.membership;
+        let (read, plan) = (&planned.read, &planned.plan);
+        let set = &read.named.set;
+        if matches!(&self.options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
+            run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
         }
-        cluster.discover_again().await?;
-    };
-    let set = &read.named.set;
-    if matches!(&options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
-        run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
-    }
-    run.report_warnings(&never_pruned(&found.candidates, set, &membership.appliers));
-    let mut rights = permissions::to_relabel(&plan.changes);
-    if plan.takes_any() {
-        rights.extend(permissions::to_record(
+        run.report_warnings(&never_pruned(
+            &planned.found.candidates,
             set,
-            &read.named.resource,
-            read.parent(),
-            &record,
-            &plan.changes,
+            &membership.appliers,
         ));
+        let mut rights = permissions::to_relabel(&plan.changes);
+        if plan.takes_any() {
+            let (resource, record) = (&read.named.resource, &planned.record);
+            rights.extend(permissions::to_record(
+                set,
+                resource,
+                read.parent(),
+                record,
+                &plan.changes,
+            ));
+        }
+        adopt_move_disband::check_permissions(&planned.cluster, rights, membership).await
     }
-    adopt_move_disband::check_permissions(&cluster, rights, membership).await?;
-    let is_left = plan.left.iter().any(|left| left.uid.is_some()) || !found.warnings.is_empty();
-    let advice = found.advice.map(|advice| {
-        if is_left {
+
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+        let set = &planned.read.named.set;
+        let selection = &planned.found.selection;
+        let membership = &self.options.membership;
+        let adopting = Adopting {
+            operation: RunOperation::Adopt,
+            parent: planned
+                .read
+                .parent_writing(&planned.cluster, membership, &run.interrupt),
+            current: planned.read.parent(),
+            plan: &planned.plan,
+            record: &planned.record,
+            selector: selection.selector(),
+            judge: &|object, live| {
+                let candidate = selection.candidate(object, live.clone());
+                plan::judge_adoption(&candidate, set, self.options.take_ownership)
+            },
+        };
+        let reporter = &mut run.reporter;
+        let mut sink = |event| reporter.event(event);
+        let ending = CommandRun::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
+        // Until all is adopted, only the tool's own inventory lists the rest.
+        if ending == Ending::Done {
+            run.report_warnings(planned.advice().as_slice());
+            if let Choice::Inventory(reference, _) = &self.options.choice
+                && let Some(hint) = reference.tool.hint_for_first_apply()
+            {
+                run.reporter.event(Event::Hint(hint.to_owned()));
+            }
+        }
+        Ok(ending)
+    }
+}
+
+impl Planned {
+    /// Returns advice about the other tool, for the end of the run.
+    fn advice(&self) -> Option<String> {
+        let advice = self.found.advice.as_ref()?;
+        let is_left = self.plan.left.iter().any(|left| left.uid.is_some()) || !self.found.warnings.is_empty();
+        Some(if is_left {
             format!("{advice}; first adopt or delete the objects that were left out")
         } else {
-            advice
-        }
-    });
-    Ok(Prepared {
-        cluster,
-        read,
-        plan,
-        record,
-        advice: advice.into_iter().collect(),
-        selection: found.selection,
-    })
+            advice.clone()
+        })
+    }
 }
 
 /// Reads the set and finds the objects. Returns them with the plan, and the record that covers it.

@@ -9,10 +9,8 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join;
 
-use super::command_run::{Agreed, CommandRun};
+use super::command_run::CommandRun;
 use super::connect::{discover, discover_with, open_connections_for_new_set};
-use super::other_runs::OtherRuns;
-use super::prompt;
 use super::recreate_kinds::recreate;
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
@@ -29,7 +27,6 @@ use crate::read::{
 };
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
-use prepared::proposal;
 
 pub use prepared::Prepared;
 
@@ -59,77 +56,51 @@ struct Resolved {
     recreate: Recreate,
 }
 
-/// Makes a plan that may be executed. Asks about refusals that the user can override at a terminal;
-/// every other refusal is an error.
+/// Makes a plan that may be executed, once the user agrees to it. An outdated plan was made from the same manifests.
 pub async fn to_write(
     run: &mut CommandRun,
     shared: &GlobalFlags,
     options: &ApplyOptions,
+    outdated: Option<Prepared>,
 ) -> Result<Prepared, Error> {
-    let connection = run.connect(shared).await?;
-    let resolved = resolve(run, connection, options, Input::Sources).await?;
-    plan_to_write(run, options, resolved).await
-}
-
-/// Makes the plan again from the same manifests: another run has begun before this one could.
-pub async fn to_write_again(
-    run: &mut CommandRun,
-    options: &ApplyOptions,
-    prepared: Prepared,
-) -> Result<Prepared, Error> {
-    let Prepared {
-        mut cluster,
-        named,
-        desired,
-        manifests,
-        policy,
-        ..
-    } = prepared;
-    cluster.discover_again().await?;
-    let resolved = Resolved {
-        cluster,
-        named,
-        desired,
-        manifests,
-        recreate: policy.recreate,
+    let (mut resolved, mut user) = match outdated {
+        None => {
+            let connection = run.connect(shared).await?;
+            let resolved = resolve(run, connection, options, Input::Sources).await?;
+            (resolved, Administrator::NotAsked)
+        }
+        Some(outdated) => {
+            let user = outdated.user;
+            (Resolved::again(outdated).await?, user)
+        }
     };
-    plan_to_write(run, options, resolved).await
-}
-
-async fn plan_to_write(
-    run: &mut CommandRun,
-    options: &ApplyOptions,
-    mut resolved: Resolved,
-) -> Result<Prepared, Error> {
-    let mut consent = options.consent.clone();
     let server = resolved.cluster.server.clone();
     // A first apply always writes, so the answer is needed, whatever the lists show.
     let is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
-    let mut user = Administrator::NotAsked;
-    let (state, policy, plan) = loop {
-        let asking = async {
-            if is_asked && user == Administrator::NotAsked {
-                user = administrator(&server).await;
-            }
-        };
-        let (made, ()) = join(read_and_plan(&mut resolved, options, options.take_over), asking).await;
-        let (state, policy, mut plan) = made?;
-        let desired = &resolved.desired;
-        let proposal = proposal(&resolved.named.set, desired, &state, &plan, options.confirm);
-        let outline = || prompt::outline(&plan, desired, &policy);
-        let (parent, exclusive) = (state.parent_object(), options.writing.exclusive);
-        let others = run
-            .await_other_runs(&server, &resolved.named, parent, exclusive)
-            .await?;
-        if others == OtherRuns::None && run.agree(&mut consent, proposal, outline).await? == Agreed::Before {
-            plan.accept();
-            break (state, policy, plan);
+    let asking = async {
+        if is_asked && user == Administrator::NotAsked {
+            user = administrator(&server).await;
         }
-        resolved.cluster.discover_again().await?;
     };
-    let mut prepared = report_and_take(run, resolved, options, state, policy, plan);
+    let (made, ()) = join(read_and_plan(&mut resolved, options, options.take_over), asking).await;
+    let (state, policy, plan) = made?;
+    let mut prepared = take(resolved, options, state, policy, plan);
     prepared.user = user;
     Ok(prepared)
+}
+
+impl Resolved {
+    /// The set and the objects of a plan that is made again.
+    async fn again(mut outdated: Prepared) -> Result<Self, Error> {
+        outdated.cluster.discover_again().await?;
+        Ok(Self {
+            cluster: outdated.cluster,
+            named: outdated.named,
+            desired: outdated.desired,
+            manifests: outdated.manifests,
+            recreate: outdated.policy.recreate,
+        })
+    }
 }
 
 /// Makes a plan for `diff`, which may have refusals. It may be of another tool's set, since `diff`
@@ -150,7 +121,9 @@ pub async fn to_show(
         // It was taken over only to be shown: a later write needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
-    Ok(report_and_take(run, resolved, options, state, policy, plan))
+    let prepared = take(resolved, options, state, policy, plan);
+    report(run, &prepared);
+    Ok(prepared)
 }
 
 async fn resolve(
@@ -285,18 +258,21 @@ async fn read_and_plan(
     Ok((state, policy, plan))
 }
 
-/// Reports what the state and the plan say, and takes everything together.
-fn report_and_take(
-    run: &mut CommandRun,
+/// Reports what the state and the plan say.
+pub fn report(run: &mut CommandRun, prepared: &Prepared) {
+    run.report_notes(prepared.state.notes.clone());
+    run.report_warnings(&prepared.state.warnings);
+    run.report_warnings(&prepared.plan.edges.ignored);
+}
+
+/// Takes everything together.
+fn take(
     resolved: Resolved,
     options: &ApplyOptions,
     state: ClusterState,
     policy: Policy,
     plan: Plan,
 ) -> Prepared {
-    run.report_notes(state.notes.clone());
-    run.report_warnings(&state.warnings);
-    run.report_warnings(&plan.edges.ignored);
     let writing = WriteSettings {
         former_manager: state
             .former_tooling

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::command_run::CommandRun;
-use super::super::other_runs::OtherRuns;
 use super::super::prompt;
-use crate::error::Error;
 use crate::execute::{Execution, Interrupt, RedefinedKinds, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
@@ -67,13 +64,6 @@ impl Prepared {
             redefined_kinds: RedefinedKinds::default(),
             user: Administrator::NotAsked,
         }
-    }
-
-    /// Waits as long as `--exclusive` allows until no other run of the set is under way.
-    pub async fn await_other_runs(&self, run: &mut CommandRun) -> Result<OtherRuns, Error> {
-        let (server, exclusive) = (&self.cluster.server, self.writing.exclusive);
-        run.await_other_runs(server, &self.named, self.state.parent_object(), exclusive)
-            .await
     }
 
     /// Returns what the user has to agree to.
