@@ -224,7 +224,7 @@ fn the_objects_around_the_pod_are_accepted() {
 /// Once and again, the same is run.
 #[test]
 fn job_and_cron_job_have_the_same_pod() {
-    let one = |name: &str| documents(&checkout(DIRECTORY).join(name)).remove(0);
+    let one = |name: &str| documents(&format!("{DIRECTORY}/{name}")).remove(0);
     assert_eq!(
         one("job.yaml")["spec"],
         one("cronjob.yaml")["spec"]["jobTemplate"]["spec"]

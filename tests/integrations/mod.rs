@@ -2,11 +2,11 @@
 
 mod action;
 mod cancel;
+mod forms;
+mod github;
 mod in_cluster;
-mod job;
 mod pipelines;
-mod schemas;
-mod systems;
+mod script;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,19 +25,29 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The documents of a file.
-fn documents(path: &Path) -> Vec<Value> {
-    let documents = serde_saphyr::from_multiple(&read(path));
-    documents.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+/// The documents of a file of the checkout.
+fn documents(file: &str) -> Vec<Value> {
+    let documents = serde_saphyr::from_multiple(&read(&checkout(file)));
+    documents.unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
-/// The only document of a file.
-fn yaml(path: &Path) -> Value {
-    serde_saphyr::from_str(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+/// The documents of a file with these words replaced in names and texts, one after the other.
+fn replaced<W: AsRef<str>, V: AsRef<str>>(file: &str, words: impl IntoIterator<Item = (W, V)>) -> Vec<Value> {
+    let mut text = Value::from(documents(file)).to_string();
+    for (word, value) in words {
+        text = text.replace(&in_json(word.as_ref()), &in_json(value.as_ref()));
+    }
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A text as it stands between quotes in JSON.
+fn in_json(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// The file of this name in a page of the documentation.
-fn file_of_page(page: &str, name: &str) -> String {
+fn file_of_page((page, name): (&str, &str)) -> String {
     let page = read(&checkout(page));
     let (_, text) = page
         .split_once(&format!("title={name}\n"))
