@@ -177,26 +177,26 @@ impl Walk<'_> {
         let type_name = schema["of"].as_str().unwrap_or_default();
         self.fact("quantity", &path, yes(type_name.ends_with(".resource.Quantity")));
         self.fact("bytes", &path, yes(schema["format"] == "byte"));
-        let (fact, owned) = match schema["type"].as_str() {
-            Some("object") if schema["x-kubernetes-map-type"] == "atomic" => ("map", Owned::Whole),
-            Some("object") => ("map", Owned::ByField),
+        let relation = match schema["type"].as_str() {
+            Some("object") if schema["x-kubernetes-map-type"] == "atomic" => Some(("map", Owned::Whole)),
+            Some("object") => Some(("map", Owned::ByField)),
             Some("array") if matches!(schema["x-kubernetes-list-type"].as_str(), Some("set" | "map")) => {
-                ("list", Owned::ByField)
+                Some(("list", Owned::ByField))
             }
-            Some("array") => ("list", Owned::Whole),
-            _ => return,
+            Some("array") => Some(("list", Owned::Whole)),
+            _ => None,
         };
         if around == Owned::ByField && name != "*" {
-            self.fact(
-                fact,
-                name,
-                if owned == Owned::Whole {
-                    "atomic"
-                } else {
-                    "granular"
-                },
-            );
+            for fact in ["map", "list"] {
+                let value = match relation {
+                    Some((of, Owned::Whole)) if of == fact => "atomic",
+                    Some((of, Owned::ByField)) if of == fact => "granular",
+                    _ => "no",
+                };
+                self.fact(fact, name, value);
+            }
         }
+        let Some((fact, owned)) = relation else { return };
         let owned = if around == Owned::Whole { around } else { owned };
         let items = self.schemas.resolve(&schema["items"]);
         self.fields(name, if fact == "list" { &items } else { &schema }, owned);
@@ -256,12 +256,13 @@ impl Facts {
     }
 }
 
-/// A name that means different things in one kind is neither atomic nor granular, and may have
-/// keys that people choose.
+/// A name that is owned in different ways in one kind is neither atomic nor granular. It may have keys that people
+/// choose, or be a map or list, even if it is something else elsewhere in the kind.
 fn one_of(values: &BTreeSet<&'static str>) -> &'static str {
-    match values.iter().copied().collect::<Vec<_>>().as_slice() {
+    let meant: Vec<_> = values.iter().copied().filter(|value| *value != "no").collect();
+    match meant.as_slice() {
+        [] => "no",
         [only] => only,
-        several if several.contains(&"yes") => "yes",
         _ => "both",
     }
 }

@@ -1,29 +1,38 @@
 //! Values of built-in kinds that the server leaves out because they are zero.
 //!
-//! The `OpenAPI` document does not say which: a value is left out if its Go field has
+//! The `OpenAPI` document does not say which scalars: a value is left out if its Go field has
 //! `omitempty` and no pointer. The tables are typed from the `types.go` of every served version
 //! (`k8s.io/api` 1.36).
 
 use serde_json::{Value, json};
 
 use super::defaults::Field;
+use crate::model::built_in_kinds::{Relation, TypeMeta};
 
 /// Returns whether a field without this value is the same: a scalar that is zero and has the
-/// type of its field (of another type the server says that it is wrong), or an empty map.
+/// type of its field (of another type the server says that it is wrong), or an empty map whose keys people choose.
 pub(super) fn is_left_out(value: &Value, field: Field<'_>) -> bool {
-    zero_of(field.container, field.name).is_some_and(|zero| zero == *value)
+    match value {
+        Value::Object(fields) => fields.is_empty() && field.type_meta.has_chosen_keys(field.name),
+        value => zero_scalar(field.container, field.name).is_some_and(|zero| zero == *value),
+    }
 }
 
-/// Returns the value that the server leaves out of a field of a built-in kind, if it leaves one out.
-pub(in crate::compare) fn zero_of(container: &str, name: &str) -> Option<Value> {
+/// Returns the empty value of a field of a built-in kind, as far as the type of the field is known.
+pub(in crate::compare) fn zero_of(type_meta: TypeMeta<'_>, container: &str, name: &str) -> Option<Value> {
     let path = format!("{container}.{name}");
-    let tables = [
-        (FLAGS, json!(false)),
-        (NUMBERS, json!(0)),
-        (TEXTS, json!("")),
-        (MAPS, json!({})),
-        (LISTS, json!([])),
-    ];
+    zero_scalar(container, name).or_else(|| {
+        if type_meta.map(name) != Relation::Unknown && !LISTS.contains(&path.as_str()) {
+            Some(json!({}))
+        } else {
+            (type_meta.list(name) != Relation::Unknown).then(|| json!([]))
+        }
+    })
+}
+
+fn zero_scalar(container: &str, name: &str) -> Option<Value> {
+    let path = format!("{container}.{name}");
+    let tables = [(FLAGS, json!(false)), (NUMBERS, json!(0)), (TEXTS, json!(""))];
     [path.as_str(), name]
         .into_iter()
         .find_map(|name| tables.iter().find(|(names, _)| names.contains(&name)))
@@ -66,10 +75,12 @@ const TEXTS: &[&str] = &[
     "externalTrafficPolicy",
     "hostIP",
     "hostname",
+    "httpGet.host",
     "imagePullPolicy",
     "loadBalancerIP",
     "medium",
     "nodeName",
+    "ports.name",
     "priorityClassName",
     "resourceFieldRef.containerName",
     "schedulerName",
@@ -93,62 +104,16 @@ const TEXTS: &[&str] = &[
     "workingDir",
 ];
 
-const MAPS: &[&str] = &[
-    "annotations",
-    "binaryData",
-    "data",
-    "labels",
-    "limits",
-    "matchLabels",
-    "nodeSelector",
-    "requests",
-];
-
-/// The lists that manifests have empty; the server leaves out every empty list.
+/// Lists with the name of a map of the same kind.
 const LISTS: &[&str] = &[
-    "accessModes",
-    "add",
-    "allowedTopologies",
-    "args",
-    "command",
-    "drop",
-    "egress",
-    "env",
-    "envFrom",
-    "finalizers",
-    "hostAliases",
-    "imagePullSecrets",
-    "ingress",
-    "initContainers",
-    "matchConditions",
-    "matchExpressions",
-    "mountOptions",
-    "nameservers",
-    "options",
-    "ownerReferences",
-    "ports",
-    "resourceNames",
-    "rules",
-    "searches",
-    "secrets",
-    "spec.limits",
-    "subjects",
-    "supplementalGroups",
-    "sysctls",
-    "tls",
-    "tolerations",
-    "topologySpreadConstraints",
-    "volumeClaimTemplates",
-    "volumeDevices",
-    "volumeMounts",
-    "volumes",
-    "webhooks",
+    "dnsConfig.options",
+    "podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+    "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::built_in_kinds::TypeMeta;
 
     #[test]
     fn a_zero_is_left_out_if_it_has_the_type_of_its_field() {
@@ -169,7 +134,6 @@ mod tests {
             (json!({}), "labels", "metadata", true),
             (json!(true), "tty", "containers", false),
             (json!({}), "limits", "resources", true),
-            (json!([]), "limits", "spec", true),
         ];
         for (value, name, container, expected) in table {
             let field = Field {

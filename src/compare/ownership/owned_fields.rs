@@ -109,9 +109,15 @@ impl<'n> Place<'n> {
         }
     }
 
-    /// Returns the zero that the server leaves out of an object of a built-in kind; others are stored as they were sent.
-    fn zero(self, name: &str) -> Option<Value> {
-        matches!(self.shape, Shape::BuiltIn).then(|| zero_of(self.name, name))?
+    /// Returns what an owned field without a value was sent as: the empty value of its type. If the type is not known,
+    /// it is null, of which the server says the same.
+    fn absent(this: Option<Self>, name: &str) -> Option<Value> {
+        match this {
+            Some(place) if matches!(place.shape, Shape::BuiltIn) => {
+                zero_of(place.type_meta, place.name, name)
+            }
+            Some(_) | None => Some(Value::Null),
+        }
     }
 
     /// Returns what an owned value was sent as of which no part is owned: an empty one, if its parts have owners of
@@ -194,7 +200,7 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
                 let part = match values.get(name).filter(|value| !value.is_null()) {
                     Some(value) => part(value, below, all, place.map(|place| place.below(name))),
                     None if has_parts(below) => None,
-                    None => place.and_then(|place| place.zero(name)),
+                    None => Place::absent(place, name),
                 };
                 Some((name.to_owned(), part?))
             });
@@ -286,7 +292,7 @@ mod tests {
             manifest_of(&was, "us", None),
             json!({
                 "apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "b", "labels": {"x": "1"}},
-                "spec": {"ports": [{"port": 80}], "list": ["b"], "atomic": {"q": [1, 2]}, "empty": {}},
+                "spec": {"ports": [{"port": 80}], "list": ["b"], "atomic": {"q": [1, 2]}, "empty": {}, "gone": null},
             })
         );
         assert_eq!(
@@ -344,27 +350,22 @@ mod tests {
     }
 
     #[test]
-    fn a_zero_that_the_server_leaves_out_comes_back() {
-        let fields = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
-            "k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:tty": {}, "f:env": {
-                "k:{\"name\":\"B\"}": {".": {}, "f:name": {}, "f:value": {}},
-            }},
-        }}}}});
-        let containers = json!([{"name": "a", "env": [{"name": "B"}]}]);
-        for (api_version, expected) in [
-            (
-                "apps/v1",
-                json!([{"name": "a", "tty": false, "env": [{"name": "B", "value": ""}]}]),
-            ),
-            ("example.com/v1", containers.clone()),
+    fn what_the_server_leaves_out_comes_back_as_the_empty_value_of_its_type() {
+        for (api_version, kind, field, expected) in [
+            ("apps/v1", "Deployment", "paused", json!({"paused": false})),
+            ("apps/v1", "Deployment", "hostname", json!({"hostname": ""})),
+            ("apps/v1", "Deployment", "unknown", json!({})),
+            ("apps/v1", "Deployment", "strategy", json!({"strategy": {}})),
+            ("coordination.k8s.io/v1", "Lease", "strategy", json!({})),
+            ("v1", "Service", "externalIPs", json!({"externalIPs": []})),
+            ("v1", "LimitRange", "limits", json!({"limits": []})),
+            ("example.com/v1", "Deployment", "paused", json!({"paused": null})),
         ] {
-            let object = json!({
-                "apiVersion": api_version, "kind": "Deployment", "metadata": {"name": "a"},
-                "spec": {"template": {"spec": {"containers": containers}}},
-            });
+            let object =
+                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": {}});
+            let fields = json!({"f:spec": {".": {}, (format!("f:{field}")): {}}});
             let was = with_entries(object, &[entry("us", "Apply", &fields)]);
-            let manifest = manifest_of(&was, "us", None);
-            assert_eq!(manifest["spec"]["template"]["spec"]["containers"], expected);
+            assert_eq!(manifest_of(&was, "us", None)["spec"], expected, "{kind} {field}");
         }
     }
 
