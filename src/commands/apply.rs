@@ -164,7 +164,7 @@ impl plan_and_write::Script for Script<'_> {
             let exported = tokio::select! {
                 biased;
                 () = interrupt.requested() => return Ok(Ending::Interrupted),
-                exported = export_before(prepared) => exported?,
+                exported = export_before(prepared, self.shared) => exported?,
             };
             manifest_files::write_file(UNDO_OUT, file, &exported)?;
             self.has_undo_file = true;
@@ -186,7 +186,7 @@ const UNDO_OUT: &str = "--undo-out";
 
 /// Returns the manifests of the set as it is, and those of objects that the run is going to take in: an apply of the
 /// file prunes what it lacks.
-async fn export_before(prepared: &Prepared) -> Result<String, Error> {
+async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<String, Error> {
     let Prepared {
         cluster,
         named,
@@ -229,7 +229,8 @@ async fn export_before(prepared: &Prepared) -> Result<String, Error> {
         )
     });
     let lost: Vec<String> = lost.chain(exported.left_out).collect();
-    let flags = manifest_files::flags(&named.set.tooling, &writing.field_manager, &manifests);
+    let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
+    let flags = manifest_files::flags(tooling, manager, &manifests, &shared.connection);
     Ok(manifest_file(&named.set.parent, &flags, &lost, &manifests))
 }
 

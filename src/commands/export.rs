@@ -127,7 +127,7 @@ async fn read_and_export(
     });
     Ok(Exported {
         set,
-        flags: manifest_files::flags(tooling, manager, &exported.manifests),
+        flags: manifest_files::flags(tooling, manager, &exported.manifests, &shared.connection),
         left_out: running.chain(exported.left_out).collect(),
         manifests: exported.manifests,
     })

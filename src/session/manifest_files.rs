@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::cli::ConnectionFlags;
 use crate::compare::ownership::{MEMBER_FIELD_MANAGER, member_field_manager};
 use crate::error::Error;
 use crate::manifest::{Hook, Recursion, Source, is_manifest_file};
@@ -15,16 +16,23 @@ use crate::model::object::Object;
 use crate::model::text::{os_cause, shell_word};
 use crate::regular_file::{directory_of, write_beside};
 use crate::report::ManifestText;
+use crate::settings::connection_as_typed;
 
 /// Returns the flags that an apply of exported manifests needs, each after a space.
-pub fn flags(tooling: &Tooling, field_manager: &str, manifests: &[ManifestText]) -> String {
+pub fn flags(
+    tooling: &Tooling,
+    field_manager: &str,
+    manifests: &[ManifestText],
+    connection: &ConnectionFlags,
+) -> String {
     let is_hook = |text: &ManifestText| Hook::of(&Object::from(text.manifest())).is_some();
     let hooks = if manifests.iter().any(is_hook) {
         " --hooks=apply"
     } else {
         ""
     };
-    format!("{}{hooks}", flag_of_manager(tooling, field_manager))
+    let connection = connection_as_typed(connection);
+    format!("{}{hooks}{connection}", flag_of_manager(tooling, field_manager))
 }
 
 fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {

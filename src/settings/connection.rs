@@ -4,6 +4,26 @@ use super::duration::duration;
 use crate::cli::ConnectionFlags;
 use crate::cluster::connection::{Certificates, ConnectionOptions, Login};
 use crate::error::Error;
+use crate::model::text::shell_word;
+
+/// Returns the flags that choose cluster and user as they were typed, each after a space, for a command to type next.
+/// Those that hold secrets, or the files of some, are not repeated.
+pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
+    let kubeconfig = flags.kubeconfig.as_ref().map(|path| path.to_string_lossy());
+    let typed = [
+        ("context", &flags.context),
+        ("cluster", &flags.cluster),
+        ("user", &flags.user),
+        ("server", &flags.server),
+        ("as", &flags.impersonate),
+    ];
+    let typed = typed.map(|(flag, value)| (flag, value.as_deref().map(Into::into)));
+    [("kubeconfig", kubeconfig)]
+        .into_iter()
+        .chain(typed)
+        .filter_map(|(flag, value)| Some(format!(" --{flag} {}", shell_word(&value?))))
+        .collect()
+}
 
 /// Reads the flags about the connection.
 pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
@@ -36,4 +56,28 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
             .transpose()?,
         login: Login::Attended,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn what_chooses_cluster_and_user_is_repeated_and_no_secret() {
+        let typed = |flags: &str| {
+            let line = format!("kubectl-applyset export web {flags}");
+            let typed = Cli::parse(line.split(' ').map(Into::into).collect()).expect("flags");
+            connection_as_typed(&typed.shared.connection)
+        };
+        assert_eq!(typed("-n shop --token t --request-timeout 3s"), "");
+        assert_eq!(
+            typed("--as ann --context a;b --kubeconfig ~/other"),
+            " --kubeconfig '~/other' --context 'a;b' --as ann"
+        );
+        assert_eq!(
+            typed("-s https://a --cluster b --user c"),
+            " --cluster b --user c --server https://a"
+        );
+    }
 }

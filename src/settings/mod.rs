@@ -26,7 +26,7 @@ use std::io::IsTerminal as _;
 pub use adopt::{AdoptOptions, Choice, FormerFields, InventoryReference, Namespaces};
 pub use adopt_move_disband::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
 pub use apply::{ApplyOptions, Confirm};
-pub use connection::connection;
+pub use connection::{connection, connection_as_typed};
 pub use delete::{DeleteOptions, MissingSet};
 pub use diff::{DiffOptions, Layout};
 pub use ignore::Ignore;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::packaging::CHECKOUT;
 use crate::support::{
-    Files, PART_OF, Program, Run, Set, cluster, config_map, custom_resource, definition, deployment, fresh,
-    kubectl_apply, named, namespace, objects_file, path_of, secret, service, with,
+    Files, PART_OF, Program, Run, Set, admin_kubeconfig, cluster, config_map, custom_resource, definition,
+    deployment, fresh, kubectl_apply, named, namespace, objects_file, path_of, secret, service, with,
 };
 
 /// What `export` prints of a set.
@@ -203,7 +203,10 @@ fn a_directory_gets_a_file_for_each_object_and_is_not_overwritten() {
     let files = Files::new();
     let directory = files.path("exported");
     let out = directory.display().to_string();
-    export(&set, &["--out", &out]).expect(0);
+    let kubeconfig = admin_kubeconfig().display().to_string();
+    let run = export(&set, &["--out", &out, "--kubeconfig", &kubeconfig]).expect(0);
+    let next = format!("apply secret/web -n {home} -f {out} --kubeconfig {kubeconfig}`");
+    assert!(run.stderr.contains(&next), "{}", run.stderr);
     let mode = |name: &str| {
         let file = fs::metadata(directory.join(name)).expect("a file");
         file.permissions().mode() & 0o077

@@ -143,16 +143,26 @@ fn a_file_that_cannot_be_written_stops_the_run_before_it_begins() {
 }
 
 #[test]
-fn a_hook_that_is_a_member_is_in_the_file_with_the_flag_that_it_needs() {
+fn a_hook_that_is_a_member_is_in_the_file_with_the_flags_that_it_needs() {
     let home = namespace("undo");
     let set = Set::secret(&home, "web");
     let files = Files::new();
     let hook = json!({"metadata": {"annotations": {"helm.sh/hook": "pre-install"}}});
     let before = [with(config_map(&home, "hook", "1"), &hook)];
     set.apply_with(&before, &["--hooks=apply"]).expect(0);
-    apply(&set, &files, "before.yaml", &[config_map(&home, "one", "1")], &[]).expect(0);
+    let kubeconfig = admin_kubeconfig().display().to_string();
+    let flags = ["--kubeconfig", &kubeconfig];
+    apply(
+        &set,
+        &files,
+        "before.yaml",
+        &[config_map(&home, "one", "1")],
+        &flags,
+    )
+    .expect(0);
     let text = fs::read_to_string(files.path("before.yaml")).expect("a file");
-    assert!(text.contains(" -f FILE --hooks=apply\n"), "{text}");
+    let next = format!(" -f FILE --hooks=apply --kubeconfig {kubeconfig}\n");
+    assert!(text.contains(&next), "{text}");
     apply_file(&set, &files.path("before.yaml"), &["--hooks=apply"]).expect(0);
     set.assert_holds(&before);
 }
