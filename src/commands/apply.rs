@@ -210,6 +210,7 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
         taken_in: new.chain(parent).collect(),
         applied: &desired.members,
         deleted: plan.all_prunes().map(|live| &live.key).collect(),
+        recreatable: prepared.outline().recreatable.into_iter().collect(),
     };
     let source = Source {
         cluster,

@@ -62,17 +62,25 @@ pub fn exported(
 }
 
 /// Returns the manifest of an object that a run is going to delete, as [`exported`], with the fields of all managers:
-/// theirs go with it.
+/// theirs go with it. `desired` is what the run creates in its place.
 pub fn exported_before_deletion(
     object: &Value,
     manager: &str,
+    desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
     if !is_applied(object, manager) {
         return exported_live(object);
     }
+    let mut fields = fields_of_all(object, definition);
+    if let Some(desired) = desired {
+        add_missing(
+            &mut fields,
+            manifest_to_restore(object, manager, desired, definition),
+        );
+    }
     Exported {
-        manifest: with_applied_fields(fields_of_all(object, definition), object, definition),
+        manifest: with_applied_fields(fields, object, definition),
         fields: ExportedFields::Applied,
     }
 }

@@ -43,6 +43,8 @@ pub struct Run<'a> {
     pub applied: &'a [DesiredObject],
     /// The objects that it deletes: the fields of all others go with them, and only this file could bring those back.
     pub deleted: BTreeSet<&'a ObjectKey>,
+    /// The objects that it deletes and creates again if the server refuses their update.
+    pub recreatable: BTreeSet<ObjectKey>,
 }
 
 /// Manifests, and what they lack, in sentences.
@@ -95,8 +97,8 @@ impl Source<'_> {
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
             let version = GroupVersionKind::from_api_version(api_version, "").version;
             let definition = definition.and_then(|definition| CrdVersion::of(definition, &version));
-            let mut found = if run.deleted.contains(key) {
-                exported_before_deletion(object, manager, definition)
+            let mut found = if run.deleted.contains(key) || run.recreatable.contains(key) {
+                exported_before_deletion(object, manager, desired, definition)
             } else {
                 exported(object, manager, desired, definition)
             };
@@ -171,6 +173,9 @@ fn comments(key: &ObjectKey, object: &Value, exported: &Exported, run: &Run<'_>)
         _ if run.deleted.contains(key) => {
             Some("The run was to delete this object, so these are the fields of all field managers.")
         }
+        _ if run.recreatable.contains(key) => Some(
+            "The run was to recreate this object if necessary, so these are the fields of all field managers.",
+        ),
         ExportedFields::Live => {
             Some("The set has taken this object in, but never applied it: these are its live fields.")
         }

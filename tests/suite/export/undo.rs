@@ -247,6 +247,40 @@ fn a_pruned_object_comes_back_with_what_others_have_set() {
 }
 
 #[test]
+fn a_recreated_object_comes_back_with_what_others_have_set() {
+    let home = namespace("undo");
+    let set = Set::secret(&home, "web");
+    let files = Files::new();
+    let app = |service: &str| {
+        let mut app = with(
+            deployment(&home, "app", 1),
+            &json!({"spec": {"serviceName": service}}),
+        );
+        app["kind"] = json!("StatefulSet");
+        app
+    };
+    let frozen = |value: &str| with(config_map(&home, "one", value), &json!({"immutable": true}));
+    let mut before = [frozen("1"), app("one")];
+    before[1]["spec"]
+        .as_object_mut()
+        .expect("a spec")
+        .remove("replicas");
+    set.apply(&before);
+    cluster().patch(&before[0], &json!({"metadata": {"annotations": {"theirs": "x"}}}));
+    let image = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "hotfix"}]}}}});
+    cluster().patch(&before[1], &image);
+    // What is scaled for the first time has no owner.
+    cluster().scale(&before[1], 4);
+    let was = contents(&set, &before);
+
+    let flags = ["--recreate=ConfigMap,StatefulSet.apps", "--force-conflicts"];
+    let run = apply(&set, &files, "before.yaml", &[frozen("2"), app("two")], &flags).expect(0);
+    assert_eq!(summary(&run), json!({"recreated": 2}), "{}", run.stdout);
+    apply_file(&set, &files.path("before.yaml"), &flags).expect(0);
+    assert_eq!(contents(&set, &before), was);
+}
+
+#[test]
 fn what_people_have_applied_stays_if_the_run_that_took_it_in_is_undone() {
     let home = namespace("undo");
     let set = Set::secret(&home, "web");
