@@ -8,9 +8,12 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::{Judgement, Policy, SkipReason, prune_rules};
 use crate::compare::ownership::ReplicasPath;
 use crate::manifest::desired::Desired;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::set::Set;
 use crate::model::text::listed;
 
 /// The kinds that scale other objects, as [`target_of`] reads them. KEDA makes a
@@ -38,6 +41,14 @@ pub fn target_of(kind: &GroupKind, autoscaler: &Value, namespace: Option<&str>) 
         namespace: namespace.map(str::to_owned),
         name: text("name")?.to_owned(),
     })
+}
+
+/// Returns whether a member that the manifests do not hold is gone after the run: then it scales nothing any more.
+pub fn is_leaving(live: &Live, set: &Set, policy: &Policy) -> bool {
+    matches!(
+        prune_rules::judge(live, set, policy),
+        Judgement::Prune | Judgement::Skip(SkipReason::Terminating { .. } | SkipReason::OwnedCopy(_))
+    )
 }
 
 /// Returns the autoscalers among the manifests by the objects that they target.

@@ -56,7 +56,8 @@ pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, kept_unsure, left_to_autoscalers, not_left, target_of,
+    autoscaler_kinds, autoscalers_by_target, is_leaving, kept_unsure, left_to_autoscalers, not_left,
+    target_of,
 };
 pub use claims_after_recreation::{claims_after_recreation, data_of_volumes};
 pub use consent::{Consent, Proposal, ProposedApply};

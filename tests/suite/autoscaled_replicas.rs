@@ -214,17 +214,24 @@ fn replicas_that_nothing_scales_get_the_default_with_a_warning() {
 }
 
 #[test]
-fn an_autoscaler_that_the_run_prunes_does_not_count() {
-    for (flags, replicas) in [(&["--prune=false"][..], 5), (&[], 1)] {
+fn an_autoscaler_that_the_run_prunes_does_not_count_and_one_that_it_keeps_does() {
+    let kept = json!({"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}});
+    for (flags, keeping, replicas) in [
+        (&["--prune=false"][..], json!({}), 5),
+        (&[], kept, 5),
+        (&[], json!({}), 1),
+    ] {
         let home = namespace("home");
         let set = Set::secret(&home, "web");
         let before = deployment(&home, "web", 5);
         let after = [without_replicas(before.clone())];
-        set.apply(&[before.clone(), autoscaler(&home, &before)]);
+        set.apply(&[before.clone(), with(autoscaler(&home, &before), &keeping)]);
 
         let run = set.apply_with(&after, flags).expect(0);
 
         assert_eq!(live(&before)["spec"]["replicas"], replicas, "{}", run.stderr);
+        let is_warned = run.stderr.contains("left the manifest");
+        assert_eq!(is_warned, replicas == 1, "{}", run.stderr);
         let run = set.apply_with(&after, flags).expect(0);
         assert_eq!(run.results("unchanged"), identities(&after), "{}", run.stderr);
     }

@@ -17,7 +17,8 @@ use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
 use crate::model::resource::ScaleSubresource;
-use crate::plan::{self, Pruning};
+use crate::model::set::Set;
+use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
 use crate::read::{self, Cluster, ReadError, WithLiveFields};
 
@@ -104,14 +105,16 @@ pub(super) async fn retain_autoscaled(
 pub(super) fn leaving<'m>(
     desired: &Desired,
     members: &'m [Live],
-    pruning: Pruning,
+    set: &Set,
+    policy: &Policy,
 ) -> BTreeSet<&'m ObjectKey> {
     let kinds = plan::autoscaler_kinds();
     let is_desired = |key: &ObjectKey| desired.members.iter().any(|member| member.key == *key);
     members
         .iter()
+        .filter(|live| kinds.contains(&live.key.group_kind) && !is_desired(&live.key))
+        .filter(|live| plan::is_leaving(live, set, policy))
         .map(|live| &live.key)
-        .filter(|key| pruning != Pruning::Disabled && kinds.contains(&key.group_kind) && !is_desired(key))
         .collect()
 }
 

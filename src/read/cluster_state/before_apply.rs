@@ -13,6 +13,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
+use crate::model::set::Set;
 use crate::plan::{self, Policy, TakeOwnership, Unowned};
 use crate::read::orphans;
 use crate::read::{Cluster, NamedSet, ReadError, existing};
@@ -54,8 +55,8 @@ pub(super) async fn read(
     let reports = (&mut notes, &mut warnings);
     Box::pin(leave_to_autoscalers(
         cluster,
-        desired,
-        policy,
+        &named.set,
+        (desired, policy),
         &mut compared,
         reports,
     ))
@@ -115,12 +116,12 @@ pub(super) async fn read(
 /// Ignores the numbers of replicas that have left the manifests and that autoscalers write.
 async fn leave_to_autoscalers(
     cluster: &Cluster,
-    desired: &mut Desired,
-    policy: &Policy,
+    set: &Set,
+    (desired, policy): (&mut Desired, &Policy),
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
 ) -> Result<(), ReadError> {
-    let leaving = autoscalers::leaving(desired, &compared.members, policy.pruning);
+    let leaving = autoscalers::leaving(desired, &compared.members, set, policy);
     autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
     compared.ignore_replicas();
     let scaled = compared.scaled.iter();
