@@ -8,7 +8,8 @@ use crate::execute::{Interrupt, Urgency};
 use crate::report;
 
 /// Listens for SIGINT, SIGTERM, SIGQUIT and SIGHUP: the first stops the run after the requests in flight, the
-/// second immediately, and the third ends the program in any state.
+/// second immediately, and the third ends the program in any state. So does the second after a moment, in which the
+/// run reports its end: its output may have no reader.
 ///
 /// It runs on its own thread, so that it handles signals while the run waits for a slow reader of its
 /// output. It is listening when this returns: an earlier signal would kill the run.
@@ -26,9 +27,13 @@ pub fn listen() -> Interrupt {
                     print_soon(report::interrupted);
                 }
             });
-            if urgency == Urgency::Leave {
-                print_soon(report::clear_progress);
-                std::process::exit(i32::from(Exit::Interrupted.code()));
+            match urgency {
+                Urgency::Continue | Urgency::Stop => {}
+                Urgency::StopAtOnce => drop(std::thread::spawn(|| {
+                    std::thread::sleep(SLOW_READER);
+                    leave();
+                })),
+                Urgency::Leave => leave(),
             }
         }));
     });
@@ -49,7 +54,13 @@ pub async fn unless_stopped<T>(
     }
 }
 
-/// The time to wait for a reader of standard error that does not read.
+/// Ends the program in any state.
+fn leave() -> ! {
+    print_soon(report::clear_progress);
+    std::process::exit(i32::from(Exit::Interrupted.code()))
+}
+
+/// The time to wait for a reader of the output that does not read.
 const SLOW_READER: Duration = Duration::from_secs(3);
 
 /// Prints something, and returns even if it is not read: a user who stops the program must not wait for

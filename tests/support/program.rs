@@ -289,6 +289,12 @@ impl Running {
         }
     }
 
+    /// Reads the first byte that it prints.
+    pub(crate) fn wait_for_output(&mut self) {
+        let output = self.child.stdout.as_mut().expect("a pipe");
+        output.read_exact(&mut [0]).expect("a byte");
+    }
+
     /// Waits for its end so long, and kills it then.
     pub(crate) fn finish_within(mut self, limit: Duration) -> Option<Run> {
         let deadline = Instant::now() + limit;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -227,6 +228,23 @@ fn a_directory_gets_a_file_for_each_object_and_is_not_overwritten() {
         export(&set, flags).expect(2);
         assert!(!Path::new(flags[1]).exists());
     }
+}
+
+#[test]
+fn a_second_signal_ends_an_export_that_nobody_reads() {
+    let home = namespace("export");
+    let set = Set::secret(&home, "web");
+    // More than a pipe holds.
+    set.apply(&[config_map(&home, "one", &"x".repeat(200_000))]);
+    let mut running = Program::new()
+        .args(["export", &set.reference, "-n", &home])
+        .start();
+    running.wait_for_output();
+    running.interrupt();
+    running.wait_for_message("a second Ctrl-C or signal stops at once");
+    running.interrupt();
+    let run = running.finish_within(Duration::from_secs(30));
+    assert_eq!(run.map(|run| run.code), Some(130));
 }
 
 #[test]
