@@ -271,8 +271,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
     CommandRun::until_insisted(&interrupt, work).await
 }
 
-/// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and
-/// checks nothing.
+/// Refuses a run that the user has no permission to finish.
 async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
     let Prepared {
         cluster,
@@ -284,11 +283,8 @@ async fn check_permissions(prepared: &Prepared) -> Result<(), Error> {
         user,
         ..
     } = prepared;
-    if writing.dry_run == DryRun::Client {
-        return Ok(());
-    }
     let parent = state.parent_object();
     let manager = &writing.field_manager;
     let needed = permissions::needed_for_plan(&named.set, &named.resource, parent, desired, plan, manager);
-    session::permissions::check_of(&cluster.server, *user, &needed, writing.concurrency).await
+    session::permissions::check_to_write(&cluster.server, *user, &needed, writing).await
 }

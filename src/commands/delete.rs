@@ -12,7 +12,8 @@ use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{Policy, Proposal, Refusal};
 use crate::read::{
-    Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted, cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted,
+    cluster_state, named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
@@ -119,12 +120,9 @@ impl plan_and_write::Script for Script<'_> {
         run.set = SetDocument::from(&named.set);
         run.report_warnings(&state.warnings);
         run.report_warnings(&plan.edges.ignored);
-        if writing.dry_run != DryRun::Client {
-            let needed =
-                permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), plan);
-            session::permissions::check(&cluster.server, &needed, writing.concurrency).await?;
-        }
-        Ok(())
+        let needed = permissions::needed_to_delete(&named.set, &named.resource, state.parent_object(), plan);
+        let user = Administrator::NotAsked;
+        session::permissions::check_to_write(&cluster.server, user, &needed, writing).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {

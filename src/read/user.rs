@@ -15,7 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The name of the user as the server knows it; `None` if the server does not say (the API is
 /// served since Kubernetes 1.28), or not soon.
 pub async fn user_name(server: &ApiServer) -> Option<String> {
-    timeout(PATIENCE, ask(server)).await.ok().flatten()
+    let asking = async { timeout(PATIENCE, ask(server)).await.ok().flatten() };
+    server.user_name(asking).await
 }
 
 async fn ask(server: &ApiServer) -> Option<String> {

@@ -14,9 +14,9 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission};
-use crate::model::write_settings::{DryRun, SetReference};
+use crate::model::write_settings::SetReference;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{Cluster, ClusterState, Goal, NamedSet, Rules, cluster_state, named_set};
+use crate::read::{Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, cluster_state, named_set};
 use crate::settings::MembershipOptions;
 
 /// A set as it was read, with all that writing it needs.
@@ -126,19 +126,21 @@ impl SetRead {
     }
 }
 
-/// Refuses a run that the user has no permission to finish. A client-side dry run writes nothing and
-/// checks nothing.
+/// Refuses a run that the user has no permission to finish.
 pub async fn check_permissions(
     cluster: &Cluster,
     rights: BTreeSet<Permission>,
     options: &MembershipOptions,
 ) -> Result<(), Error> {
-    if options.writing.dry_run == DryRun::Client {
-        return Ok(());
-    }
     let needed = NeededPermissions {
         rights,
         ..NeededPermissions::default()
     };
-    permissions::check(&cluster.server, &needed, options.writing.concurrency).await
+    permissions::check_to_write(
+        &cluster.server,
+        Administrator::NotAsked,
+        &needed,
+        &options.writing,
+    )
+    .await
 }

@@ -1,8 +1,11 @@
 //! Checks before the first write that the user has all permissions of a run.
 
+use futures_util::future::join;
+
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
 use crate::model::permission::NeededPermissions;
+use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::read::{self, Administrator};
 
 /// Refuses a run that the user has no permission to finish.
@@ -10,8 +13,27 @@ pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: 
     check_of(server, Administrator::NotAsked, needed, concurrency).await
 }
 
-/// Does the same, and uses the earlier answer about the user, if there is one.
-pub async fn check_of(
+/// Refuses a run that the user has no permission to finish, and uses the earlier answer about the user, if there is one.
+/// A client-side dry run writes nothing and checks nothing.
+pub async fn check_to_write(
+    server: &ApiServer,
+    user: Administrator,
+    needed: &NeededPermissions,
+    writing: &WriteSettings,
+) -> Result<(), Error> {
+    let checking = check_of(server, user, needed, writing.concurrency);
+    match writing.dry_run {
+        DryRun::Client => Ok(()),
+        DryRun::None if !needed.rights.is_empty() => {
+            // The history of the set names the user.
+            let (checked, _) = join(checking, read::user_name(server)).await;
+            checked
+        }
+        DryRun::None | DryRun::Server => checking.await,
+    }
+}
+
+async fn check_of(
     server: &ApiServer,
     user: Administrator,
     needed: &NeededPermissions,

@@ -523,8 +523,7 @@ fn move_into_a_new_set_searches_each_kind_once() {
             (6, "list objects in no set in a namespace"),
             (1, "list objects in no set everywhere"),
             (1, "create selfsubjectaccessreviews"),
-            // One for each set.
-            (2, "create selfsubjectreviews"),
+            (1, "create selfsubjectreviews"),
             // The beginning and the end of the run.
             (2, "record on configmaps"),
             // The beginning: the end is the DELETE of the parent.

@@ -103,8 +103,8 @@ const VIEW: &[usize] = &[3, 7];
 /// Discovery and custom kinds of parents; Secrets and ConfigMaps; lists of members.
 const LIST: &[usize] = &[3, 2, 7];
 /// Discovery, the parent and the namespaces; lists of the members of any set, those of the set in all
-/// namespaces for three kinds, and permissions; the record.
-const FIRST: &[usize] = &[5, 11, 1];
+/// namespaces for three kinds, permissions, and the name of the user; the record.
+const FIRST: &[usize] = &[5, 12, 1];
 
 #[test]
 fn an_unchanged_set_takes_discovery_and_a_round_of_lists() {

@@ -32,6 +32,7 @@ use http::{Method, Request, StatusCode, header};
 use k8s_openapi::jiff::Timestamp;
 use kube::client::Body;
 use serde::de::IgnoredAny;
+use tokio::sync::OnceCell;
 use tokio::sync::watch::Sender;
 use tokio::time::Instant;
 
@@ -75,6 +76,8 @@ pub struct ApiServer {
     clock: ServerClock,
     write_lease: WriteLease,
     local_apis: LocalApis,
+    /// The name of the user, once the server was asked for it.
+    user_name: Arc<OnceCell<Option<String>>>,
     answer_room: AnswerRoom,
     request_timeout: Duration,
     credential: Option<Credential>,
@@ -113,12 +116,18 @@ impl ApiServer {
             clock: ServerClock::default(),
             write_lease: WriteLease::default(),
             local_apis: LocalApis::default(),
+            user_name: Arc::default(),
             answer_room: AnswerRoom::default(),
             request_timeout,
             credential: None,
             connection_opener: None,
             most_early_connections: usize::MAX,
         }
+    }
+
+    /// Returns the name of the user as the server has it, for which it is asked once.
+    pub async fn user_name(&self, ask: impl Future<Output = Option<String>>) -> Option<String> {
+        self.user_name.get_or_init(|| ask).await.clone()
     }
 
     /// The same, sending this credential with each request.

@@ -23,7 +23,7 @@ use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
 use crate::plan::{self, Plan, Policy, Recreate, TakeOver, UnchangedMembers};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
-    leave_out_forbidden_nulls, named_set,
+    leave_out_forbidden_nulls, named_set, user_name,
 };
 use crate::report::SetDocument;
 use crate::settings::ApplyOptions;
@@ -79,7 +79,8 @@ pub async fn to_write(
     let is_asked = resolved.named.is_parent_missing() && options.writing.dry_run != DryRun::Client;
     let asking = async {
         if is_asked && user == Administrator::NotAsked {
-            user = administrator(&server).await;
+            // The history of the set names the user.
+            (user, _) = join(administrator(&server), user_name(&server)).await;
         }
     };
     let (made, ()) = join(read_and_plan(&mut resolved, options, options.take_over), asking).await;
