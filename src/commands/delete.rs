@@ -4,7 +4,7 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{DeletionRun, Execution, Lingering, SetDeletion, parent_managers};
+use crate::execute::{Execution, Lingering, RunOnParent, SetDeletion, parent_managers};
 use crate::model::applyset::Tooling;
 use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
@@ -170,7 +170,7 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
                     .finish(&mut deletion_run, members.deleted, lingering, &mut sink)
                     .await
             }
-            stopped => deletion.end(&mut deletion_run, stopped, None, &mut sink).await,
+            stopped => deletion_run.end(None, stopped, &mut sink).await,
         })
     };
     let ending = CommandRun::until_insisted(&interrupt, Box::pin(work)).await?;
@@ -190,7 +190,7 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
 async fn delete_and_wait(
     run: &mut CommandRun,
     prepared: &Prepared,
-    (deletion, deletion_run): (&SetDeletion<'_>, &mut DeletionRun),
+    (deletion, deletion_run): (&SetDeletion<'_>, &mut RunOnParent<'_>),
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
@@ -201,7 +201,7 @@ async fn delete_and_wait(
     };
     let members = deletion.delete_members(deletion_run, &mut sink).await;
     if members.ending != Ending::Done {
-        return deletion.end(deletion_run, members.ending, None, &mut sink).await;
+        return deletion_run.end(None, members.ending, &mut sink).await;
     }
     // The wait for deleted objects ends when they are gone; their status does not count.
     let rules = StatusRules::default();
@@ -220,11 +220,9 @@ async fn delete_and_wait(
     let going = going.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
     let awaited = waiting.run(going, &mut report);
-    let outcome = deletion.while_renewing(deletion_run, awaited).await;
+    let outcome = deletion_run.while_renewing(awaited).await;
     if outcome == Outcome::Interrupted {
-        return deletion
-            .end(deletion_run, Ending::Interrupted, None, &mut report)
-            .await;
+        return deletion_run.end(None, Ending::Interrupted, &mut report).await;
     }
     let mut sink = |event| {
         done.note(&event);

@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::history::HistoryEntry;
 use super::parent_record::begin::Known;
-use super::parent_record::end::Left;
-use super::{Execution, ParentWriteError, Sink};
+use super::parent_record::run::RunOnParent;
+use super::{Execution, ParentWriteError, RunState, Sink};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::Run;
@@ -72,16 +71,49 @@ impl Execution<'_> {
             || !parent.has_record(&self.set.tooling, &self.plan.record_during)
     }
 
+    /// Applies the parent's own manifest, and begins again if the parent is not there any more.
+    ///
+    /// # Errors
+    ///
+    /// The run could not begin again.
+    pub(super) async fn write_own_manifest(
+        &self,
+        run: &mut RunOnParent<'_>,
+        run_state: &mut RunState<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ParentWriteError> {
+        let (Some(known), entry) = (&mut run.known, &run.entry) else {
+            return Ok(());
+        };
+        let sink = &mut entry.noting(sink);
+        let version = known.parent.resource_version.clone();
+        let parent = self.parent_writing();
+        let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
+            self.report_parent(&version, known, sink);
+            return Ok(());
+        };
+        run_state.applied.failed += 1;
+        sink(Event::failure(error.to_string()));
+        match known.run.clone() {
+            Some(run) if !parent.is_there(&known.parent.uid).await? => {
+                self.begin_again(known, run, sink).await
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Ends the run on the parent. `settled` are the UIDs of the members that it has applied or left as they are, if
     /// all was done.
     pub(super) async fn end(
         &self,
-        known: &mut Known,
-        entry: &HistoryEntry,
+        run: &mut RunOnParent<'_>,
         ending: Ending,
         settled: Option<&HashSet<String>>,
         sink: &mut Sink<'_>,
-    ) -> Result<Ending, ParentWriteError> {
+    ) -> Ending {
+        let Some(known) = &mut run.known else {
+            return ending;
+        };
         let exact = match settled {
             Some(settled) if !known.is_shared => self.exact_or_reported(settled, sink).await,
             _ => None,
@@ -90,16 +122,11 @@ impl Execution<'_> {
             Some(_) if exact.is_none() && !known.is_shared => Ending::Incomplete,
             _ => ending,
         };
-        if known.run.is_none() && entry.has_changes() {
+        if known.run.is_none() && run.entry.has_changes() {
             // It has written the manifest of the parent and nothing else.
             known.run = Some(self.running().await);
         }
-        let left = Left {
-            needed: &self.plan.record_during,
-            exact: exact.as_ref(),
-        };
-        let parent = self.parent_writing();
-        Ok(parent.end_reported(known, entry, left, ending, sink).await)
+        run.end(exact.as_ref(), ending, sink).await
     }
 
     /// Records what this run may write on the parent that has taken the place of the one that is known.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::Execution;
+use super::{Execution, Sink};
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Action, Ending, Event, Summary};
 use crate::manifest::desired;
@@ -17,8 +17,12 @@ pub(crate) struct HistoryEntry {
 }
 
 impl HistoryEntry {
-    pub(crate) fn note(&self, event: &Event) {
-        self.changes.borrow_mut().note(event);
+    /// Returns what counts the changes among events, and passes them on.
+    pub(crate) fn noting(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
+        |event| {
+            self.changes.borrow_mut().note(&event);
+            sink(event);
+        }
     }
 
     /// Returns whether the run has changed anything.

@@ -31,17 +31,16 @@ use std::sync::Arc;
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 pub use deletion::delete::ObjectsKeptInsteadOfDeleted;
 pub use deletion::deletes::Deleted;
-pub use deletion::set::{DeletionRun, MembersDeleted, SetDeletion, parent_managers};
+pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
 pub use deletion::wait_until_members_are_gone::Lingering;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use gates::{Dependency, DependencyGate, EndOfWait, Gate, Membership};
-use history::HistoryEntry;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
-use parent_record::begin::Known;
 pub use parent_record::begin::run_under_way;
 pub use parent_record::repair::Repaired;
 pub use parent_record::requests::{ParentWriteError, ParentWriting};
+pub use parent_record::run::RunOnParent;
 pub use schedule::concurrency_limit::soon_under_way;
 use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
@@ -150,6 +149,18 @@ impl<'a> RunState<'a> {
 }
 
 impl<'a> Execution<'a> {
+    fn parent_writing(&self) -> ParentWriting<'a> {
+        ParentWriting {
+            server: self.server,
+            set: self.set,
+            resource: self.parent_resource,
+            accepted: self.take_over,
+            manifest: self.desired.parent.as_ref(),
+            writing: self.writing,
+            interrupt: self.interrupt,
+        }
+    }
+
     fn driver(&self) -> Driver<'a> {
         Driver::new(
             self.server,
@@ -187,12 +198,7 @@ impl Execution<'_> {
     }
 
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        let entry = HistoryEntry::default();
-        let mut counting = |event: Event| {
-            entry.note(&event);
-            sink(event);
-        };
-        let sink = &mut counting;
+        let mut run = RunOnParent::new(self.parent_writing(), &self.plan.record_during, None);
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
@@ -203,83 +209,46 @@ impl Execution<'_> {
         }
         let writes = self.plan.applies() + self.plan.deletions();
         self.server.prepare_for(run_state.driver.soon(writes));
-        let has_parent = self.parent.is_some();
-        if !has_parent {
-            // The parent's containers have to exist before it.
-            let patience = self.writing.webhook_patience;
-            run_state.driver.set_webhook_patience(Some(patience.in_step));
-            self.apply_steps(&self.plan.prerequisites, &mut run_state, sink)
-                .await;
-            run_state.driver.set_webhook_patience(patience.at_end);
-            match self.stopped(&run_state) {
-                Some(ending) => return Ok(ending),
-                None => self.report_unchanged(&mut run_state.applied, sink),
+        if self.parent.is_none() {
+            let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
+            if let Some(ending) = run.work(writing, sink).await {
+                return Ok(ending);
             }
         }
-        let mut known = match self.begun(sink).await? {
-            Ok(known) => known,
+        match self.begun(&mut run.entry.noting(sink)).await? {
+            Ok(known) => run.known = Some(known),
             Err(ending) => return Ok(ending),
-        };
-        if let Some(Ending::Interrupted) = self.stopped(&run_state) {
-            return self
-                .end(&mut known, &entry, Ending::Interrupted, None, sink)
-                .await;
         }
-        if let Err(error) = self.write_own_manifest(&mut known, &mut run_state, sink).await {
+        if let Some(Ending::Interrupted) = self.stopped(&run_state) {
+            return Ok(self.end(&mut run, Ending::Interrupted, None, sink).await);
+        }
+        if let Err(error) = self.write_own_manifest(&mut run, &mut run_state, sink).await {
             // Nothing would record the members.
             sink(Event::failure(error.to_string()));
-            self.parent_writing().withdraw(known.id(), sink).await;
-            self.server.end_lease();
+            run.withdraw(sink).await;
             return Ok(Ending::Incomplete);
         }
-        let parent = self.parent_writing();
-        let writing = async {
+        let writing = async |sink: &mut Sink<'_>| {
             let ending = self.write_members(&mut run_state, sink).await;
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
             (self.wait_for_all(ending, sink).await, is_all_done)
         };
-        let (ending, is_all_done) = parent.while_renewing(&mut known, Box::pin(writing)).await;
+        let (ending, is_all_done) = run.work(writing, sink).await;
         let settled = is_all_done.then_some(&run_state.applied.uids);
-        self.end(&mut known, &entry, ending, settled, sink).await
+        Ok(self.end(&mut run, ending, settled, sink).await)
     }
 
-    fn parent_writing(&self) -> ParentWriting<'_> {
-        ParentWriting {
-            server: self.server,
-            set: self.set,
-            resource: self.parent_resource,
-            accepted: self.take_over,
-            manifest: self.desired.parent.as_ref(),
-            writing: self.writing,
-            interrupt: self.interrupt,
+    /// Applies what has to exist before the parent. Returns how a run ends that cannot continue.
+    async fn write_prerequisites(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Option<Ending> {
+        let patience = self.writing.webhook_patience;
+        run_state.driver.set_webhook_patience(Some(patience.in_step));
+        self.apply_steps(&self.plan.prerequisites, run_state, sink).await;
+        run_state.driver.set_webhook_patience(patience.at_end);
+        let stopped = self.stopped(run_state);
+        if stopped.is_none() {
+            self.report_unchanged(&mut run_state.applied, sink);
         }
-    }
-
-    /// Applies the parent's own manifest, and begins again if the parent is not there any more.
-    ///
-    /// # Errors
-    ///
-    /// The run could not begin again.
-    async fn write_own_manifest(
-        &self,
-        known: &mut Known,
-        run_state: &mut RunState<'_>,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ParentWriteError> {
-        let version = known.parent.resource_version.clone();
-        let parent = self.parent_writing();
-        let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
-            self.report_parent(&version, known, sink);
-            return Ok(());
-        };
-        run_state.applied.failed += 1;
-        sink(Event::failure(error.to_string()));
-        match known.run.clone() {
-            Some(run) if !parent.is_there(&known.parent.uid).await? => {
-                self.begin_again(known, run, sink).await
-            }
-            _ => Ok(()),
-        }
+        stopped
     }
 
     /// Applies the members, and prunes.

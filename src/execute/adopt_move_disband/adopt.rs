@@ -6,9 +6,9 @@ use super::relabel::{Relabeled, Relabelling};
 use super::{announce, ending, report_others, unless_none_is_taken};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
-use crate::execute::history::{self, HistoryEntry};
-use crate::execute::parent_record::end::Left;
+use crate::execute::history;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::parent_record::run::RunOnParent;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
@@ -74,23 +74,12 @@ impl Adopting<'_> {
             selector: self.selector,
             judge: self.judge,
         };
-        let entry = HistoryEntry::default();
-        let mut counting = |event: Event| {
-            entry.note(&event);
-            sink(event);
-        };
-        let relabel = relabelling.write_all(&self.plan.changes, &mut counting);
-        let Some(mut known) = begun else {
-            return Ok(self.ending(relabel.await));
-        };
-        let relabeled = self.parent.while_renewing(&mut known, relabel).await;
-        let left = Left {
-            needed: self.record,
-            exact: None,
-        };
-        let ending = self.ending(relabeled);
-        let ended = self.parent.end_reported(&mut known, &entry, left, ending, sink);
-        Ok(ended.await)
+        let mut run = RunOnParent::new(self.parent, self.record, begun);
+        let changes = &self.plan.changes;
+        let relabeled = run
+            .work(async |sink| relabelling.write_all(changes, sink).await, sink)
+            .await;
+        Ok(run.end(None, self.ending(relabeled), sink).await)
     }
 
     /// Returns whether the run writes a label or the record: without a member, no parent is created.

@@ -7,11 +7,10 @@ use super::{announce, ending, members};
 use crate::event::{Action, Ending, Event, Phase};
 use crate::execute::Sink;
 use crate::execute::deletion::report::unlistable;
-use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::parent_record::run::RunOnParent;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::RunOperation;
@@ -46,7 +45,7 @@ impl Disbanding<'_> {
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.parent], self.plan, sink);
         let current = self.current.clone();
-        let mut known = if self.plan.changes.is_empty() {
+        let known = if self.plan.changes.is_empty() {
             Known::read_to_take_out(current)
         } else {
             let begun = self
@@ -54,28 +53,18 @@ impl Disbanding<'_> {
                 .begin_to_take_out(current, self.recorded, RunOperation::Disband, sink);
             Box::pin(begun).await?
         };
-        let entry = HistoryEntry::default();
-        let mut noting = |event: Event| {
-            entry.note(&event);
-            sink(event);
+        let mut run = RunOnParent::new(self.parent, self.recorded, Some(known));
+        let released = run.work(async |sink| self.release(sink).await, sink).await;
+        let ending = match (&mut run.known, released) {
+            (Some(known), Ending::Done) => self.finish(known, sink).await,
+            (_, ending) => ending,
         };
-        let ending = self.write(&mut known, &mut noting).await;
-        let left = Left {
-            needed: self.recorded,
-            exact: None,
-        };
-        let ended = self.parent.end_reported(&mut known, &entry, left, ending, sink);
-        Ok(ended.await)
+        Ok(run.end(None, ending, sink).await)
     }
 
-    async fn write(&self, known: &mut Known, sink: &mut Sink<'_>) -> Ending {
-        sink(Event::Phase {
-            phase: Phase::Releasing,
-            total: self.plan.changes.len(),
-        });
-        let releasing = self.release(&self.plan.changes, sink);
-        let ending = self.parent.while_renewing(known, releasing).await;
-        if ending == Ending::Done && !self.unlisted.is_empty() {
+    /// Removes the record once all members are released.
+    async fn finish(&self, known: &mut Known, sink: &mut Sink<'_>) -> Ending {
+        if !self.unlisted.is_empty() {
             let reason = unlistable(self.unlisted);
             let is_not_removed = match self.parent.writing.dry_run {
                 DryRun::None => "was not removed",
@@ -86,8 +75,8 @@ impl Disbanding<'_> {
             sink(Event::failure(failure));
             return Ending::Incomplete;
         }
-        if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
-            return ending;
+        if self.parent.writing.dry_run != DryRun::None {
+            return Ending::Done;
         }
         self.remove_record(known, sink).await.unwrap_or_else(|error| {
             sink(Event::failure(match &error {
@@ -100,7 +89,11 @@ impl Disbanding<'_> {
         })
     }
 
-    async fn release(&self, objects: &[Live], sink: &mut Sink<'_>) -> Ending {
+    async fn release(&self, sink: &mut Sink<'_>) -> Ending {
+        sink(Event::Phase {
+            phase: Phase::Releasing,
+            total: self.plan.changes.len(),
+        });
         let judge = |_: &Value, live: &Live| judge_release(live, self.parent.set);
         let relabelling = Relabelling {
             server: self.parent.server,
@@ -112,7 +105,7 @@ impl Disbanding<'_> {
             selector: None,
             judge: &judge,
         };
-        let relabeled = relabelling.write_all(objects, sink).await;
+        let relabeled = relabelling.write_all(&self.plan.changes, sink).await;
         ending(relabeled, &self.parent)
     }
 

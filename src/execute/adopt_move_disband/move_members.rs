@@ -13,10 +13,9 @@ use crate::execute::deletion::report::{
 };
 use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining};
-use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
@@ -80,26 +79,16 @@ impl Moving<'_> {
     /// The new parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.into.parent, &self.from], self.into.plan, sink);
-        let mut known = self.begin_on_old_parent(sink).await?;
-        let entry = HistoryEntry::default();
-        let mut noting = |event: Event| {
-            entry.note(&event);
-            sink(event);
-        };
-        let taking = Box::pin(self.into.write(&mut noting));
-        let taken = self.from.while_renewing(&mut known, taking).await;
+        let known = self.begin_on_old_parent(sink).await?;
+        let mut run = RunOnParent::new(self.from, self.recorded, Some(known));
+        let taken = run.work(async |sink| self.into.write(sink).await, sink).await;
         let mut record = None;
-        let ending = match &taken {
-            Ok(Ending::Done) => self.see_to_old_parent(&mut known, &mut record, &mut noting).await,
-            Ok(ending) => *ending,
-            Err(_) => Ending::Incomplete,
+        let ending = match (&mut run.known, &taken) {
+            (Some(known), Ok(Ending::Done)) => self.see_to_old_parent(known, &mut record, sink).await,
+            (_, Ok(ending)) => *ending,
+            (_, Err(_)) => Ending::Incomplete,
         };
-        let left = Left {
-            needed: self.recorded,
-            exact: record.as_ref(),
-        };
-        let ended = self.from.end_reported(&mut known, &entry, left, ending, sink);
-        let ending = ended.await;
+        let ending = run.end(record.as_ref(), ending, sink).await;
         taken?;
         let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
         let none_moves = || format!("{from}: nothing to move to {into}");

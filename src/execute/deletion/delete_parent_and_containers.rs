@@ -8,11 +8,12 @@ use crate::execute::Sink;
 use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
-use crate::execute::deletion::set::{DeletionRun, SetDeletion, parent_managers};
+use crate::execute::deletion::set::{SetDeletion, parent_managers};
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
 };
 use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
@@ -28,7 +29,7 @@ impl SetDeletion<'_> {
     /// It is `Done` only if nothing is left, or only objects that users keep.
     pub async fn finish(
         &self,
-        run: &mut DeletionRun,
+        run: &mut RunOnParent<'_>,
         members: Deleted,
         lingering: Lingering,
         sink: &mut Sink<'_>,
@@ -39,14 +40,12 @@ impl SetDeletion<'_> {
             }
             return self.finish_without_parent(members, lingering, sink).await;
         };
-        let entry = &run.entry;
-        let mut noting = |event: Event| {
-            entry.note(&event);
-            sink(event);
-        };
         let mut record = None;
-        let ending = Box::pin(self.finish_parent(known, members, lingering, &mut record, &mut noting)).await;
-        self.end(run, ending, record.as_ref(), sink).await
+        let mut noting = run.entry.noting(sink);
+        let finishing = self.finish_parent(known, members, lingering, &mut record, &mut noting);
+        let ending = Box::pin(finishing).await;
+        drop(noting);
+        run.end(record.as_ref(), ending, sink).await
     }
 
     /// Deletes the parent and its containers. The record of what is left, if it is known, is put into `record`.

@@ -12,10 +12,9 @@ use crate::execute::deletion::delete::untouched;
 use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::remove_owner_references::warn_of_kept;
 use crate::execute::dry_run::Prediction;
-use crate::execute::history::HistoryEntry;
 use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::end::Left;
 use crate::execute::parent_record::requests::ParentWriteError;
+use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::{Execution, ParentWriting, Sink};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
@@ -33,13 +32,6 @@ pub struct SetDeletion<'a> {
     pub parent: Option<&'a WholeParent>,
     /// The part of the record that stays, because a list of members does not show all that it leads to.
     pub unlisted: &'a Record,
-}
-
-/// A deletion under way.
-pub struct DeletionRun {
-    /// The parent, and the entry of the run if it has one; `None` without a parent.
-    pub(super) known: Option<Known>,
-    pub(super) entry: HistoryEntry,
 }
 
 /// Outcome of deleting the members.
@@ -69,75 +61,39 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
     managers
 }
 
-impl SetDeletion<'_> {
+impl<'a> SetDeletion<'a> {
     /// Begins the run on the parent, if it deletes a member.
     ///
     /// # Errors
     ///
     /// The parent has become one that this run may not write.
-    pub async fn begin(&self, sink: &mut Sink<'_>) -> Result<DeletionRun, ParentWriteError> {
+    pub async fn begin(&self, sink: &mut Sink<'_>) -> Result<RunOnParent<'a>, ParentWriteError> {
         self.announce(sink);
+        let recorded = &self.execution.plan.record_during;
+        let writing = self.execution.parent_writing();
         let known = match self.parent {
             None => None,
             Some(parent) if self.execution.plan.deletions() == 0 => {
                 Some(Known::read_to_take_out(parent.object.clone()))
             }
             Some(parent) => {
-                let (writing, recorded) = (self.parent_writing(), &self.execution.plan.record_during);
                 let begun =
                     writing.begin_to_take_out(parent.object.clone(), recorded, RunOperation::Delete, sink);
                 Some(Box::pin(begun).await?)
             }
         };
-        Ok(DeletionRun {
-            known,
-            entry: HistoryEntry::default(),
-        })
+        Ok(RunOnParent::new(writing, recorded, known))
     }
+}
 
-    /// Does a part of the work of this run, and renews its entry at the same time.
-    pub async fn while_renewing<T>(&self, run: &mut DeletionRun, work: impl Future<Output = T>) -> T {
-        match &mut run.known {
-            None => work.await,
-            Some(known) => self.parent_writing().while_renewing(known, work).await,
-        }
-    }
-
-    /// Ends the run on the parent, if that still has its entry. `record` is that of what is left, if it is known.
-    pub async fn end(
-        &self,
-        run: &mut DeletionRun,
-        ending: Ending,
-        record: Option<&Record>,
-        sink: &mut Sink<'_>,
-    ) -> Ending {
-        let Some(known) = &mut run.known else {
-            return ending;
-        };
-        let left = Left {
-            needed: &self.execution.plan.record_during,
-            exact: record,
-        };
-        self.parent_writing()
-            .end_reported(known, &run.entry, left, ending, sink)
-            .await
-    }
-
+impl SetDeletion<'_> {
     /// Deletes the members, one wave after the other, except the parent's containers.
     ///
     /// # Panics
     ///
     /// If the plan has refusals: executing it would be worse.
-    pub async fn delete_members(&self, run: &mut DeletionRun, sink: &mut Sink<'_>) -> MembersDeleted {
-        let entry = std::mem::take(&mut run.entry);
-        let mut noting = |event: Event| {
-            entry.note(&event);
-            sink(event);
-        };
-        let deleting = Box::pin(self.delete_waves(&mut noting));
-        let members = self.while_renewing(run, deleting).await;
-        run.entry = entry;
-        members
+    pub async fn delete_members(&self, run: &mut RunOnParent<'_>, sink: &mut Sink<'_>) -> MembersDeleted {
+        run.work(async |sink| self.delete_waves(sink).await, sink).await
     }
 
     async fn delete_waves(&self, sink: &mut Sink<'_>) -> MembersDeleted {

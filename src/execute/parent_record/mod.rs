@@ -34,6 +34,7 @@ pub(crate) mod remove;
 pub(crate) mod renew;
 pub(crate) mod repair;
 pub(crate) mod requests;
+pub(crate) mod run;
 
 /// Attempts to write a parent that other clients write at the same time.
 pub(crate) const ATTEMPTS: usize = 20;

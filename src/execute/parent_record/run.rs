@@ -1,0 +1,72 @@
+//! A run on its parent, from the write that begins it to the one that ends it.
+
+use super::begin::Known;
+use super::end::Left;
+use super::requests::ParentWriting;
+use crate::event::Ending;
+use crate::execute::Sink;
+use crate::execute::history::HistoryEntry;
+use crate::model::applyset::Record;
+
+/// A run that is under way.
+pub struct RunOnParent<'a> {
+    pub(crate) parent: ParentWriting<'a>,
+    /// The parent, and the entry of the run if it has one; `None` without a parent, and before one is written.
+    pub(crate) known: Option<Known>,
+    /// What the run has changed.
+    pub(crate) entry: HistoryEntry,
+    /// What the run may write: the record covers it in any case.
+    needed: &'a Record,
+}
+
+impl<'a> RunOnParent<'a> {
+    pub(crate) fn new(parent: ParentWriting<'a>, needed: &'a Record, known: Option<Known>) -> Self {
+        Self {
+            parent,
+            known,
+            entry: HistoryEntry::default(),
+            needed,
+        }
+    }
+
+    /// Does a part of the work, which its entry counts, and renews the entry at the same time.
+    pub(crate) async fn work<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Sink<'_>) -> T,
+        sink: &mut Sink<'_>,
+    ) -> T {
+        let entry = std::mem::take(&mut self.entry);
+        let done = self.while_renewing(Box::pin(work(&mut entry.noting(sink)))).await;
+        self.entry = entry;
+        done
+    }
+
+    /// Does something, and renews the entry of the run at the same time.
+    pub async fn while_renewing<T>(&mut self, work: impl Future<Output = T>) -> T {
+        match &mut self.known {
+            None => work.await,
+            Some(known) => self.parent.while_renewing(known, work).await,
+        }
+    }
+
+    /// Removes the entry of a run that has written no member and cannot continue.
+    pub(crate) async fn withdraw(&self, sink: &mut Sink<'_>) {
+        if let Some(known) = &self.known {
+            self.parent.withdraw(known.id(), sink).await;
+        }
+        self.parent.server.end_lease();
+    }
+
+    /// Ends the run on the parent, if that still has its entry. `exact` is the record of what is left, if it is known.
+    /// Returns how the run ends.
+    pub async fn end(&mut self, exact: Option<&Record>, ending: Ending, sink: &mut Sink<'_>) -> Ending {
+        let Some(known) = &mut self.known else {
+            return ending;
+        };
+        let needed = self.needed;
+        let left = Left { needed, exact };
+        self.parent
+            .end_reported(known, &self.entry, left, ending, sink)
+            .await
+    }
+}
