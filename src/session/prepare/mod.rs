@@ -83,7 +83,8 @@ pub async fn to_write(
             (user, _) = join(administrator(&server), user_name(&server)).await;
         }
     };
-    let (made, ()) = join(read_and_plan(&mut resolved, options, options.take_over), asking).await;
+    let planning = read_and_plan(&mut resolved, options, options.take_over);
+    let (made, ()) = Box::pin(join(planning, asking)).await;
     let (state, policy, plan) = made?;
     let mut prepared = take(resolved, options, state, policy, plan);
     prepared.user = user;
