@@ -4,7 +4,7 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{Execution, Lingering, RunOnParent, SetDeletion, parent_managers};
+use crate::execute::{Execution, Lingering, RunOnParent, parent_managers};
 use crate::model::applyset::Tooling;
 use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
@@ -142,21 +142,21 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
         concurrency: options.writing.concurrency,
         patience: options.waiting.for_dependencies(),
     };
-    let deletion = SetDeletion {
-        execution: Execution {
-            take_over: &[],
-            dependencies: Some(&dependencies),
-            ..prepared.execution(&interrupt)
-        },
-        parent: prepared.state.parent.as_ref(),
-        unlisted: &prepared.state.observed.unlisted,
+    let deletion = Execution {
+        take_over: &[],
+        dependencies: Some(&dependencies),
+        ..prepared.execution(&interrupt)
     };
     let is_real = options.writing.dry_run == DryRun::None;
     let work = async {
         if !is_real {
-            return Ok(deletion.dry_run(&mut |event| run.reporter.event(event)).await);
+            return Ok(deletion
+                .predict_deletion_of_set(&mut |event| run.reporter.event(event))
+                .await);
         }
-        let mut deletion_run = deletion.begin(&mut |event| run.reporter.event(event)).await?;
+        let mut deletion_run = deletion
+            .begin_deletion(&mut |event| run.reporter.event(event))
+            .await?;
         if let Some(patience) = options.waiting.patience {
             let waiting = delete_and_wait(run, prepared, (&deletion, &mut deletion_run), patience);
             return Ok::<_, Error>(waiting.await);
@@ -167,7 +167,7 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
             Ending::Done => {
                 let lingering = Lingering::Awaited;
                 deletion
-                    .finish(&mut deletion_run, members.deleted, lingering, &mut sink)
+                    .finish_deletion(&mut deletion_run, members.deleted, lingering, &mut sink)
                     .await
             }
             stopped => deletion_run.end(None, stopped, &mut sink).await,
@@ -190,7 +190,7 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
 async fn delete_and_wait(
     run: &mut CommandRun,
     prepared: &Prepared,
-    (deletion, deletion_run): (&SetDeletion<'_>, &mut RunOnParent<'_>),
+    (deletion, deletion_run): (&Execution<'_>, &mut RunOnParent<'_>),
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
@@ -206,12 +206,12 @@ async fn delete_and_wait(
     // The wait for deleted objects ends when they are gone; their status does not count.
     let rules = StatusRules::default();
     let mut waiting = Waiting {
-        server: deletion.execution.server,
-        id: &deletion.execution.set.id,
+        server: deletion.server,
+        id: &deletion.set.id,
         rules: &rules,
         deadline: Deadline::of(patience),
-        interrupt: deletion.execution.interrupt,
-        concurrency: deletion.execution.writing.concurrency,
+        interrupt: deletion.interrupt,
+        concurrency: deletion.writing.concurrency,
         after_failure: AfterFailure::Stop,
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
@@ -230,7 +230,7 @@ async fn delete_and_wait(
     };
     // Even if something is left, the parent records exactly that from now on.
     let ending = deletion
-        .finish(deletion_run, members.deleted, Lingering::Reported, &mut sink)
+        .finish_deletion(deletion_run, members.deleted, Lingering::Reported, &mut sink)
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);

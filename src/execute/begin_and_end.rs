@@ -14,7 +14,7 @@ use crate::model::write_settings::Exclusive;
 impl Execution<'_> {
     /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
     pub(super) async fn begun(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
-        if let Some(parent) = self.parent
+        if let Some(parent) = self.parent()
             && !self.writes_members(parent)
         {
             return Ok(Ok(Known::read(parent.clone())));
@@ -25,7 +25,7 @@ impl Execution<'_> {
         }
         let begun = self
             .parent_writing()
-            .begin(self.parent.cloned(), &self.plan.record_during, run, sink)
+            .begin(self.parent().cloned(), &self.plan.record_during, run, sink)
             .await;
         match begun {
             Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
@@ -37,7 +37,7 @@ impl Execution<'_> {
             }
             // Members have been written already: that is a failure of writing.
             Err(error)
-                if self.parent.is_none()
+                if self.parent().is_none()
                     && !self.plan.prerequisites.is_empty()
                     && !error.is_of_another_run() =>
             {

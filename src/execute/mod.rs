@@ -25,13 +25,13 @@ mod unusable_versions;
 mod wait_notes;
 mod wait_until_gone;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
 pub use deletion::delete::ObjectsKeptInsteadOfDeleted;
 pub use deletion::deletes::Deleted;
-pub use deletion::set::{MembersDeleted, SetDeletion, parent_managers};
+pub use deletion::set::{MembersDeleted, parent_managers};
 pub use deletion::wait_until_members_are_gone::Lingering;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use gates::{Dependency, DependencyGate, EndOfWait, Gate, Membership};
@@ -48,7 +48,6 @@ pub use wait_notes::WaitNotes;
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase};
 use crate::manifest::desired::Desired;
-use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
@@ -56,7 +55,7 @@ use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Apply, Plan, Policy, Refusal};
-use crate::read::{ListTargets, NamespaceState, WithLiveFields};
+use crate::read::ClusterState;
 
 /// Context for executing a plan.
 #[derive(Clone, Copy)]
@@ -67,27 +66,18 @@ pub struct Execution<'a> {
     pub set: &'a Set,
     /// The resource of the parent.
     pub parent_resource: &'a Arc<Resource>,
-    /// The parent as it was read for the plan.
-    pub parent: Option<&'a ParentObject>,
+    /// The state of the set when it was planned.
+    pub state: &'a ClusterState,
     /// The reason why that parent has to be taken over, if it has, which the user has lifted.
     pub take_over: &'a [Refusal],
-    /// The scope in which members were listed.
-    pub places: &'a ListTargets,
-    /// The namespaces of the manifests and of the parent that exist; the others come with
-    /// the manifests.
-    pub namespaces: &'a BTreeMap<String, NamespaceState>,
     /// The desired objects.
     pub desired: &'a Desired,
     /// The plan.
     pub plan: &'a Plan,
     /// The policy of the plan; objects that have changed since are judged again.
     pub policy: &'a Policy,
-    /// The contents of namespaces and CRDs when their deletion was judged.
-    pub contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The write settings.
     pub writing: &'a WriteSettings,
-    /// What to send of changed members with ignored fields, over the version that was listed.
-    pub with_live_fields: &'a BTreeMap<ObjectKey, WithLiveFields>,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
     /// What waits between the writes; `None` if the run does not wait.
@@ -149,6 +139,11 @@ impl<'a> RunState<'a> {
 }
 
 impl<'a> Execution<'a> {
+    /// Returns the parent as it was read for the plan.
+    fn parent(&self) -> Option<&'a ParentObject> {
+        self.state.parent_object()
+    }
+
     fn parent_writing(&self) -> ParentWriting<'a> {
         ParentWriting {
             server: self.server,
@@ -209,7 +204,7 @@ impl Execution<'_> {
         }
         let writes = self.plan.applies() + self.plan.deletions();
         self.server.prepare_for(run_state.driver.soon(writes));
-        if self.parent.is_none() {
+        if self.parent().is_none() {
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
             if let Some(ending) = run.work(writing, sink).await {
                 return Ok(ending);
@@ -254,7 +249,7 @@ impl Execution<'_> {
     /// Applies the members, and prunes.
     async fn write_members(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut prerequisites: &[Vec<Apply>] = &[];
-        if self.parent.is_some() {
+        if self.parent().is_some() {
             self.report_unchanged(&mut run_state.applied, sink);
             prerequisites = &self.plan.prerequisites;
         }

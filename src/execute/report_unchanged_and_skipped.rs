@@ -68,7 +68,7 @@ impl Execution<'_> {
 
     /// Reports how its own manifest changed the parent, which had this resourceVersion before.
     pub(super) fn report_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
-        let action = match self.parent {
+        let action = match self.parent() {
             // The creation was reported when it happened.
             None => return,
             _ if self.desired.parent.is_none() => return,

@@ -4,11 +4,12 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
+use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
-use crate::execute::deletion::set::{SetDeletion, parent_managers};
+use crate::execute::deletion::set::parent_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
 };
@@ -22,12 +23,12 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{ParentDisposition, Remains, Skip, SkipReason};
 
-impl SetDeletion<'_> {
+impl Execution<'_> {
     /// Deletes the parent and then its containers if no member is left; else narrows its record to the
     /// remaining members.
     ///
     /// It is `Done` only if nothing is left, or only objects that users keep.
-    pub async fn finish(
+    pub async fn finish_deletion(
         &self,
         run: &mut RunOnParent<'_>,
         members: Deleted,
@@ -35,7 +36,7 @@ impl SetDeletion<'_> {
         sink: &mut Sink<'_>,
     ) -> Ending {
         let Some(known) = &mut run.known else {
-            if self.execution.interrupt.is_requested() {
+            if self.interrupt.is_requested() {
                 return Ending::Interrupted;
             }
             return self.finish_without_parent(members, lingering, sink).await;
@@ -57,7 +58,7 @@ impl SetDeletion<'_> {
         record: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        if self.execution.interrupt.is_requested() {
+        if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
         // An object that cannot be deleted keeps the parent.
@@ -66,23 +67,16 @@ impl SetDeletion<'_> {
         let uid = known.parent.uid.clone();
         let releasing = Releasing {
             writing: self.parent_writing(),
-            scope_of: known.listed(
-                self.parent
-                    .map_or(&known.parent.reading, |read| &read.object.reading),
-            ),
+            scope_of: known.listed(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
             left,
             remaining: self.remaining(self.homes().collect(), lingering, &members.uids),
-            unlisted: self.unlisted.clone(),
-            managers: parent_managers(&self.execution.writing.field_manager),
+            unlisted: self.unlisted().clone(),
+            managers: parent_managers(&self.writing.field_manager),
         };
         match Box::pin(releasing.release(sink)).await {
             Err(ReleaseError::Request(error)) => {
-                let subject = Subject::new(
-                    &self.execution.set.parent,
-                    self.execution.parent_resource,
-                    Some(&uid),
-                );
+                let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let error = error.kind.of_object();
                 sink(Event::Object(ObjectOutcome::failed(subject, error)));
                 Ending::Incomplete
@@ -96,7 +90,7 @@ impl SetDeletion<'_> {
                 self.delete_homes(&mut members, sink).await;
                 sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
-                    self.execution.set.parent,
+                    self.set.parent,
                     with_reasons(&live)
                 )));
                 Ending::Incomplete
@@ -105,7 +99,7 @@ impl SetDeletion<'_> {
             Ok(Parent::Replaced) => {
                 sink(Event::failure(format!(
                     "{}: set not deleted: another run created it again",
-                    self.execution.set.parent
+                    self.set.parent
                 )));
                 Ending::Incomplete
             }
@@ -186,6 +180,11 @@ impl SetDeletion<'_> {
         remaining.settled(&ParentDisposition::Goes, sink).await
     }
 
+    /// Returns the part of the record that stays, because a list of members does not show all that it leads to.
+    fn unlisted(&self) -> &Record {
+        &self.state.observed.unlisted
+    }
+
     /// Returns the scope of the rest of the set, without these containers of its parent.
     fn remaining<'a>(
         &'a self,
@@ -194,12 +193,12 @@ impl SetDeletion<'_> {
         deleted: &BTreeSet<String>,
     ) -> Remaining<'a> {
         Remaining {
-            server: self.execution.server,
-            set: self.execution.set,
-            interrupt: self.execution.interrupt,
-            concurrency: self.execution.writing.concurrency,
-            appliers: &self.execution.policy.appliers,
-            places: self.execution.places.clone(),
+            server: self.server,
+            set: self.set,
+            interrupt: self.interrupt,
+            concurrency: self.writing.concurrency,
+            appliers: &self.policy.appliers,
+            places: self.state.places.clone(),
             homes,
             deleted: deleted.clone(),
             containers_of_kept: self.containers_of_kept(),
@@ -216,32 +215,17 @@ impl SetDeletion<'_> {
                 names(&remains.kept)
             )));
         }
-        fail(
-            remains,
-            self.execution.set,
-            &self.execution.policy.appliers,
-            lingering,
-            sink,
-        )
+        fail(remains, self.set, &self.policy.appliers, lingering, sink)
     }
 
     /// Reports what is left in the end. It is not a failure if the user stopped the wait for it.
     fn report_rest(&self, remains: &Remains, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
-        if !self.execution.interrupt.is_requested() {
-            return fail(
-                remains,
-                self.execution.set,
-                &self.execution.policy.appliers,
-                lingering,
-                sink,
-            );
+        if !self.interrupt.is_requested() {
+            return fail(remains, self.set, &self.policy.appliers, lingering, sink);
         }
-        match obstacles(remains, self.execution.set, &self.execution.policy.appliers) {
+        match obstacles(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {
-                sink(Event::Warning(format!(
-                    "{}: {obstacles}",
-                    self.execution.set.parent
-                )));
+                sink(Event::Warning(format!("{}: {obstacles}", self.set.parent)));
                 Ending::Interrupted
             }
             None => Ending::Done,
@@ -253,9 +237,9 @@ impl SetDeletion<'_> {
         if unlisted.is_empty() {
             return Ending::Done;
         }
-        let parent = &self.execution.set.parent;
+        let parent = &self.set.parent;
         let reason = unlistable(unlisted);
-        let is_not_deleted = match self.execution.writing.dry_run {
+        let is_not_deleted = match self.writing.dry_run {
             DryRun::None => "cannot be deleted",
             DryRun::Client | DryRun::Server => "would not be deleted",
         };
@@ -268,7 +252,7 @@ impl SetDeletion<'_> {
     fn report_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {
         sink(Event::failure(format!(
             "{}: remaining members cannot be listed: {unseen}",
-            self.execution.set.parent
+            self.set.parent
         )));
         Ending::Incomplete
     }
@@ -276,8 +260,8 @@ impl SetDeletion<'_> {
     /// Keeps the parent's containers if they have gained objects.
     async fn leave_filled(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
-        let judge = self.execution.judge(&members.attached, HashSet::new());
-        let deleting = self.execution.deleting(Action::Deleted, &judge);
+        let judge = self.judge(&members.attached, HashSet::new());
+        let deleting = self.deleting(Action::Deleted, &judge);
         for outcome in deleting.filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
@@ -290,7 +274,7 @@ impl SetDeletion<'_> {
 
     /// Deletes the parent's containers, which are in a set without a parent now.
     async fn delete_homes(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
-        let waves = self.execution.plan.prune_waves();
+        let waves = self.plan.prune_waves();
         let waves = Waves {
             deletes: waves
                 .map(|wave| wave.iter().filter(|live| self.is_home(live)).collect())
@@ -299,14 +283,12 @@ impl SetDeletion<'_> {
             action: Action::Deleted,
             parent: None,
         };
-        let judge = self.execution.judge(&members.attached, HashSet::new());
-        let mut driver = self.execution.driver();
+        let judge = self.judge(&members.attached, HashSet::new());
+        let mut driver = self.driver();
         let failed = members.failed;
-        let deleting = self
-            .execution
-            .delete_as_judged(&waves, judge, members, &mut driver, sink);
+        let deleting = self.delete_as_judged(&waves, judge, members, &mut driver, sink);
         let is_stopped = Box::pin(deleting).await.is_err();
-        if self.execution.interrupt.is_requested() {
+        if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
         let left = &members.left;
@@ -322,16 +304,16 @@ impl SetDeletion<'_> {
     }
 
     /// Predicts what becomes of the parent and its containers once the members are gone.
-    pub(super) async fn predict_end(&self, sink: &mut Sink<'_>) -> Ending {
-        let Some(parent) = self.parent else {
-            return self.predict(self.homes(), sink).await;
+    pub(super) async fn predict_end_of_set(&self, sink: &mut Sink<'_>) -> Ending {
+        let Some(parent) = &self.state.parent else {
+            return self.predict_deletion_of(self.homes(), sink).await;
         };
         // An object that is left to a deleted owner is deleted with it.
-        let going = &self.execution.plan.dependents.going;
+        let going = &self.plan.dependents.going;
         let is_left = |skip: &&Skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
         };
-        let left_behind = self.execution.plan.skips.iter().filter(is_left).count();
+        let left_behind = self.plan.skips.iter().filter(is_left).count();
         if left_behind > 0 {
             let count = counted(left_behind, "object");
             sink(outcome_event(
@@ -339,21 +321,21 @@ impl SetDeletion<'_> {
                 Action::Skipped,
                 format!("{count} of its set kept"),
             ));
-            return self.report_unlisted(self.unlisted, sink);
+            return self.report_unlisted(self.unlisted(), sink);
         }
-        if !self.unlisted.is_empty() {
+        if !self.unlisted().is_empty() {
             sink(outcome_event(
                 &parent.live,
                 Action::Skipped,
-                unlistable(self.unlisted),
+                unlistable(self.unlisted()),
             ));
-            return self.report_unlisted(self.unlisted, sink);
+            return self.report_unlisted(self.unlisted(), sink);
         }
-        let managers = parent_managers(&self.execution.writing.field_manager);
-        let (disposition, event) = predicted_disposition(self.execution.set, parent, &managers);
+        let managers = parent_managers(&self.writing.field_manager);
+        let (disposition, event) = predicted_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {
-            ParentDisposition::Goes => self.predict(self.homes(), sink).await,
+            ParentDisposition::Goes => self.predict_deletion_of(self.homes(), sink).await,
             ParentDisposition::Stays(_) => Ending::Done,
         }
     }

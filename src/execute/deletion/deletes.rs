@@ -19,6 +19,7 @@ use crate::execute::schedule::drive::{Driver, Found, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::{Execution, Sink};
+use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -138,13 +139,18 @@ impl Execution<'_> {
         Box::pin(self.reread_dependents(parent)).await
     }
 
+    /// Returns the contents of namespaces and CRDs when their deletion was judged.
+    pub(crate) fn contents(&self) -> &BTreeMap<ObjectKey, Contents> {
+        &self.state.observed.contents
+    }
+
     /// Creates the judge of deletions, of whose objects these are dependents.
     pub(crate) fn judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
         let mut judge = Judge::of_plan(
             self.set,
             self.policy,
             self.desired,
-            self.contents,
+            self.contents(),
             self.plan,
             desired_uids,
         );

@@ -53,7 +53,7 @@ impl Execution<'_> {
             policy: self.policy,
             desired: self.desired,
             desired_uids: &applied.uids,
-            contents: self.contents,
+            contents: self.contents(),
             members: &members,
         };
         let judged = judged_again.in_plan(self.plan, order);
@@ -110,7 +110,7 @@ impl Execution<'_> {
             let resource = || Arc::clone(resource);
             resources.entry(key.group_kind.clone()).or_insert_with(resource);
         }
-        for known in &self.places.resources {
+        for known in &self.state.places.resources {
             resources
                 .entry(known.group_kind())
                 .and_modify(|resource| *resource = Arc::clone(known));

@@ -46,7 +46,7 @@ impl Execution<'_> {
             members,
             parent,
             container_owners,
-            contents: self.contents.clone(),
+            contents: self.contents().clone(),
             ..Observed::default()
         };
         Ok(Dependents::find_again(self.plan, self.desired, &observed))
@@ -70,7 +70,7 @@ impl Execution<'_> {
             }
         }
         // In the version in which they were read before.
-        let known = self.places.resources.iter();
+        let known = self.state.places.resources.iter();
         places.add_resources(known.filter(|known| kinds.contains(&known.group_kind())).cloned());
         places.add_resources(resources);
         let members = list_labeled_objects(

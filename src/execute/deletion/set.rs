@@ -15,24 +15,11 @@ use crate::execute::dry_run::Prediction;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::requests::ParentWriteError;
 use crate::execute::parent_record::run::RunOnParent;
-use crate::execute::{Execution, ParentWriting, Sink};
-use crate::model::applyset::Record;
+use crate::execute::{Execution, Sink};
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::plan::{Skip, SkipReason, holds_parent_of};
-use crate::read::WholeParent;
-
-/// Context for deleting a set.
-#[derive(Clone, Copy)]
-pub struct SetDeletion<'a> {
-    /// The plan, in which nothing is desired. The tooling of its set is that of the parent.
-    pub execution: Execution<'a>,
-    /// The parent as it was read for the plan; `None` if there is none with a record.
-    pub parent: Option<&'a WholeParent>,
-    /// The part of the record that stays, because a list of members does not show all that it leads to.
-    pub unlisted: &'a Record,
-}
 
 /// Outcome of deleting the members.
 #[derive(Debug)]
@@ -61,19 +48,19 @@ pub fn parent_managers(field_manager: &str) -> BTreeSet<String> {
     managers
 }
 
-impl<'a> SetDeletion<'a> {
+impl<'a> Execution<'a> {
     /// Begins the run on the parent, if it deletes a member.
     ///
     /// # Errors
     ///
     /// The parent has become one that this run may not write.
-    pub async fn begin(&self, sink: &mut Sink<'_>) -> Result<RunOnParent<'a>, ParentWriteError> {
-        self.announce(sink);
-        let recorded = &self.execution.plan.record_during;
-        let writing = self.execution.parent_writing();
-        let known = match self.parent {
+    pub async fn begin_deletion(&self, sink: &mut Sink<'_>) -> Result<RunOnParent<'a>, ParentWriteError> {
+        self.announce_deletion(sink);
+        let recorded = &self.plan.record_during;
+        let writing = self.parent_writing();
+        let known = match &self.state.parent {
             None => None,
-            Some(parent) if self.execution.plan.deletions() == 0 => {
+            Some(parent) if self.plan.deletions() == 0 => {
                 Some(Known::read_to_take_out(parent.object.clone()))
             }
             Some(parent) => {
@@ -86,23 +73,24 @@ impl<'a> SetDeletion<'a> {
     }
 }
 
-impl SetDeletion<'_> {
+impl Execution<'_> {
     /// Deletes the members, one wave after the other, except the parent's containers.
     ///
     /// # Panics
     ///
     /// If the plan has refusals: executing it would be worse.
     pub async fn delete_members(&self, run: &mut RunOnParent<'_>, sink: &mut Sink<'_>) -> MembersDeleted {
-        run.work(async |sink| self.delete_waves(sink).await, sink).await
+        run.work(async |sink| self.delete_all_members(sink).await, sink)
+            .await
     }
 
-    async fn delete_waves(&self, sink: &mut Sink<'_>) -> MembersDeleted {
-        let plan = self.execution.plan;
+    async fn delete_all_members(&self, sink: &mut Sink<'_>) -> MembersDeleted {
+        let plan = self.plan;
         assert!(
             plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        self.execution.report_skips(sink);
+        self.report_skips(sink);
         let waves = plan.prune_waves();
         let waves = Waves {
             deletes: waves
@@ -110,15 +98,14 @@ impl SetDeletion<'_> {
                 .collect(),
             owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
-            parent: self.parent.map(|_| self.execution.parent_resource),
+            parent: self.parent().map(|_| self.parent_resource),
         };
         let mut deleted = Deleted::default();
-        let mut driver = self.execution.driver();
+        let mut driver = self.driver();
         let deleting = self
-            .execution
             .delete_waves(&waves, HashSet::new(), &mut deleted, &mut driver, |_, _| {}, sink)
             .await;
-        let ending = match self.ending(deleted.failed, sink) {
+        let ending = match self.ending_of_deletion(deleted.failed, sink) {
             Ending::Done if deleting.is_err() => Ending::Incomplete,
             ending => ending,
         };
@@ -126,68 +113,66 @@ impl SetDeletion<'_> {
     }
 
     /// Reports what the deletion would do, by server dry runs if the user requests them.
-    pub async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
-        self.announce(sink);
-        let execution = &self.execution;
-        execution.report_skips(sink);
-        let members = execution.plan.all_prunes().filter(|live| !self.is_home(live));
-        let ending = self.predict(members, sink).await;
-        let dependents = &execution.plan.dependents;
-        let judge = execution.judge(dependents, HashSet::new());
+    pub async fn predict_deletion_of_set(&self, sink: &mut Sink<'_>) -> Ending {
+        self.announce_deletion(sink);
+        self.report_skips(sink);
+        let members = self.plan.all_prunes().filter(|live| !self.is_home(live));
+        let ending = self.predict_deletion_of(members, sink).await;
+        let dependents = &self.plan.dependents;
+        let judge = self.judge(dependents, HashSet::new());
         let detachments = dependents.detachments.iter();
         let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
-        warn_of_kept(detachments, &judge, execution.writing.dry_run, sink);
+        warn_of_kept(detachments, &judge, self.writing.dry_run, sink);
         match ending {
-            Ending::Done => self.predict_end(sink).await,
+            Ending::Done => self.predict_end_of_set(sink).await,
             ending => ending,
         }
     }
 
     /// Predicts the deletion of these objects.
-    pub(super) async fn predict<'l>(
+    pub(super) async fn predict_deletion_of<'l>(
         &self,
         objects: impl Iterator<Item = &'l Live>,
         sink: &mut Sink<'_>,
     ) -> Ending {
         let mut failed = 0;
-        let mut driver = self.execution.driver();
+        let mut driver = self.driver();
         let mut predicted =
             |prediction: Prediction, sink: &mut Sink<'_>| failed += usize::from(prediction.report(sink));
         let times = HashMap::new();
-        self.execution
-            .predict_deletions(
-                objects,
-                Action::Deleted,
-                &times,
-                &mut driver,
-                &mut predicted,
-                sink,
-            )
-            .await;
-        self.ending(failed, sink)
+        self.predict_deletions(
+            objects,
+            Action::Deleted,
+            &times,
+            &mut driver,
+            &mut predicted,
+            sink,
+        )
+        .await;
+        self.ending_of_deletion(failed, sink)
     }
 
     /// Announces what is about to be deleted, and what is kept.
-    fn announce(&self, sink: &mut Sink<'_>) {
+    fn announce_deletion(&self, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Deleting,
-            total: self.execution.plan.deletions(),
+            total: self.plan.deletions(),
         });
-        sink(Event::Planned(self.planned()));
-        if self.parent.is_some() {
+        sink(Event::Planned(self.planned_of_deletion()));
+        if self.parent().is_some() {
             sink(self.parent_writing().announcement());
         }
     }
 
     /// Returns how the deletion of the members ended, where so many could not be deleted, and warns of those.
-    fn ending(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
-        if self.execution.interrupt.is_requested() {
+    fn ending_of_deletion(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
+        if self.interrupt.is_requested() {
             Ending::Interrupted
         } else if failed > 0 {
             // The parent may have changed since it was read.
             let failures = counted(failed, "object");
             let parent = self
-                .parent
+                .parent()
                 .map_or("", |_| "; this run does not delete the set's parent");
             sink(Event::Warning(format!(
                 "{failures} not deleted{parent}; once the errors are solved, run the same command again"
@@ -200,24 +185,20 @@ impl SetDeletion<'_> {
 
     /// The UIDs of containers that are kept because an object in them has a keep annotation.
     pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
-        let skips = self.execution.plan.skips.iter();
+        let skips = self.plan.skips.iter();
         let skips = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
         skips.map(|skip| skip.live.uid.clone()).collect()
     }
 
-    pub(super) fn parent_writing(&self) -> ParentWriting<'_> {
-        self.execution.parent_writing()
-    }
-
     /// Returns the outcome of each member and of the parent if the run ends before it.
-    fn planned(&self) -> Vec<ObjectOutcome> {
-        let skipped = self.execution.plan.skips.iter().map(|skip| ObjectOutcome {
+    fn planned_of_deletion(&self) -> Vec<ObjectOutcome> {
+        let skipped = self.plan.skips.iter().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
             ..untouched(&skip.live)
         });
-        let members = self.execution.plan.all_prunes();
+        let members = self.plan.all_prunes();
         let (homes, members): (Vec<&Live>, Vec<&Live>) = members.partition(|live| self.is_home(live));
-        let parent = self.parent.map(|parent| untouched(&parent.live));
+        let parent = self.state.parent.iter().map(|parent| untouched(&parent.live));
         let deleted = members.into_iter().map(untouched);
         let homes = homes.into_iter().map(untouched);
         skipped.chain(deleted).chain(parent).chain(homes).collect()
@@ -226,8 +207,8 @@ impl SetDeletion<'_> {
     /// Returns the members that are deleted or being deleted before the parent.
     pub fn going(&self) -> impl Iterator<Item = &Live> {
         let is_terminating = |skip: &&Skip| matches!(skip.reason, SkipReason::Terminating { .. });
-        let terminating = self.execution.plan.skips.iter().filter(is_terminating);
-        let deleted = self.execution.plan.all_prunes();
+        let terminating = self.plan.skips.iter().filter(is_terminating);
+        let deleted = self.plan.all_prunes();
         deleted
             .filter(|live| !self.is_home(live))
             .chain(terminating.map(|skip| &skip.live))
@@ -235,11 +216,11 @@ impl SetDeletion<'_> {
 
     /// Returns the parent's containers that are deleted.
     pub fn homes(&self) -> impl Iterator<Item = &Live> {
-        let prunes = self.execution.plan.all_prunes();
+        let prunes = self.plan.all_prunes();
         prunes.filter(|live| self.is_home(live))
     }
 
     pub(super) fn is_home(&self, live: &Live) -> bool {
-        holds_parent_of(self.execution.set, live)
+        holds_parent_of(self.set, live)
     }
 }

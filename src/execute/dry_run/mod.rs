@@ -143,16 +143,16 @@ impl Execution<'_> {
     /// Returns the error if admission denies the write of the parent with which a run begins. Nothing is sent for a run
     /// that does not begin, nor for a parent that its manifest creates or whose namespace does not exist.
     pub(crate) async fn denial_of_parent(&self) -> Option<Message> {
-        let is_created = self.parent.is_none();
+        let is_created = self.parent().is_none();
         let namespace = self.set.parent.namespace.as_ref();
-        let is_in_reach = namespace.is_none_or(|namespace| self.namespaces.contains_key(namespace));
+        let is_in_reach = namespace.is_none_or(|namespace| self.state.namespaces.contains_key(namespace));
         let begins =
-            self.plan.refusals.is_empty() && self.parent.is_none_or(|parent| self.writes_members(parent));
+            self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.writes_members(parent));
         if !begins || !is_in_reach || is_created && self.desired.parent.is_some() {
             return None;
         }
         let parent = self.parent_writing();
-        parent.denial(self.parent, &self.plan.record_during).await
+        parent.denial(self.parent(), &self.plan.record_during).await
     }
 
     async fn predict_manifest_of_parent(&self) -> Result<Option<ParentPrediction>, ApiError> {

@@ -24,7 +24,7 @@ impl Execution<'_> {
             phase: Phase::Applying,
             total: self.plan.applies(),
         });
-        if self.parent.is_none() {
+        if self.parent().is_none() {
             sink(Event::Parent(self.set.parent.clone(), Action::Created));
         }
         for time in self.plan.apply_times(self.desired) {
@@ -112,7 +112,7 @@ impl Execution<'_> {
         if self.lacks_namespace_of(object) {
             return None;
         }
-        object.readable_through(&self.places.resources)
+        object.readable_through(&self.state.places.resources)
     }
 
     /// Returns whether a value of the object is not known, so that it must not be sent.
@@ -122,7 +122,7 @@ impl Execution<'_> {
 
     pub(super) fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
         let namespace = object.key.namespace.as_ref();
-        namespace.is_some_and(|namespace| !self.namespaces.contains_key(namespace))
+        namespace.is_some_and(|namespace| !self.state.namespaces.contains_key(namespace))
     }
 }
 

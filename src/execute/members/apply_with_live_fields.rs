@@ -140,7 +140,7 @@ impl Execution<'_> {
             lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
         };
         if attempts == 1 {
-            if let Some(listed) = self.with_live_fields.get(&object.key).filter(is_locked) {
+            if let Some(listed) = self.state.with_live_fields.get(&object.key).filter(is_locked) {
                 return Ok(Sent::Over(ApplyWithLiveFields {
                     object: DesiredObject {
                         object: listed.object.clone(),

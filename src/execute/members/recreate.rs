@@ -58,7 +58,7 @@ enum VictimState {
 impl Victim {
     fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
         let uids = HashSet::new();
-        let mut judge = Judge::of_plan(run.set, run.policy, run.desired, run.contents, &self.plan, uids);
+        let mut judge = Judge::of_plan(run.set, run.policy, run.desired, run.contents(), &self.plan, uids);
         judge.replace_dependents(&self.dependents);
         judge
     }
@@ -100,7 +100,7 @@ impl Execution<'_> {
 
     fn is_namespace_going(&self, object: &DesiredObject) -> bool {
         let namespace = object.key.namespace.as_ref();
-        let namespace = namespace.and_then(|namespace| self.namespaces.get(namespace));
+        let namespace = namespace.and_then(|namespace| self.state.namespaces.get(namespace));
         namespace.is_some_and(|state| state.presence == Presence::Terminating)
     }
 

@@ -55,7 +55,7 @@ impl Execution<'_> {
     ///
     /// Something that the record would lose could not be listed.
     pub async fn predict_record(&self) -> Result<Record, (ListTarget, ListError)> {
-        if self.parent.is_some_and(ParentObject::is_being_added_to) {
+        if self.parent().is_some_and(ParentObject::is_being_added_to) {
             return Ok(self.plan.record_during.clone());
         }
         let after = &self.plan.record_after;
@@ -116,7 +116,7 @@ impl Execution<'_> {
             .all_prunes()
             .filter_map(|live| live.defines.as_ref())
             .collect();
-        let mut places = self.places.clone();
+        let mut places = self.state.places.clone();
         places
             .resources
             .retain(|resource| !undefined.contains(&resource.group_kind()));
