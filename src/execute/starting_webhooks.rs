@@ -189,6 +189,11 @@ impl Unreachable {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self::new(name.to_owned(), "connection refused")
+    }
+
     /// Returns what a run reports when it waits for the webhook.
     fn note(&self) -> String {
         let Self { name, reason } = self;

@@ -407,3 +407,6 @@ where
         End::Done
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+use std::cell::Cell;
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use kube::client::Body;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+use crate::model::identity::GroupKind;
+use crate::plan::Edge;
+
+/// A server that is not asked.
+#[expect(clippy::disallowed_types, reason = "a server that is a function")]
+fn server() -> ApiServer {
+    let service = tower::service_fn(async |_: Request<Body>| {
+        Ok::<_, Infallible>(Response::new(Body::from(Vec::new())))
+    });
+    let client = kube::Client::new(service, "default");
+    ApiServer::new(client, "https://127.0.0.1:6443", Duration::from_mins(1))
+}
+
+/// An action of the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Do {
+    /// A write that takes a second.
+    Write(&'static str),
+    /// A write that this webhook judges.
+    Judged(&'static str, &'static str),
+    /// A write that makes the run stop.
+    Stop,
+    /// A wait of 100 seconds, together with others.
+    Wait(&'static str),
+}
+
+struct Script {
+    key: ObjectKey,
+    /// The time from which on webhooks can be called.
+    starts: Instant,
+    attempts: RefCell<Vec<Do>>,
+    under_way: Cell<usize>,
+    most_under_way: Cell<usize>,
+    ended: RefCell<Vec<(Do, bool)>>,
+}
+
+impl Script {
+    fn new(starts_after: Duration) -> Self {
+        Self {
+            key: ObjectKey {
+                group_kind: GroupKind::namespace(),
+                namespace: None,
+                name: "shop".to_owned(),
+            },
+            starts: Instant::now() + starts_after,
+            attempts: RefCell::default(),
+            under_way: Cell::new(0),
+            most_under_way: Cell::new(0),
+            ended: RefCell::default(),
+        }
+    }
+
+    fn ended(&self) -> Vec<(Do, bool)> {
+        self.ended.borrow().clone()
+    }
+
+    fn attempts(&self, action: Do) -> usize {
+        let attempts = self.attempts.borrow();
+        attempts.iter().filter(|attempt| **attempt == action).count()
+    }
+}
+
+struct Ended {
+    is_done: bool,
+    webhook: Option<Unreachable>,
+}
+
+impl Work for Script {
+    type Action = Do;
+    type Answer = Ended;
+
+    fn key<'k>(&'k self, _: &'k Do) -> &'k ObjectKey {
+        &self.key
+    }
+
+    fn lane(&self, action: &Do) -> Lane {
+        match action {
+            Do::Wait(_) => Lane::WaitTogether,
+            Do::Write(_) | Do::Judged(..) | Do::Stop => Lane::Write,
+        }
+    }
+
+    async fn perform(&self, action: &Do) -> Ended {
+        self.attempts.borrow_mut().push(*action);
+        self.under_way.set(self.under_way.get() + 1);
+        self.most_under_way
+            .set(self.most_under_way.get().max(self.under_way.get()));
+        sleep(Duration::from_secs(1)).await;
+        self.under_way.set(self.under_way.get() - 1);
+        let webhook = match action {
+            Do::Judged(_, webhook) if Instant::now() < self.starts => Some(Unreachable::named(webhook)),
+            _ => None,
+        };
+        Ended {
+            is_done: webhook.is_none(),
+            webhook,
+        }
+    }
+
+    fn unreachable<'w>(&self, answer: &'w Ended) -> Option<&'w Unreachable> {
+        answer.webhook.as_ref()
+    }
+
+    fn wait_together<'s>(
+        &'s self,
+        actions: Vec<(ActionId, &'s Do)>,
+        found: Found<Ended>,
+        _: &'s RefCell<&mut Sink<'_>>,
+    ) -> LocalBoxFuture<'s, ()> {
+        Box::pin(async move {
+            sleep(Duration::from_secs(100)).await;
+            for (id, _) in actions {
+                let answer = Ended {
+                    is_done: true,
+                    webhook: None,
+                };
+                found.send((id, answer)).expect("a receiver");
+            }
+        })
+    }
+
+    fn ended(&self, action: &Do, answer: Ended, _: &mut Sink<'_>) -> End {
+        self.ended.borrow_mut().push((*action, answer.is_done));
+        match action {
+            Do::Stop => End::Stop,
+            _ if answer.is_done => End::Done,
+            _ => End::Failed,
+        }
+    }
+}
+
+/// Carries a graph out, at most `most` writes at once; webhooks have ten seconds.
+async fn carry_out(graph: &Graph<Do>, script: &Script, interrupt: &Interrupt, most: usize) {
+    let (server, notes) = (server(), WaitNotes::default());
+    let patience = Some(Duration::from_secs(10));
+    let mut driver = Driver::new(&server, interrupt, &notes, patience, most);
+    driver.run(graph, script, &mut |_| {}).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_object_finds_out_for_all_whether_a_webhook_can_be_called() {
+    let names = ["a", "b", "c", "d", "e"];
+    let graph: Graph<Do> = names
+        .map(|name| Do::Judged(name, "webhook"))
+        .into_iter()
+        .collect();
+    let script = Script::new(Duration::from_secs(6));
+    carry_out(&graph, &script, &Interrupt::default(), 8).await;
+    assert_eq!(script.ended().len(), 5);
+    assert!(script.ended().iter().all(|(_, is_done)| *is_done));
+    // All once, then one after the other with pauses, and in the end the four others.
+    let attempts = script.attempts.borrow().len();
+    assert!((5 + 4 + 2..=5 + 4 + 5).contains(&attempts), "{attempts}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_webhook_runs_only_while_nothing_else_is_left() {
+    let mut graph = Graph::default();
+    let other = graph.add(Do::Write("other"), []);
+    graph.add(Do::Judged("a", "webhook"), []);
+    let wait = graph.add(Do::Wait("other"), [(other, Edge::Needs)]);
+    graph.add(Do::Write("late"), [(wait, Edge::Needs)]);
+    // The webhook starts while the run waits for something else, long after its own time.
+    let script = Script::new(Duration::from_secs(90));
+    carry_out(&graph, &script, &Interrupt::default(), 8).await;
+    assert!(
+        script.ended().iter().all(|(_, is_done)| *is_done),
+        "{:?}",
+        script.ended()
+    );
+
+    let never = Script::new(Duration::from_secs(1_000));
+    let begun = Instant::now();
+    carry_out(&graph, &never, &Interrupt::default(), 8).await;
+    let failed: Vec<Do> = never
+        .ended()
+        .iter()
+        .filter(|(_, is_done)| !is_done)
+        .map(|(action, _)| *action)
+        .collect();
+    assert_eq!(failed, [Do::Judged("a", "webhook")]);
+    let seconds = begun.elapsed().as_secs();
+    assert!((110..120).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_ends_what_is_postponed_and_begins_nothing() {
+    let mut graph = Graph::default();
+    let judged = graph.add(Do::Judged("a", "webhook"), []);
+    graph.add(Do::Write("after"), [(judged, Edge::Follows)]);
+    let script = Script::new(Duration::from_secs(1_000));
+    let interrupt = Interrupt::default();
+    let asking = interrupt.clone();
+    let work = carry_out(&graph, &script, &interrupt, 8);
+    let (_, ()) = tokio::join!(
+        async {
+            sleep(Duration::from_secs(3)).await;
+            asking.request(|_| {});
+        },
+        work
+    );
+    assert_eq!(script.ended(), [(Do::Judged("a", "webhook"), false)]);
+    assert_eq!(script.attempts(Do::Write("after")), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_what_is_postponed_and_begins_nothing() {
+    let mut graph = Graph::default();
+    graph.add(Do::Judged("a", "webhook"), []);
+    let stop = graph.add(Do::Stop, []);
+    graph.add(Do::Write("after"), [(stop, Edge::Follows)]);
+    let script = Script::new(Duration::from_secs(1_000));
+    carry_out(&graph, &script, &Interrupt::default(), 8).await;
+    let mut ended = script.ended();
+    ended.sort_unstable();
+    assert_eq!(ended, [(Do::Judged("a", "webhook"), false), (Do::Stop, true)]);
+    assert_eq!(script.attempts(Do::Write("after")), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_writes_run_at_once_than_the_user_allows() {
+    for most in [1, 3] {
+        let graph: Graph<Do> = (0..10).map(|_| Do::Write("one")).collect();
+        let script = Script::new(Duration::ZERO);
+        carry_out(&graph, &script, &Interrupt::default(), most).await;
+        assert_eq!(script.ended().len(), 10);
+        assert_eq!(script.most_under_way.get(), most);
+    }
+}
