@@ -272,6 +272,7 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
             self.schedule.stop();
         }
         if self.schedule.is_stopped() {
+            self.together.clear();
             for (id, answer) in self.postponed.give_up() {
                 self.end(id, answer);
             }

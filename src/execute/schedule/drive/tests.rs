@@ -239,11 +239,14 @@ async fn a_stop_ends_what_is_postponed_and_begins_nothing() {
     graph.add(Do::Judged("a", "webhook"), []);
     let stop = graph.add(Do::Stop, []);
     graph.add(Do::Write("after"), [(stop, Edge::Follows)]);
+    graph.add(Do::Wait("never begun"), []);
     let script = Script::new(Duration::from_secs(1_000));
+    let begun = Instant::now();
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
     let mut ended = script.ended();
     ended.sort_unstable();
     assert_eq!(ended, [(Do::Judged("a", "webhook"), false), (Do::Stop, true)]);
+    assert!(begun.elapsed() < Duration::from_secs(10));
     assert_eq!(script.attempts(Do::Write("after")), 0);
 }
 
