@@ -222,7 +222,7 @@ async fn an_interrupt_ends_what_is_postponed_and_begins_nothing() {
     let interrupt = Interrupt::default();
     let asking = interrupt.clone();
     let work = carry_out(&graph, &script, &interrupt, 8);
-    let (_, ()) = tokio::join!(
+    let ((), ()) = tokio::join!(
         async {
             sleep(Duration::from_secs(3)).await;
             asking.request(|_| {});
