@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, ValueHint};
 
 use super::arguments::{
     DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
 };
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
+use crate::model::write_settings::{Hooks, Validation};
+use crate::plan::PruneWhen;
 
 /// The arguments that a saved plan holds: it is made from them.
 #[rustfmt::skip]
@@ -105,7 +107,7 @@ pub struct PlanningFlags {
         default_value = "strict",
         default_missing_value = "strict"
     )]
-    pub validate: ValidateMode,
+    pub validate: Validation,
     /// Prune objects removed from the manifests
     #[arg(
         long,
@@ -120,7 +122,7 @@ pub struct PlanningFlags {
     pub prune: bool,
     /// Prune once all is applied (default), or ready
     #[arg(long, value_name = "WHEN", help_heading = PRUNING, default_value = "applied")]
-    pub prune_when: PruneWhenMode,
+    pub prune_when: PruneWhen,
     /// Refuse to prune more than N objects
     #[arg(long, value_name = "N", help_heading = PRUNING)]
     pub max_prune: Option<usize>,
@@ -156,44 +158,11 @@ pub struct PlanningFlags {
     pub only_new_or_owned: bool,
     /// Hooks: refuse (default), skip or apply
     #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "refuse")]
-    pub hooks: HooksMode,
+    pub hooks: Hooks,
     /// Send unchanged members, too
     #[arg(long, help_heading = RUNNING)]
     pub apply_unchanged: bool,
     /// Accepted for compatibility with kubectl; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,
-}
-
-/// `--hooks`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum HooksMode {
-    /// Refuse the manifests.
-    Refuse,
-    /// Leave hooks out, and live ones as they are.
-    Skip,
-    /// Apply hooks as ordinary objects.
-    Apply,
-}
-
-/// `--prune-when`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PruneWhenMode {
-    /// Once all manifests are applied.
-    Applied,
-    /// Once all objects of the manifests are Current.
-    Ready,
-}
-
-/// `--validate`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ValidateMode {
-    /// Refuse the object.
-    #[value(alias = "true")]
-    Strict,
-    /// Apply the object, and print the server's warnings.
-    Warn,
-    /// Apply the object. The server still refuses unknown fields.
-    #[value(alias = "false")]
-    Ignore,
 }

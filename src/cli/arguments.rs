@@ -1,8 +1,9 @@
 //! Arguments of several commands, with the same meaning in each.
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
 use super::help::{ARGUMENTS, MANIFESTS, OWNERSHIP, RUNNING, WAITING};
+use crate::model::write_settings::DryRun;
 
 /// The set.
 #[derive(Debug, Args)]
@@ -77,16 +78,5 @@ pub struct RecreateFlag {
 pub struct DryRunFlag {
     /// Write nothing; client without MODE, or server
     #[arg(id = "dry_run", long = "dry-run", num_args = 0..=1, require_equals = true, value_name = "MODE", help_heading = RUNNING, default_value = "none", default_missing_value = "client")]
-    pub mode: DryRunMode,
-}
-
-/// `--dry-run`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DryRunMode {
-    /// Write.
-    None,
-    /// Print the plan.
-    Client,
-    /// Submit the requests as dry runs.
-    Server,
+    pub mode: DryRun,
 }

@@ -6,13 +6,14 @@ use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
-use super::apply::{Apply, HooksMode};
+use super::apply::Apply;
 use super::arguments::{
     DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
 };
 use super::diff::Diff;
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
+use crate::model::write_settings::Hooks;
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -181,7 +182,7 @@ pub struct Rbac {
     pub include_recorded: bool,
     /// Hooks: refuse (default), skip or apply
     #[arg(long, value_name = "MODE", help_heading = RUNNING, default_value = "refuse")]
-    pub hooks: HooksMode,
+    pub hooks: Hooks,
 }
 
 /// `verify`

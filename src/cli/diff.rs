@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
 use super::apply::{MarkdownFlags, PlanningFlags, SAVED_WITH_PLAN};
 use super::arguments::{ManifestFlags, SetArgument};
 use super::help::{MANIFESTS, OUTPUT};
+use crate::report::DifferenceKind;
 
 /// `diff`
 #[derive(Debug, Args)]
@@ -39,22 +40,11 @@ pub struct Diff {
     pub out: Option<PathBuf>,
     /// Exit 1 only for KINDS (of drift, change, prune)
     #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
-    pub exit_code_on: Vec<DifferenceKindArgument>,
+    pub exit_code_on: Vec<DifferenceKind>,
     /// Print the full text at a terminal, too
     #[arg(long, help_heading = OUTPUT)]
     pub full: bool,
     /// The limit of Markdown.
     #[command(flatten)]
     pub markdown: MarkdownFlags,
-}
-
-/// `--exit-code-on`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DifferenceKindArgument {
-    /// Objects that others have changed since the last apply.
-    Drift,
-    /// Objects that apply would create, change or recreate.
-    Change,
-    /// Objects that apply would prune.
-    Prune,
 }

@@ -15,13 +15,13 @@ mod kubectl_flag_syntax;
 mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
-pub use apply::{Apply, HooksMode, MarkdownFlags, PlanningFlags, PruneWhenMode, ValidateMode};
+pub use apply::{Apply, MarkdownFlags, PlanningFlags};
 pub use arguments::{
-    DryRunFlag, DryRunMode, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags,
-    WAIT_WITHOUT_VALUE, WaitFlags,
+    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
+    WaitFlags,
 };
 pub use commands::{Command, Delete, Export, History, List, Rbac, Verify, View};
-pub use diff::{Diff, DifferenceKindArgument};
+pub use diff::Diff;
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
 pub use help::connection_page;
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 /// The settings of a run's writes.
@@ -106,14 +107,16 @@ pub enum Conflicts {
 }
 
 /// The server's treatment of unknown and repeated fields (`fieldValidation` of the API).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum Validation {
-    /// The object fails.
+    /// Refuse the object.
+    #[value(alias = "true")]
     Strict,
-    /// The server warns.
+    /// Apply the object, and print the server's warnings.
     Warn,
-    /// The server ignores them.
+    /// Apply the object. The server still refuses unknown fields.
+    #[value(alias = "false")]
     Ignore,
 }
 
@@ -129,26 +132,29 @@ impl Validation {
 }
 
 /// The treatment of hooks of Helm and Argo CD among the manifests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum Hooks {
-    /// They stop the run.
+    /// Refuse the manifests.
     #[default]
+    #[value(name = "refuse")]
     Refused,
-    /// They are left out. Live ones are kept as they are.
+    /// Leave hooks out, and live ones as they are.
+    #[value(name = "skip")]
     Skipped,
-    /// They are applied as ordinary objects.
+    /// Apply hooks as ordinary objects.
+    #[value(name = "apply")]
     Applied,
 }
 
 /// The dry-run mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DryRun {
-    /// Writes.
+    /// Write.
     None,
-    /// Sends no writes; predicts from the plan.
+    /// Print the plan.
     Client,
-    /// Sends all writes of members with `dryRun=All`.
+    /// Submit the requests as dry runs.
     Server,
 }
 

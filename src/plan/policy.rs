@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::Recreate;
@@ -52,13 +53,13 @@ pub enum Pruning {
 }
 
 /// Time at which the members that the manifests no longer hold are deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum PruneWhen {
-    /// As soon as all objects of the manifests are applied.
+    /// Once all manifests are applied.
     #[default]
     Applied,
-    /// Once all objects of the manifests are Current. The run waits for that.
+    /// Once all objects of the manifests are Current.
     Ready,
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use clap::ValueEnum;
+
 use super::diff::{Comparison, Differences};
 use crate::compare::diff::Difference;
 use crate::compare::drift::TakenField;
@@ -9,13 +11,13 @@ use crate::event::Action;
 use crate::model::pointer::Pointer;
 
 /// One kind of difference. An object may have two: drift is also a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum DifferenceKind {
-    /// What others have changed since the set was applied.
+    /// Objects that others have changed since the last apply.
     Drift,
-    /// What an apply would create, change or recreate.
+    /// Objects that apply would create, change or recreate.
     Change,
-    /// What an apply would prune.
+    /// Objects that apply would prune.
     Prune,
 }
 

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
 use super::{
-    SetReference, appliers, consent, consent_unless_dry, dry_run, field_manager, is_interactive, take_over,
-    tooling,
+    SetReference, appliers, consent, consent_unless_dry, field_manager, is_interactive, take_over, tooling,
 };
 use crate::cli::{Disband, DryRunFlag, ExclusiveFlag, GlobalFlags, ManifestFlags, Move};
 use crate::compare::ownership::member_field_manager;
@@ -92,7 +91,7 @@ impl MembershipOptions {
                 exclusive: exclusive(flags.exclusive, flags.dry_run)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
-                    dry_run(flags.dry_run),
+                    flags.dry_run.mode,
                     usize::from(shared.concurrency),
                 )
             },
@@ -114,7 +113,7 @@ impl DisbandOptions {
         };
         Ok(Self {
             membership: MembershipOptions {
-                consent: consent_unless_dry(disband.yes, dry_run(&disband.dry_run)),
+                consent: consent_unless_dry(disband.yes, disband.dry_run.mode),
                 ..MembershipOptions::new(flags, shared)?
             },
         })

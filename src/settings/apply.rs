@@ -6,22 +6,20 @@ use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
-    Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, dry_run, field_manager, hooks,
-    is_interactive, prune_when, take_over, tooling,
+    Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive,
+    prune_when, take_over, tooling,
 };
-use crate::cli::{
-    Apply, GlobalFlags, ManifestFlags, PlanningFlags, PruneWhenMode, SetArgument, ValidateMode,
-};
+use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
 use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::write_settings::{Conflicts, DryRun, Exclusive, Validation, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, Exclusive, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{
-    Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOver, TakeOwnership,
-    UnchangedMembers, Unowned,
+    Consent, DataLoss, Policy, PruneAll, Pruning, Recreate, TakeOver, TakeOwnership, UnchangedMembers,
+    Unowned,
 };
 
 /// Options of `apply`, except the shared ones.
@@ -71,7 +69,7 @@ pub enum Confirm {
 impl Confirm {
     /// Reads `--confirm`, which asks nothing in a dry run.
     pub(super) fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
-        if !apply.confirm || dry_run(&apply.dry_run) != DryRun::None {
+        if !apply.confirm || apply.dry_run.mode != DryRun::None {
             return Ok(Self::Dangers);
         }
         let error = |message: &str, hint: &str| Error::Usage {
@@ -134,7 +132,7 @@ impl ApplyOptions {
     fn carried_out(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
         Ok(Self {
             writing: WriteSettings {
-                dry_run: dry_run(&apply.dry_run),
+                dry_run: apply.dry_run.mode,
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
                 exclusive: exclusive(&apply.exclusive, &apply.dry_run)?,
@@ -222,11 +220,7 @@ impl ApplyOptions {
                     Conflicts::Reported
                 },
                 dry_run: DryRun::None,
-                validation: match flags.validate {
-                    ValidateMode::Strict => Validation::Strict,
-                    ValidateMode::Warn => Validation::Warn,
-                    ValidateMode::Ignore => Validation::Ignore,
-                },
+                validation: flags.validate,
                 concurrency: usize::from(shared.concurrency),
                 webhook_patience: WaitOptions::default().webhook_patience(),
                 deletion_patience: WaitOptions::default().deletion_patience(),
@@ -242,7 +236,7 @@ impl ApplyOptions {
 
 /// Reads `--undo-out`.
 fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
-    if apply.undo_out.is_some() && dry_run(&apply.dry_run) != DryRun::None {
+    if apply.undo_out.is_some() && apply.dry_run.mode != DryRun::None {
         return Err(Error::Usage {
             message: "--undo-out: a dry run writes nothing that could be undone".to_owned(),
             hint: "omit --undo-out or --dry-run, or use `kubectl applyset export SET`".to_owned(),
@@ -270,10 +264,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         } else {
             Pruning::Disabled
         },
-        prune_when: match flags.prune_when {
-            PruneWhenMode::Applied => PruneWhen::Applied,
-            PruneWhenMode::Ready => PruneWhen::Ready,
-        },
+        prune_when: flags.prune_when,
         prune_all: if flags.allow_prune_all {
             PruneAll::Allowed
         } else {
@@ -294,7 +285,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         } else {
             Unowned::TakenIn
         },
-        hooks: hooks(flags.hooks),
+        hooks: flags.hooks,
         recreate: Recreate::default(),
         data_loss: if flags.allow_data_loss {
             DataLoss::Allowed

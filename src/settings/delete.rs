@@ -2,8 +2,7 @@
 
 use super::exclusive::exclusive;
 use super::{
-    SetReference, WaitOptions, appliers, consent_unless_dry, dry_run, field_manager, is_interactive,
-    take_over,
+    SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive, take_over,
 };
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -69,7 +68,7 @@ impl DeleteOptions {
                 appliers: appliers(&field_manager),
             },
             take_over: take_over(delete.take_over_set),
-            consent: consent_unless_dry(delete.yes, dry_run(&delete.dry_run)),
+            consent: consent_unless_dry(delete.yes, delete.dry_run.mode),
             absence: if delete.ignore_not_found {
                 MissingSet::Fine
             } else {
@@ -81,7 +80,7 @@ impl DeleteOptions {
                 exclusive: exclusive(&delete.exclusive, &delete.dry_run)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
-                    dry_run(&delete.dry_run),
+                    delete.dry_run.mode,
                     usize::from(shared.concurrency),
                 )
             },

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use super::ApplyOptions;
-use crate::cli::{Diff, DifferenceKindArgument, GlobalFlags};
+use crate::cli::{Diff, GlobalFlags};
 use crate::error::Error;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
@@ -24,15 +24,6 @@ pub struct DiffOptions {
     pub external: Option<ExternalDiff>,
     /// The differences that make the exit code 1; `None` for any.
     pub counted: Option<BTreeSet<DifferenceKind>>,
-}
-
-fn counted(modes: &[DifferenceKindArgument]) -> Option<BTreeSet<DifferenceKind>> {
-    let kind = |mode: &DifferenceKindArgument| match mode {
-        DifferenceKindArgument::Drift => DifferenceKind::Drift,
-        DifferenceKindArgument::Change => DifferenceKind::Change,
-        DifferenceKindArgument::Prune => DifferenceKind::Prune,
-    };
-    (!modes.is_empty()).then(|| modes.iter().map(kind).collect())
 }
 
 /// The layout of differences for people.
@@ -88,7 +79,8 @@ impl DiffOptions {
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")
                 .ok()
                 .and_then(|value| ExternalDiff::parse(&value)),
-            counted: counted(&diff.exit_code_on),
+            counted: Some(diff.exit_code_on.iter().copied().collect())
+                .filter(|counted: &BTreeSet<DifferenceKind>| !counted.is_empty()),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Reads `--exclusive`.
 
-use super::dry_run;
 use super::duration::duration;
 use crate::cli::{DryRunFlag, ExclusiveFlag};
 use crate::error::Error;
@@ -12,7 +11,7 @@ pub(super) fn exclusive(flag: &ExclusiveFlag, dry: &DryRunFlag) -> Result<Exclus
         return Ok(Exclusive::No);
     };
     let time = duration("--exclusive", text)?;
-    Ok(match dry_run(dry) {
+    Ok(match dry.mode {
         DryRun::None => Exclusive::Within(time),
         DryRun::Client | DryRun::Server => Exclusive::No,
     })

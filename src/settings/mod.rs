@@ -37,7 +37,7 @@ pub use style::{style, style_with};
 pub use verify::{Fix, VerifyOptions, VerifyScope};
 pub use waiting::{DEFAULT_WAIT, WaitOptions};
 
-use crate::cli::{DryRunFlag, DryRunMode, HooksMode, SetArgument};
+use crate::cli::SetArgument;
 use crate::compare::ownership::{
     APPLIERS, FOREIGN_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER,
 };
@@ -45,8 +45,8 @@ use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::text::shell_word;
+use crate::model::write_settings::DryRun;
 pub use crate::model::write_settings::SetReference;
-use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::{Consent, TakeOver};
 
 impl SetReference {
@@ -76,22 +76,6 @@ impl SetReference {
             name: name.to_owned(),
             namespace: None,
         })
-    }
-}
-
-fn dry_run(flag: &DryRunFlag) -> DryRun {
-    match flag.mode {
-        DryRunMode::None => DryRun::None,
-        DryRunMode::Client => DryRun::Client,
-        DryRunMode::Server => DryRun::Server,
-    }
-}
-
-fn hooks(mode: HooksMode) -> Hooks {
-    match mode {
-        HooksMode::Refuse => Hooks::Refused,
-        HooksMode::Skip => Hooks::Skipped,
-        HooksMode::Apply => Hooks::Applied,
     }
 }
 

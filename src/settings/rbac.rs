@@ -1,7 +1,7 @@
 //! Reads the flags of `rbac`.
 
 use super::sources::{recursion, sources};
-use super::{RecreateChoice, SetReference, hooks};
+use super::{RecreateChoice, SetReference};
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
@@ -55,7 +55,7 @@ impl RbacOptions {
         Ok(Self {
             sources: sources(&rbac.manifests)?,
             recursion: recursion(&rbac.manifests),
-            hooks: hooks(rbac.hooks),
+            hooks: rbac.hooks,
             recreate: RecreateChoice::new(&rbac.recreate)?,
             recorded: if rbac.include_recorded {
                 Recorded::Included
