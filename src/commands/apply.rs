@@ -27,7 +27,7 @@ use crate::settings::{self, ApplyOptions};
 /// Runs `apply`.
 pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     if let Some(file) = &arguments.plan {
-        return Box::pin(run_plan(file, arguments, shared)).await;
+        return run_plan(file, arguments, shared).await;
     }
     let options = ApplyOptions::new(arguments, shared)?;
     if let Some(file) = &options.undo_out {
@@ -61,7 +61,7 @@ async fn carry_out(
         saved,
         has_undo_file: false,
     };
-    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
+    let outcome = run.plan_and_write(&mut script, allowed).await;
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
@@ -120,7 +120,7 @@ impl plan_and_write::Script for Script<'_> {
             self.has_undo_file = false;
         }
         let prepared = match self.saved {
-            None => Box::pin(prepare::to_write(run, self.shared, self.options, outdated)).await?,
+            None => prepare::to_write(run, self.shared, self.options, outdated).await?,
             // The cluster may have changed: all is read and compared again.
             Some(saved) => {
                 let prepared = saved_plan::approve(run, self.shared, self.options, saved).await?;

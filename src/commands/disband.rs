@@ -34,7 +34,7 @@ pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exi
     );
     let allowed = Allowed::new(&membership.consent, &membership.writing);
     let mut script = Script { membership, shared };
-    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
+    let outcome = run.plan_and_write(&mut script, allowed).await;
     run.finish(outcome)
 }
 

@@ -53,7 +53,7 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
         options: &options,
         shared,
     };
-    let outcome = Box::pin(run.plan_and_write(&mut script, allowed)).await;
+    let outcome = run.plan_and_write(&mut script, allowed).await;
     run.finish(outcome)
 }
 

@@ -47,7 +47,7 @@ impl Execution<'_> {
                 .flat_map(|member| &member.depends_on)
                 .collect(),
         };
-        Box::pin(driver.run(&graph, &work, sink)).await;
+        driver.run(&graph, &work, sink).await;
     }
 
     /// Returns where to read these dependencies: the resource, and the relation to the set.
@@ -124,15 +124,13 @@ impl<'r> Work for Applies<'r, '_> {
         match action {
             ApplyAction::Apply(apply) => {
                 let object = &execution.desired.members[apply.index];
-                let former = Box::pin(execution.former_definition(object)).await;
-                let reply = Box::pin(execution.apply_member(apply, self.kinds)).await;
+                let former = execution.former_definition(object).await;
+                let reply = execution.apply_member(apply, self.kinds).await;
                 Answer::Applied(Box::new(reply), former)
             }
-            ApplyAction::AwaitKind(object) => {
-                Answer::Kind(Box::pin(execution.await_kind(object, self.kinds)).await)
-            }
+            ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
             ApplyAction::AwaitSchema(applies) => {
-                Box::pin(execution.await_schema_of_kind(applies, self.kinds)).await;
+                execution.await_schema_of_kind(applies, self.kinds).await;
                 Answer::Typed
             }
             // It is only waited for together with others.

@@ -186,7 +186,7 @@ impl Execution<'_> {
         sink(Event::Planned(self.planned()));
         sink(self.parent_writing().announcement());
         if self.writing.dry_run == DryRun::None {
-            Box::pin(self.write(sink)).await
+            self.write(sink).await
         } else {
             Ok(self.dry_run(sink).await)
         }
@@ -267,7 +267,7 @@ impl Execution<'_> {
             }
             return ending;
         }
-        Box::pin(self.prune_in_order(run_state, sink)).await
+        self.prune_in_order(run_state, sink).await
     }
 
     /// Waits for everything that was written, if the run waits and has not done so before.

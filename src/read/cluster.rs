@@ -114,13 +114,13 @@ impl Cluster {
         };
         let wait = self.kind_waits.begin();
         let defined = missing_kinds::await_defined(&self.server, &mut self.discovery, unlisted, &wait);
-        Box::pin(defined).await?;
+        defined.await?;
         let doubtful = manifests
             .iter()
             .map(|manifest| &manifest.gvk)
             .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &self.discovery));
         let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
-        let states = Box::pin(missing_kinds::definition_states(&self.server, &doubtful)).await?;
+        let states = missing_kinds::definition_states(&self.server, &doubtful).await?;
         self.discovery.set_missing_kinds(states);
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Cluster {
         let unlisted = |discovery: &Discovery| unlisted(records, discovery);
         let wait = self.kind_waits.begin();
         let settled = missing_kinds::settle(&self.server, &mut self.discovery, unlisted, &wait);
-        Box::pin(settled).await
+        settled.await
     }
 
     /// Determines the same for sets that are only shown: it does not wait, and a state that cannot be
@@ -143,7 +143,7 @@ impl Cluster {
         // Which kinds are unknown is reported of each set.
         let wait = KindWait::never();
         let settled = missing_kinds::settle(&self.server, &mut self.discovery, unlisted, &wait);
-        let _ = Box::pin(settled).await;
+        let _ = settled.await;
     }
 
     /// Settles kinds for one search, in a copy of the discovery.
@@ -153,7 +153,7 @@ impl Cluster {
         unlisted: impl Fn(&Discovery) -> BTreeSet<GroupKind>,
     ) -> Result<(), UnsettledError> {
         let wait = self.kind_waits.begin();
-        Box::pin(missing_kinds::settle(&self.server, discovery, unlisted, &wait)).await
+        missing_kinds::settle(&self.server, discovery, unlisted, &wait).await
     }
 
     /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
@@ -161,7 +161,7 @@ impl Cluster {
     pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
         let wait = self.kind_waits.begin();
         let settled = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait);
-        let unlistable = Box::pin(settled).await?;
+        let unlistable = settled.await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
         Ok(Unlisted {
             without_permission: unlistable.missing_permission.map(unseen_kinds),
@@ -177,7 +177,7 @@ impl Cluster {
     ) -> Result<Option<discovery::KeptKind>, UnsettledError> {
         let wait = self.kind_waits.begin();
         let named = missing_kinds::await_named(&self.server, &mut self.discovery, argument, &wait);
-        Box::pin(named).await
+        named.await
     }
 
     /// Lists the contents of these namespaces and definitions of kinds.
@@ -189,7 +189,7 @@ impl Cluster {
         let wait = self.kind_waits.begin();
         let discovery = &mut self.discovery;
         let contents = super::contents(&self.server, discovery, containers, concurrency, &wait);
-        Ok(Box::pin(contents).await?)
+        Ok(contents.await?)
     }
 }
 

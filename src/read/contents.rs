@@ -105,7 +105,7 @@ async fn list_contents(
     }
     if !namespaces.is_empty() {
         let resources = namespaced(discovery);
-        let looks = Box::pin(look_inside(server, &namespaces, resources, concurrency)).await?;
+        let looks = look_inside(server, &namespaces, resources, concurrency).await?;
         for (key, look) in looks {
             let held = contents.entry(key).or_default();
             held.objects.extend(look.objects);

@@ -66,7 +66,7 @@ pub async fn list_as_served<T>(
     }
     let wait = KindWait::unreported();
     loop {
-        match Box::pin(served(server, resource)).await? {
+        match served(server, resource).await? {
             Served::Gone => return Ok(Vec::new()),
             Served::As(other) | Served::AlsoAs(other) => return read(&Arc::new(other)).await,
             // The kind was just defined, or its definition is being deleted.
@@ -97,7 +97,7 @@ pub(super) async fn missing(
     if error.is_missing_object() {
         return Ok(Some(Missing::Object));
     }
-    Ok(match Box::pin(served(server, resource)).await? {
+    Ok(match served(server, resource).await? {
         Served::Gone => Some(Missing::Kind),
         Served::As(_) => Some(Missing::Version),
         Served::AlsoAs(_) | Served::Unchanged => None,

@@ -130,7 +130,7 @@ pub async fn discover(
 ) -> Result<Cluster, Error> {
     let (server, namespace) = (connection.server.clone(), connection.namespace.clone());
     let reads = Box::pin(ReadBesideDiscovery::read(&server, wanted, &namespace));
-    Box::pin(discover_beside(connection, kind_waits, reads)).await
+    discover_beside(connection, kind_waits, reads).await
 }
 
 async fn discover_beside(
@@ -185,12 +185,12 @@ pub async fn discover_with(
             (Some(set), Ok(manifests)) => {
                 server.prepare_for(lists(&manifests.applied).min(LISTS_AT_ONCE) + BESIDE_LISTS);
                 let wanted = Wanted::ParentAndNamespaces(set, &manifests.applied);
-                Box::pin(ReadBesideDiscovery::read(&server, wanted, &namespace)).await
+                ReadBesideDiscovery::read(&server, wanted, &namespace).await
             }
             _ => ReadBesideDiscovery::default(),
         }
     };
-    let cluster = Box::pin(discover_beside(connection, kind_waits, read_beside)).await;
+    let cluster = discover_beside(connection, kind_waits, read_beside).await;
     let manifests = match read {
         Some(manifests) => manifests?,
         // Discovery failed before the manifests were read.

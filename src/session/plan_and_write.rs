@@ -91,7 +91,7 @@ impl CommandRun {
         mut outdated: Option<S::Planned>,
     ) -> Result<Option<S::Planned>, Error> {
         loop {
-            let Some(mut planned) = Box::pin(script.plan(self, outdated.take())).await? else {
+            let Some(mut planned) = script.plan(self, outdated.take()).await? else {
                 return Ok(None);
             };
             let mut others = OtherRuns::None;
@@ -105,7 +105,7 @@ impl CommandRun {
             if others == OtherRuns::None
                 && self.agree(&mut allowed.consent, proposal, outline).await? == Agreed::Before
             {
-                Box::pin(script.check(self, &mut planned)).await?;
+                script.check(self, &mut planned).await?;
                 return Ok(Some(planned));
             }
             outdated = Some(planned);

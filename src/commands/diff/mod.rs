@@ -35,10 +35,10 @@ use crate::settings::{self, DiffOptions, Layout};
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let Some(file) = &arguments.out else {
-        return Box::pin(show(arguments, shared)).await;
+        return show(arguments, shared).await;
     };
     let had_plan = saved_plan::discard(file)?;
-    let outcome = Box::pin(show(arguments, shared)).await;
+    let outcome = show(arguments, shared).await;
     if had_plan && !file.exists() {
         let text = format!(
             "{}: the plan of an earlier run was removed, and no new one is saved",

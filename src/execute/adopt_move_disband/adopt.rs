@@ -42,7 +42,7 @@ impl Adopting<'_> {
     /// The parent cannot be written; no label was written then.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         announce(&[&self.parent], self.plan, sink);
-        let ending = Box::pin(self.write(sink)).await?;
+        let ending = self.write(sink).await?;
         let none_is_adopted = || format!("{}: nothing to adopt", self.parent.set.parent);
         Ok(unless_none_is_taken(ending, self.plan, none_is_adopted, sink))
     }

@@ -51,7 +51,7 @@ impl Disbanding<'_> {
             let begun = self
                 .parent
                 .begin_to_take_out(current, self.recorded, RunOperation::Disband, sink);
-            Box::pin(begun).await?
+            begun.await?
         };
         let mut run = RunOnParent::new(self.parent, self.recorded, Some(known));
         let released = run.work(async |sink| self.release(sink).await, sink).await;

@@ -103,7 +103,7 @@ impl Moving<'_> {
         let begun = self
             .from
             .begin_to_take_out(former, self.recorded, RunOperation::Move, sink);
-        Box::pin(begun).await
+        begun.await
     }
 
     /// Deletes the old parent or determines its new record, which is put into `record`.
@@ -209,7 +209,7 @@ impl Moving<'_> {
             // A move deletes no data, not even those of the set's own manifests.
             managers: record_managers(),
         };
-        Ok(match Box::pin(releasing.release(sink)).await? {
+        Ok(match releasing.release(sink).await? {
             Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
             Parent::Going(live) => {
                 let parent = &self.from.set.parent;

@@ -114,7 +114,7 @@ impl Deleting<'_> {
                 DeleteAttempt::Changed(fresh) => *fresh,
             };
             // Its contents may have changed, too.
-            if let Some(outcome) = Box::pin(self.filled(iter::once(&current))).await.pop() {
+            if let Some(outcome) = self.filled(iter::once(&current)).await.pop() {
                 return reply_of(outcome);
             }
         }

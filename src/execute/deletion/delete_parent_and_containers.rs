@@ -44,7 +44,7 @@ impl Execution<'_> {
         let mut record = None;
         let mut noting = run.entry.noting(sink);
         let finishing = self.finish_parent(known, members, lingering, &mut record, &mut noting);
-        let ending = Box::pin(finishing).await;
+        let ending = finishing.await;
         drop(noting);
         run.end(record.as_ref(), ending, sink).await
     }
@@ -74,7 +74,7 @@ impl Execution<'_> {
             unlisted: self.unlisted().clone(),
             managers: parent_managers(&self.writing.field_manager),
         };
-        match Box::pin(releasing.release(sink)).await {
+        match releasing.release(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let error = error.kind.of_object();
@@ -287,7 +287,7 @@ impl Execution<'_> {
         let mut driver = self.driver();
         let failed = members.failed;
         let deleting = self.delete_as_judged(&waves, judge, members, &mut driver, sink);
-        let is_stopped = Box::pin(deleting).await.is_err();
+        let is_stopped = deleting.await.is_err();
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }

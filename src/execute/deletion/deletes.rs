@@ -125,7 +125,7 @@ impl Execution<'_> {
             left_to_do: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
             has_stopped: Cell::new(false),
         };
-        Box::pin(driver.run(&graph, &work, sink)).await;
+        driver.run(&graph, &work, sink).await;
         if work.has_stopped.get() {
             return Err(Stopped);
         }
@@ -136,7 +136,7 @@ impl Execution<'_> {
         if self.plan.deletions() == 0 {
             return Ok(self.plan.dependents.clone());
         }
-        Box::pin(self.reread_dependents(parent)).await
+        self.reread_dependents(parent).await
     }
 
     /// Returns the contents of namespaces and CRDs when their deletion was judged.
@@ -236,7 +236,7 @@ impl<'r> Work for Deletes<'r, '_> {
 
     async fn perform(&self, action: &DeleteAction<'r>) -> Answer {
         match action {
-            DeleteAction::Delete(live) => Box::pin(self.delete(live)).await,
+            DeleteAction::Delete(live) => self.delete(live).await,
             DeleteAction::ListContents(containers) => {
                 self.list_contents(containers).await;
                 Answer::Listed

@@ -23,7 +23,7 @@ impl Deleting<'_> {
         if containers.is_empty() {
             return Vec::new();
         }
-        let now = match Box::pin(self.look_into(&containers)).await {
+        let now = match self.look_into(&containers).await {
             Ok(now) => now,
             Err(unseen) => {
                 let outcome_event = |live| failed(live, format!("its contents cannot be listed: {unseen}"));
@@ -53,7 +53,7 @@ impl Deleting<'_> {
             self.writing.concurrency,
             &wait,
         );
-        Ok(Box::pin(contents).await?)
+        Ok(contents.await?)
     }
 }
 

@@ -265,7 +265,7 @@ impl Releasing<'_> {
             let unlisted =
                 |discovery: &Discovery| recorded_kinds::undiscovered(&applyset_record.kinds, discovery);
             let wait = KindWait::unreported();
-            Box::pin(read::settle(server, &mut discovery, unlisted, &wait)).await?;
+            read::settle(server, &mut discovery, unlisted, &wait).await?;
         }
         let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
         self.unlisted = self.unlisted.union(&member_scope.unlisted);

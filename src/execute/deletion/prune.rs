@@ -36,7 +36,7 @@ impl Execution<'_> {
             }
             if has_waited {
                 let judged = now.judge_prunes_again(order, &run_state.applied, &mut pruned, sink);
-                match Box::pin(judged).await {
+                match judged.await {
                     Ok(plan) => plan_now = Some(plan),
                     Err(Stopped) => break,
                 }

@@ -66,7 +66,7 @@ impl<'a> Execution<'a> {
             Some(parent) => {
                 let begun =
                     writing.begin_to_take_out(parent.object.clone(), recorded, RunOperation::Delete, sink);
-                Some(Box::pin(begun).await?)
+                Some(begun.await?)
             }
         };
         Ok(RunOnParent::new(writing, recorded, known))

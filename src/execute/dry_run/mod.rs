@@ -301,7 +301,7 @@ impl Execution<'_> {
         let mut refused = self.refusal(object, error).await;
         if self.may_recreate(object, live_membership, error) {
             let subject = subject.clone();
-            match Box::pin(self.predict_recreation(object, subject, error, refused)).await {
+            match self.predict_recreation(object, subject, error, refused).await {
                 Ok(prediction) => return prediction,
                 Err(message) => refused = message,
             }

@@ -28,7 +28,7 @@ impl Execution<'_> {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
         let mut reply = if apply.live_membership == LiveMembership::Terminating {
-            Box::pin(self.apply_terminating(object, subject, kinds)).await
+            self.apply_terminating(object, subject, kinds).await
         } else {
             self.send_member(object, subject, &apply.live_membership, kinds)
                 .await
@@ -88,7 +88,7 @@ impl Execution<'_> {
                     .await
             }
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
-                Box::pin(self.recreate(object, subject, &error, kinds)).await
+                self.recreate(object, subject, &error, kinds).await
             }
             Err(unapplied) => self.not_applied(object, subject, unapplied).await,
         }

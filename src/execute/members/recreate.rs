@@ -200,7 +200,7 @@ impl Execution<'_> {
         }
         let plan = self.plan.deleting(&live);
         let deletion = Execution { plan: &plan, ..*self };
-        let dependents = Box::pin(deletion.reread_dependents(Some(self.parent_resource))).await;
+        let dependents = deletion.reread_dependents(Some(self.parent_resource)).await;
         let dependents = dependents.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
         let purpose = if adopts_pods(object, &found) {
             Purpose::RecreationAroundDependents
@@ -256,10 +256,10 @@ impl Execution<'_> {
             purpose: victim.purpose,
             preconditions: &self.plan.preconditions,
         };
-        let held = Box::pin(deleting.filled(std::iter::once(&victim.live))).await;
+        let held = deleting.filled(std::iter::once(&victim.live)).await;
         let outcome = match held.into_iter().next() {
             Some(outcome) => outcome,
-            None => match Box::pin(deleting.delete_unless_changed(&victim.live, &victim.live)).await {
+            None => match deleting.delete_unless_changed(&victim.live, &victim.live).await {
                 DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
                     (Some(webhook), Some(error)) => {
                         return Err(NotRecreated::Unreachable(webhook, error.text.clone()));

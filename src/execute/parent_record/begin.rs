@@ -264,7 +264,7 @@ impl ParentWriting<'_> {
                     self.write_record(seen, &target, sink).await?
                 }
                 None => {
-                    let created = Box::pin(self.create(&target, sink)).await?;
+                    let created = self.create(&target, sink).await?;
                     if matches!(created, Written::Done(_)) {
                         sink(Event::Parent(self.set.parent.clone(), Action::Created));
                     }

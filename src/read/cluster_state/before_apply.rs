@@ -53,14 +53,7 @@ pub(super) async fn read(
     }
     let mut notes = Vec::new();
     let reports = (&mut notes, &mut warnings);
-    Box::pin(leave_to_autoscalers(
-        cluster,
-        &named.set,
-        (desired, policy),
-        &mut compared,
-        reports,
-    ))
-    .await?;
+    leave_to_autoscalers(cluster, &named.set, (desired, policy), &mut compared, reports).await?;
     let Compared {
         members,
         comparisons,
@@ -90,7 +83,7 @@ pub(super) async fn read(
         &mut warnings,
     )
     .await;
-    observed.dependencies = Box::pin(dependencies::known(cluster, desired, &members, current, rules)).await?;
+    observed.dependencies = dependencies::known(cluster, desired, &members, current, rules).await?;
     observed.members = members;
     observed.comparisons = comparisons;
     observed.terminating_namespaces = namespaces

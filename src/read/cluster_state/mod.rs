@@ -180,24 +180,10 @@ pub async fn cluster_state(
         Goal::Apply(desired, policy) => {
             // A kind that was not served yet may be listed by now.
             desired.replace_promised_resources(&cluster.discovery);
-            Box::pin(before_apply::read(
-                cluster,
-                named,
-                scoped,
-                (desired, policy),
-                rules,
-            ))
-            .await
+            before_apply::read(cluster, named, scoped, (desired, policy), rules).await
         }
         Goal::Delete(policy, managers) => {
-            Box::pin(before_delete::read(
-                cluster,
-                named,
-                scoped,
-                (policy, managers),
-                rules,
-            ))
-            .await
+            before_delete::read(cluster, named, scoped, (policy, managers), rules).await
         }
         Goal::Join(_) | Goal::Leave(_) => Ok(scoped.state_without_members(named)),
     }

@@ -84,7 +84,7 @@ pub async fn to_write(
         }
     };
     let planning = read_and_plan(&mut resolved, options, options.take_over);
-    let (made, ()) = Box::pin(join(planning, asking)).await;
+    let (made, ()) = join(planning, asking).await;
     let (state, policy, plan) = made?;
     let mut prepared = take(resolved, options, state, policy, plan);
     prepared.user = user;
