@@ -29,7 +29,8 @@ impl Execution<'_> {
         run_state: &mut RunState<'_>,
         sink: &mut Sink<'_>,
     ) {
-        let graph = self.plan.apply_graph(steps, self.desired);
+        let current = run_state.applied.current.clone();
+        let graph = self.plan.apply_graph(steps, self.desired, current);
         let RunState {
             applied,
             kinds,

@@ -1,9 +1,9 @@
 //! The order in which a run applies objects, as a graph: step by step, each object after what it depends on, and after
 //! the namespace and the definition that it needs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::graph::{ActionId, Edge, Graph};
+use super::graph::{ActionId, Barrier, Edge, Graph};
 use super::{Apply, Plan, is_not_yet_served};
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
 use crate::model::container_owners::Containers;
@@ -23,16 +23,17 @@ pub enum ApplyAction<'p> {
 }
 
 impl Plan {
-    /// Returns the order of these steps of the plan.
+    /// Returns the order of these steps of the plan, where these objects are Current by now.
     pub fn apply_graph<'p>(
         &'p self,
         steps: impl IntoIterator<Item = &'p Vec<Apply>>,
         desired: &'p Desired,
+        current: BTreeSet<ObjectKey>,
     ) -> Graph<ApplyAction<'p>> {
         let members = self.all_applies().map(|apply| &desired.members[apply.index]);
         let definitions = members.filter_map(|member| Some((defined_kind(member)?, &member.key)));
         let mut builder = Builder {
-            plan: self,
+            known_current: current,
             desired,
             definitions: definitions.collect(),
             graph: Graph::default(),
@@ -50,7 +51,8 @@ impl Plan {
 }
 
 struct Builder<'p> {
-    plan: &'p Plan,
+    /// The objects that are Current before the first step.
+    known_current: BTreeSet<ObjectKey>,
     desired: &'p Desired,
     /// The definitions that the run applies, by the kind that they define.
     definitions: HashMap<GroupKind, &'p ObjectKey>,
@@ -83,7 +85,10 @@ impl<'p> Builder<'p> {
             }
         }
         let added: Vec<(&ObjectKey, ActionId)> = step.iter().map(|apply| self.add_apply(apply)).collect();
-        self.barrier = Some(self.graph.add_barrier(added.iter().map(|(_, id)| *id)));
+        // The Pods of a webhook may come with a later step.
+        let barrier = Barrier::EndedOrPostponed;
+        let ids = added.iter().map(|(_, id)| *id);
+        self.barrier = Some(self.graph.add_barrier(barrier, ids));
         self.applied.extend(added);
     }
 
@@ -127,7 +132,7 @@ impl<'p> Builder<'p> {
             return Some(*wait);
         }
         let applied = self.applied.get(dependency).copied();
-        if applied.is_none() && self.plan.edges.known.current.contains(dependency) {
+        if applied.is_none() && self.known_current.contains(dependency) {
             return None;
         }
         let before = self.after_step(applied.map(|id| (id, Edge::Needs)));
@@ -158,7 +163,6 @@ impl<'p> Builder<'p> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use serde_json::json;
@@ -206,7 +210,10 @@ mod tests {
         };
         let plan = plan(&set(), &desired, &observed, &policy());
         let steps = plan.prerequisites.iter().chain(&plan.waves);
-        use_graph(plan.apply_graph(steps, &desired), &desired)
+        use_graph(
+            plan.apply_graph(steps, &desired, plan.edges.known.current.clone()),
+            &desired,
+        )
     }
 
     fn after(object: DesiredObject, before: &[&DesiredObject]) -> DesiredObject {

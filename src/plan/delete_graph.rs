@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Plan;
 use super::container_kinds::is_container;
-use super::graph::{ActionId, Edge, Graph};
+use super::graph::{ActionId, Barrier, Edge, Graph};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
@@ -13,8 +13,6 @@ use crate::model::live::Live;
 pub enum DeleteAction<'p> {
     /// Waits until this object is gone, because others to delete are its dependencies.
     AwaitGone(&'p Live),
-    /// Reads again which objects that stay are owned by those to delete: a wait may have taken minutes.
-    RereadDependents,
     /// Lists again what these namespaces and definitions hold.
     ListContents(Vec<&'p Live>),
     /// Deletes an object as it was judged.
@@ -47,13 +45,9 @@ impl Plan {
                 }
             }
             let mut before = Vec::new();
-            if !new_waits.is_empty() {
-                let reread = graph.add(DeleteAction::RereadDependents, step(new_waits));
-                before.push((reread, Edge::Needs));
-            }
             let containers: Vec<&Live> = wave.iter().copied().filter(|live| is_container(live)).collect();
             if !containers.is_empty() {
-                let listed = graph.add(DeleteAction::ListContents(containers), step(before.clone()));
+                let listed = graph.add(DeleteAction::ListContents(containers), step(new_waits));
                 before.push((listed, Edge::Follows));
             }
             let mut added = Vec::new();
@@ -65,7 +59,8 @@ impl Plan {
                 let id = graph.add(DeleteAction::Delete(live), step(before));
                 added.push((&live.key, id));
             }
-            barrier = Some(graph.add_barrier(added.iter().map(|(_, id)| *id)));
+            // A postponed delete is not done: its definition or namespace must not go before it.
+            barrier = Some(graph.add_barrier(Barrier::Ended, added.iter().map(|(_, id)| *id)));
             deletes.extend(added);
         }
         graph
@@ -90,7 +85,6 @@ mod tests {
             graph.lines(|action| match action {
                 DeleteAction::Delete(live) => live.key.name.clone(),
                 DeleteAction::AwaitGone(live) => format!("gone {}", live.key.name),
-                DeleteAction::RereadDependents => "reread".to_owned(),
                 DeleteAction::ListContents(containers) => {
                     let names: Vec<&str> = containers.iter().map(|live| &*live.key.name).collect();
                     format!("list {}", names.join(" "))
@@ -144,8 +138,7 @@ mod tests {
                 "other <-  |",
                 "web <-  |",
                 "gone web <- web | [other web]",
-                "reread <-  | [other web], gone web",
-                "db <- gone web, reread | [other web]",
+                "db <- gone web | [other web]",
             ]
         );
     }
@@ -169,13 +162,11 @@ mod tests {
                 &[
                     "a delete",
                     "the wait until an object is gone",
-                    "the second look at owner references",
                     "the second look into a namespace or definition",
                 ],
                 |action| match action {
                     DeleteAction::Delete(_) => "a delete",
                     DeleteAction::AwaitGone(_) => "the wait until an object is gone",
-                    DeleteAction::RereadDependents => "the second look at owner references",
                     DeleteAction::ListContents(_) => "the second look into a namespace or definition",
                 },
                 |action, before| match (action, before) {
@@ -185,15 +176,13 @@ mod tests {
                         "the wait until an object is gone, if that depends on it"
                     }
                     (_, Some(DeleteAction::AwaitGone(_))) => "the wait until an object is gone",
-                    (_, Some(DeleteAction::RereadDependents)) => "the second look at owner references",
                     (_, Some(DeleteAction::ListContents(_))) => {
                         "the second look into a namespace or definition"
                     }
                 },
-                |before, edge| match (before, edge) {
-                    (DeleteAction::RereadDependents, Edge::Needs) => "it is skipped, and so are all others",
-                    (_, Edge::Needs) => "it is skipped",
-                    (_, Edge::Follows) => "it goes on",
+                |_, edge| match edge {
+                    Edge::Needs => "it is skipped",
+                    Edge::Follows => "it goes on",
                 },
             );
         });

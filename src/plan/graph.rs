@@ -22,11 +22,20 @@ pub struct Graph<A> {
     nodes: Vec<Node<A>>,
 }
 
+/// What a barrier waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Barrier {
+    /// All before it have ended.
+    Ended,
+    /// All before it have ended, or are postponed, or wait for what is postponed.
+    EndedOrPostponed,
+}
+
 /// An action, or a barrier.
 #[derive(Debug, Clone)]
 pub struct Node<A> {
-    /// What is done; `None` for a barrier, which is passed once nothing before it can be done now.
-    pub action: Option<A>,
+    /// What is done, or what a barrier waits for.
+    pub action: Result<A, Barrier>,
     /// What comes before it.
     pub before: Vec<(ActionId, Edge)>,
 }
@@ -51,18 +60,18 @@ impl<A> Graph<A> {
     ///
     /// If one of these is of another graph.
     pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, Edge)>) -> ActionId {
-        self.push(Some(action), before.into_iter().collect())
+        self.push(Ok(action), before.into_iter().collect())
     }
 
     /// Adds a barrier after these: one edge to it instead of one to each of them.
-    pub fn add_barrier(&mut self, before: impl IntoIterator<Item = ActionId>) -> ActionId {
+    pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
         let before = before.into_iter().map(|id| (id, Edge::Follows));
-        self.push(None, before.collect())
+        self.push(Err(barrier), before.collect())
     }
 
     /// Returns the action; `None` for a barrier.
     pub fn action(&self, id: ActionId) -> Option<&A> {
-        self.nodes[id.0].action.as_ref()
+        self.nodes[id.0].action.as_ref().ok()
     }
 
     /// Returns all actions and barriers, each after those that come before it.
@@ -71,7 +80,7 @@ impl<A> Graph<A> {
         nodes.map(|(index, node)| (ActionId(index), node))
     }
 
-    fn push(&mut self, action: Option<A>, before: Vec<(ActionId, Edge)>) -> ActionId {
+    fn push(&mut self, action: Result<A, Barrier>, before: Vec<(ActionId, Edge)>) -> ActionId {
         let id = ActionId(self.nodes.len());
         assert!(
             before.iter().all(|(earlier, _)| *earlier < id),
@@ -86,7 +95,7 @@ impl<A> FromIterator<A> for Graph<A> {
     /// Creates a graph of actions in any order.
     fn from_iter<I: IntoIterator<Item = A>>(actions: I) -> Self {
         let nodes = actions.into_iter().map(|action| Node {
-            action: Some(action),
+            action: Ok(action),
             before: Vec::new(),
         });
         Self {
@@ -106,7 +115,7 @@ impl<A> Graph<A> {
             let barrier = || format!("[{}]", before.map(&name).collect::<Vec<_>>().join(" "));
             self.action(*id).map_or_else(barrier, &name)
         };
-        let nodes = self.nodes.iter().filter(|node| node.action.is_some());
+        let nodes = self.nodes.iter().filter(|node| node.action.is_ok());
         nodes
             .map(|node| {
                 let names = |edge| {
@@ -143,7 +152,7 @@ pub(super) mod documentation {
         let mut rows: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
         for graph in graphs {
             for (_, node) in graph.nodes() {
-                let Some(action) = &node.action else { continue };
+                let Ok(action) = &node.action else { continue };
                 for (before, edge) in &node.before {
                     let before: &ActionId = before;
                     let earlier = graph.action(*before);

@@ -66,7 +66,7 @@ pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
-pub use graph::{ActionId, Edge, Graph};
+pub use graph::{ActionId, Barrier, Edge, Graph};
 pub use judge::Judge;
 pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};

@@ -6,7 +6,7 @@ use super::depends_on::{after, files, rolled_out};
 use super::webhooks::{at, client_of, judged, register, webhook};
 use crate::support::{
     Answer, Program, ProgramEnd, Proxy, Running, Set, Web, cluster, config_map, deployment, eventually,
-    identities, namespace, namespace_object, secret, unused_address, with,
+    fresh, identities, namespace, namespace_object, secret, unused_address, with,
 };
 
 /// Starts a run that reports everything, and returns once it waits for the webhook.
@@ -309,4 +309,55 @@ fn the_deletion_of_a_set_keeps_its_record_while_a_webhook_is_away() {
         (set.delete(&["--wait=false"]).code == 0).then_some(())
     });
     assert_eq!(cluster().live(&with(member, &json!({}))), None);
+}
+
+#[test]
+fn what_holds_an_object_is_not_deleted_while_the_objects_webhook_is_away() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let inner = namespace_object(&fresh("inner"));
+    let name = inner["metadata"]["name"].as_str().expect("a name");
+    let kept = config_map(&home, "kept", "1");
+    let held = judged(config_map(name, "held", "1"));
+    set.apply(&[inner.clone(), kept.clone(), held.clone()]);
+    let webhook = asked_about(
+        at(name, unused_address()),
+        &json!(["CREATE", "DELETE"]),
+        &json!({"matchLabels": {"judged": "yes"}}),
+    );
+    register(&webhook, &judged(config_map(name, "any", "1")));
+    let flags = ["--allow-data-loss", "--timeout=4s"];
+    let run = set.apply_with(std::slice::from_ref(&kept), &flags).expect(1);
+    assert_eq!(run.results("failed"), identities([&held]));
+    assert_eq!(run.results("skipped"), identities([&inner]));
+    let live = cluster().live(&inner).expect("the namespace");
+    assert_eq!(live["metadata"]["deletionTimestamp"], Value::Null);
+    set.assert_holds_at_least(&[held, kept]);
+    cluster().delete(&webhook);
+    cluster().delete(&inner);
+}
+
+#[test]
+fn owners_are_judged_again_after_a_wait_for_a_webhook() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let address = unused_address();
+    let owner = judged(config_map(&home, "owner", "1"));
+    let kept = config_map(&home, "kept", "1");
+    set.apply(&[owner.clone(), kept.clone()]);
+    let webhook = asked_about(
+        at(&home, address),
+        &json!(["CREATE", "DELETE"]),
+        &json!({"matchLabels": {"judged": "yes"}}),
+    );
+    register(&webhook, &judged(config_map(&home, "any", "1")));
+    let running = start(&set, std::slice::from_ref(&kept), &["--timeout=5m"]);
+    let uid = cluster().live(&owner).expect("the owner")["metadata"]["uid"].clone();
+    let reference = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid});
+    cluster().patch(&kept, &json!({"metadata": {"ownerReferences": [reference]}}));
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    let run = running.finish().expect(1);
+    assert_eq!(run.results("failed"), identities([&owner]));
+    set.assert_holds_at_least(&[owner, kept]);
+    cluster().delete(&webhook);
 }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
+use tokio::sync::Mutex;
 
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
@@ -121,15 +122,16 @@ impl Execution<'_> {
             filled: RefCell::default(),
             begun: RefCell::default(),
             deleted: RefCell::new(deleted),
-            has_waited: Cell::new(false),
+            is_outdated: Cell::new(false),
+            rereading: Mutex::new(()),
+            unread: RefCell::default(),
             left_to_do: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
-            has_stopped: Cell::new(false),
         };
         driver.run(&graph, &work, sink).await;
-        if work.has_stopped.get() {
-            return Err(Stopped);
-        }
-        Ok(())
+        let (unread, objects) = (work.unread.take(), work.left_to_do.get());
+        let Some(unread) = unread else { return Ok(()) };
+        deleted.stop(&unread, objects, waves.action, sink);
+        Err(Stopped)
     }
 
     async fn current_dependents(&self, parent: Option<&Arc<Resource>>) -> Result<Dependents, Unread> {
@@ -191,11 +193,14 @@ struct Deletes<'r, 'a> {
     /// The UIDs of objects whose delete has begun.
     begun: RefCell<BTreeSet<String>>,
     deleted: RefCell<&'r mut Deleted>,
-    /// Whether anything was waited for since owner references were read.
-    has_waited: Cell<bool>,
+    /// Whether time has passed since owner references were read: something was waited for.
+    is_outdated: Cell<bool>,
+    /// Held by the delete that reads them again.
+    rereading: Mutex<()>,
+    /// The reason why no further delete begins.
+    unread: RefCell<Option<Unread>>,
     /// The deletes without an outcome.
     left_to_do: Cell<usize>,
-    has_stopped: Cell<bool>,
 }
 
 /// What has come of an action.
@@ -204,8 +209,8 @@ enum Answer {
     /// The manifests hold the object under another group: what was just applied under one name is not deleted under
     /// the other, nor is what it depends on.
     AppliedUnderOtherGroup,
-    /// The dependents of what is deleted, read again if that was needed.
-    Reread(Result<Option<Dependents>, Unread>),
+    /// Owner references could not be read again.
+    Unread,
     /// What containers hold was listed.
     Listed,
     /// The object is gone.
@@ -221,7 +226,7 @@ impl<'r> Work for Deletes<'r, '_> {
     fn lane(&self, action: &DeleteAction<'r>) -> Lane {
         match action {
             DeleteAction::Delete(_) => Lane::Write,
-            DeleteAction::RereadDependents | DeleteAction::ListContents(_) => Lane::Wait,
+            DeleteAction::ListContents(_) => Lane::Wait,
             DeleteAction::AwaitGone(_) => Lane::WaitTogether,
         }
     }
@@ -230,7 +235,6 @@ impl<'r> Work for Deletes<'r, '_> {
         match action {
             DeleteAction::Delete(live) | DeleteAction::AwaitGone(live) => &live.key,
             DeleteAction::ListContents(containers) => &containers[0].key,
-            DeleteAction::RereadDependents => &self.execution.set.parent,
         }
     }
 
@@ -241,11 +245,6 @@ impl<'r> Work for Deletes<'r, '_> {
                 self.list_contents(containers).await;
                 Answer::Listed
             }
-            DeleteAction::RereadDependents if self.has_waited.replace(false) => {
-                let dependents = self.execution.current_dependents(self.waves.parent).await;
-                Answer::Reread(dependents.map(Some))
-            }
-            DeleteAction::RereadDependents => Answer::Reread(Ok(None)),
             // It is only waited for together with others.
             DeleteAction::AwaitGone(_) => Answer::NotGone,
         }
@@ -293,24 +292,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 sink(Event::Object(outcome));
                 End::Failed
             }
-            (_, Answer::Reread(Ok(Some(dependents)))) => {
-                let mut judge = Judge::clone(&self.judge.borrow());
-                judge.replace_dependents(&dependents);
-                self.judge.replace(Rc::new(judge));
-                self.deleted.borrow_mut().attached = dependents;
-                End::Done
-            }
-            (_, Answer::Reread(Err(unread))) => {
-                let objects = self.left_to_do.get();
-                let mut deleted = self.deleted.borrow_mut();
-                deleted.stop(&unread, objects, self.waves.action, sink);
-                self.has_stopped.set(true);
-                End::Stop
-            }
-            (_, Answer::Gone) => {
-                self.has_waited.set(true);
-                End::Done
-            }
+            (_, Answer::Unread) => End::Stop,
             (_, Answer::NotGone) => End::Failed,
             _ => End::Done,
         }
@@ -347,6 +329,9 @@ impl<'r> Work for Deletes<'r, '_> {
 impl Deletes<'_, '_> {
     /// Deletes an object, unless something that was kept before keeps it, too.
     async fn delete(&self, live: &Live) -> Answer {
+        if !self.is_up_to_date().await {
+            return Answer::Unread;
+        }
         let judge = Rc::clone(&self.judge.borrow());
         if judge.is_desired(live) {
             return Answer::AppliedUnderOtherGroup;
@@ -364,7 +349,32 @@ impl Deletes<'_, '_> {
                 return Answer::Deleted(Box::new(reply_of(outcome)));
             }
         }
-        Answer::Deleted(Box::new(deleting.delete(live).await))
+        let reply = deleting.delete(live).await;
+        if reply.webhook.is_some() {
+            self.is_outdated.set(true);
+        }
+        Answer::Deleted(Box::new(reply))
+    }
+
+    /// Reads again which objects that stay are owned by those to delete, if time has passed since. Returns whether they
+    /// are known.
+    async fn is_up_to_date(&self) -> bool {
+        let _alone = self.rereading.lock().await;
+        if self.is_outdated.get() && self.unread.borrow().is_none() {
+            match self.execution.current_dependents(self.waves.parent).await {
+                Ok(dependents) => {
+                    let mut judge = Judge::clone(&self.judge.borrow());
+                    judge.replace_dependents(&dependents);
+                    self.judge.replace(Rc::new(judge));
+                    self.deleted.borrow_mut().attached = dependents;
+                    self.is_outdated.set(false);
+                }
+                Err(unread) => {
+                    self.unread.replace(Some(unread));
+                }
+            }
+        }
+        self.unread.borrow().is_none()
     }
 
     /// Lists what these containers hold, of which those are not deleted that have gained objects.
@@ -405,6 +415,7 @@ impl Deletes<'_, '_> {
             }
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
+        self.is_outdated.set(true);
         for (id, live) in awaited {
             let is_missed = missed.contains(&live.key);
             let answer = if is_missed { Answer::NotGone } else { Answer::Gone };

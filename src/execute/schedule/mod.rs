@@ -2,7 +2,7 @@
 //! begins them.
 //!
 //! Each action ends once: it is done, fails, is skipped because of another one, or is not begun because the run
-//! stops. One that is postponed, and whatever waits for it, does not hold up a barrier.
+//! stops. One that is postponed, and whatever waits for it, holds up some barriers and not others (`Barrier`).
 
 pub(super) mod concurrency_limit;
 pub(super) mod drive;
@@ -10,7 +10,7 @@ mod postponed;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::plan::{ActionId, Edge, Graph};
+use crate::plan::{ActionId, Barrier, Edge, Graph};
 
 /// The state of a graph that is carried out.
 #[derive(Debug)]
@@ -53,8 +53,7 @@ pub(crate) struct Skipped {
 #[derive(Debug)]
 struct Node {
     id: ActionId,
-    /// `None` for a barrier.
-    lane: Option<Lane>,
+    lane: Result<Lane, Barrier>,
     before: Vec<(ActionId, Edge)>,
     after: Vec<(ActionId, Edge)>,
     /// The number of those before it that have not ended.
@@ -78,7 +77,7 @@ impl Schedule {
     pub(crate) fn new<A>(graph: &Graph<A>, lane: impl Fn(&A) -> Lane) -> Self {
         let nodes = graph.nodes().map(|(id, node)| Node {
             id,
-            lane: node.action.as_ref().map(&lane),
+            lane: node.action.as_ref().map(&lane).map_err(|barrier| *barrier),
             before: node.before.clone(),
             after: Vec::new(),
             open: node.before.len(),
@@ -144,7 +143,7 @@ impl Schedule {
 
     /// Notes that an action that was postponed can begin again.
     pub(crate) fn resume(&mut self, id: ActionId) {
-        if let Some(lane) = self.nodes[id.index()].lane {
+        if let Ok(lane) = self.nodes[id.index()].lane {
             self.ready[lane as usize].insert(id);
         }
     }
@@ -193,7 +192,7 @@ impl Schedule {
     /// Lets an action begin, or passes a barrier.
     fn release(&mut self, id: ActionId, passed: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
-        if let Some(lane) = node.lane {
+        if let Ok(lane) = node.lane {
             node.state = State::Free;
             self.ready[lane as usize].insert(id);
         } else {
@@ -219,12 +218,18 @@ impl Schedule {
             let mut before = node.before.iter().map(|(earlier, _)| earlier.index());
             if node.state != State::Waiting {
                 is_behind[index] = node.is_postponed;
-            } else if node.lane.is_some() {
-                is_behind[index] = before.any(|earlier| is_behind[earlier]);
-            } else if before.all(|earlier| is_behind[earlier] || self.nodes[earlier].has_ended()) {
-                let id = node.id;
-                self.nodes[index].state = State::Done;
-                self.spread(VecDeque::from([id]));
+                continue;
+            }
+            match node.lane {
+                Ok(_) => is_behind[index] = before.any(|earlier| is_behind[earlier]),
+                Err(Barrier::EndedOrPostponed)
+                    if before.all(|earlier| is_behind[earlier] || self.nodes[earlier].has_ended()) =>
+                {
+                    let id = node.id;
+                    self.nodes[index].state = State::Done;
+                    self.spread(VecDeque::from([id]));
+                }
+                Err(_) => {}
             }
         }
     }

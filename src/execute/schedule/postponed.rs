@@ -14,6 +14,8 @@ use crate::plan::ActionId;
 pub(super) struct Postponed<'a, A> {
     webhooks: StartingWebhooks<'a>,
     queues: BTreeMap<String, Queue<A>>,
+    /// Actions that are to be begun again, and are not yet.
+    resumed: BTreeMap<ActionId, A>,
 }
 
 /// The actions that wait for one webhook.
@@ -41,6 +43,7 @@ impl<'a, A> Postponed<'a, A> {
         Self {
             webhooks,
             queues: BTreeMap::new(),
+            resumed: BTreeMap::new(),
         }
     }
 
@@ -52,9 +55,11 @@ impl<'a, A> Postponed<'a, A> {
         let Some(webhook) = webhook else {
             let queue = asked_for.and_then(|name| self.queues.remove(&name));
             let others = queue.map(|queue| queue.waiting).unwrap_or_default();
+            let resumed = others.iter().map(|(other, _)| *other).collect();
+            self.resumed.extend(others);
             return Taken {
                 ended: vec![(id, answer)],
-                resumed: others.into_iter().map(|(other, _)| other).collect(),
+                resumed,
             };
         };
         // The server names one of several webhooks, so another name says nothing of the one that was asked for.
@@ -82,9 +87,15 @@ impl<'a, A> Postponed<'a, A> {
         }
     }
 
-    /// Returns the number of postponed actions that are under way again.
+    /// Notes that an action begins.
+    pub(super) fn begin(&mut self, id: ActionId) {
+        self.resumed.remove(&id);
+    }
+
+    /// Returns the number of actions that are under way to find out whether a webhook can be called.
     pub(super) fn probes(&self) -> usize {
-        self.queues.values().filter(|queue| queue.probe.is_some()).count()
+        let probes = self.queues.values().filter_map(|queue| queue.probe);
+        probes.filter(|id| !self.resumed.contains_key(id)).count()
     }
 
     /// Returns the time at which the next action is begun again; `None` if none waits for that.
@@ -110,8 +121,9 @@ impl<'a, A> Postponed<'a, A> {
         let mut probes = Vec::new();
         for name in due {
             if let Some(queue) = self.queues.get_mut(&name) {
-                let (id, _) = queue.waiting.remove(0);
+                let (id, answer) = queue.waiting.remove(0);
                 queue.probe = Some(id);
+                self.resumed.insert(id, answer);
                 probes.push(id);
             }
         }
@@ -121,7 +133,8 @@ impl<'a, A> Postponed<'a, A> {
     /// Takes out all actions: none is begun again.
     pub(super) fn give_up(&mut self) -> Vec<(ActionId, A)> {
         let queues = std::mem::take(&mut self.queues).into_values();
-        queues.flat_map(|queue| queue.waiting).collect()
+        let resumed = std::mem::take(&mut self.resumed);
+        queues.flat_map(|queue| queue.waiting).chain(resumed).collect()
     }
 
     /// Lets the time of the webhooks run, or stand.

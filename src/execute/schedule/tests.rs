@@ -12,7 +12,12 @@ fn graph(actions: &[(Name, &[Name], &[Name])]) -> Graph<Name> {
         let follows = follows.iter().map(|name| (find(name), Edge::Follows));
         let before: Vec<_> = needs.chain(follows).collect();
         let id = if name.starts_with('|') {
-            graph.add_barrier(before.into_iter().map(|(id, _)| id))
+            let barrier = if *name == "| ended" {
+                Barrier::Ended
+            } else {
+                Barrier::EndedOrPostponed
+            };
+            graph.add_barrier(barrier, before.into_iter().map(|(id, _)| id))
         } else {
             graph.add(*name, before)
         };
@@ -56,7 +61,7 @@ impl Run {
     fn id(&self, name: Name) -> ActionId {
         let mut nodes = self.graph.nodes();
         nodes
-            .find(|(_, node)| node.action == Some(name))
+            .find(|(_, node)| node.action == Ok(name))
             .expect("an action")
             .0
     }
@@ -138,6 +143,22 @@ fn what_is_postponed_does_not_hold_up_a_barrier_but_what_follows_it() {
 }
 
 #[test]
+fn what_is_postponed_holds_up_a_barrier_that_waits_for_its_end() {
+    let mut run = Run::new(&[
+        ("custom resource", &[], &[]),
+        ("other", &[], &[]),
+        ("| ended", &[], &["custom resource", "other"]),
+        ("definition", &[], &["| ended"]),
+    ]);
+    assert_eq!(run.begin(), ["custom resource", "other"]);
+    run.schedule.postponed(run.id("custom resource"));
+    run.end("other", End::Done);
+    assert_eq!(run.begin(), [] as [Name; 0]);
+    run.end("custom resource", End::Failed);
+    assert_eq!(run.begin(), ["definition"]);
+}
+
+#[test]
 fn a_run_that_stops_begins_and_skips_nothing() {
     let mut run = Run::new(&[("a", &[], &[]), ("b", &["a"], &[]), ("c", &[], &["a"])]);
     assert_eq!(run.begin(), ["a"]);
@@ -185,7 +206,8 @@ fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
             .collect();
         let is_barrier = (1..=2).contains(&place) && barriers & place != 0;
         ids.push(if is_barrier {
-            graph.add_barrier(before.into_iter().map(|(id, _)| id))
+            let kinds = [Barrier::Ended, Barrier::EndedOrPostponed];
+            graph.add_barrier(kinds[place - 1], before.into_iter().map(|(id, _)| id))
         } else {
             graph.add(place, before)
         });
@@ -242,7 +264,7 @@ fn every_action_of_any_graph_ends_once_and_none_before_what_it_needs() {
                 let fates = digits(fates, FATES.len()).map(|digit| FATES[digit]);
                 let ends = carry_out(&graph, fates);
                 for (id, node) in graph.nodes() {
-                    let has_ended = node.action.is_none() || ends[id.index()].is_some();
+                    let has_ended = node.action.is_err() || ends[id.index()].is_some();
                     assert!(
                         has_ended,
                         "graph {number} with barriers {barriers}, {fates:?}: {id:?}"

@@ -172,6 +172,7 @@ impl<'a> Driver<'a> {
                     progress.report(|sink| work.resumes(total, sink));
                 }
                 clock.begin(id, lane, work.key(action));
+                progress.postponed.begin(id);
                 under_way.push(async move { (id, work.perform(action).await) });
             }
             let is_idle = under_way.len() == progress.postponed.probes();

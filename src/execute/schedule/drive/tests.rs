@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::*;
 use crate::model::identity::GroupKind;
-use crate::plan::Edge;
+use crate::plan::{Barrier, Edge};
 
 /// A server that is not asked.
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
@@ -176,7 +176,7 @@ async fn the_next_step_does_not_wait_for_a_webhook() {
     let mut graph = Graph::default();
     let judged = Do::Judged("a", "webhook");
     let id = graph.add(judged, []);
-    let barrier = graph.add_barrier([id]);
+    let barrier = graph.add_barrier(Barrier::EndedOrPostponed, [id]);
     graph.add(Do::Write("Pods"), [(barrier, Edge::Follows)]);
     let script = Script::new(Duration::from_secs(1_000));
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
