@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::rights::{rule, user};
 use crate::support::{
-    Files, Program, ProgramEnd, Proxy, Run, Sent, Set, Verdict, cluster, definition, deployment, identities,
-    kubectl_apply, named, namespace, objects_file, with,
+    Files, OwnControlPlane, Program, ProgramEnd, Proxy, Run, Sent, Set, Verdict, cluster, definition,
+    deployment, identities, kubectl_apply, named, namespace, objects_file, with,
 };
 
 /// The object without replicas.
@@ -260,6 +260,8 @@ fn replicas_stay_when_autoscalers_cannot_be_listed() {
 
 #[test]
 fn a_scaled_object_counts_as_an_autoscaler() {
+    // Runs of other tests list the kind while it disappears.
+    let _own = OwnControlPlane::start();
     let home = namespace("home");
     let set = Set::secret(&home, "web");
     let before = deployment(&home, "web", 5);
