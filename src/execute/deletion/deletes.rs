@@ -360,14 +360,14 @@ impl Deletes<'_, '_> {
     /// are known.
     async fn is_up_to_date(&self) -> bool {
         let _alone = self.rereading.lock().await;
-        if self.is_outdated.get() && self.unread.borrow().is_none() {
+        // Cleared before the read: what is refused meanwhile outdates it again.
+        if self.is_outdated.replace(false) && self.unread.borrow().is_none() {
             match self.execution.current_dependents(self.waves.parent).await {
                 Ok(dependents) => {
                     let mut judge = Judge::clone(&self.judge.borrow());
                     judge.replace_dependents(&dependents);
                     self.judge.replace(Rc::new(judge));
                     self.deleted.borrow_mut().attached = dependents;
-                    self.is_outdated.set(false);
                 }
                 Err(unread) => {
                     self.unread.replace(Some(unread));
