@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::Written;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
 use crate::execute::gates::{Dependency, Membership};
@@ -15,7 +16,6 @@ use crate::execute::kinds::schema_change::Redefined;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::schedule::drive::{Found, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
-use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::listed;
@@ -139,7 +139,7 @@ impl<'r> Work for Applies<'r, '_> {
         }
     }
 
-    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w Unreachable> {
+    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
             Answer::Applied(reply, _) => reply.webhook.as_ref(),
             Answer::Kind(_) | Answer::Typed | Answer::Awaited(_) => None,

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply, Status};
+use crate::cluster::apiserver::{
+    ApiError, ApiRequest, ApiServer, EarlierAttempts, Reply, UnreachableWebhook,
+};
 use crate::execute::Interrupt;
 use crate::execute::wait_notes::WaitNotes;
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -32,15 +34,6 @@ pub(crate) struct StartingWebhooks<'a> {
     runs: Cell<bool>,
     /// The webhooks that were waited for, each with the end of its time, which all writes share.
     deadlines: RefCell<BTreeMap<String, Option<Instant>>>,
-}
-
-/// A webhook that could not be called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unreachable {
-    /// Name in messages, such as `webhook "webhook.cert-manager.io"`.
-    pub(crate) name: String,
-    /// The server's reason.
-    reason: String,
 }
 
 impl<'a> StartingWebhooks<'a> {
@@ -79,7 +72,8 @@ impl<'a> StartingWebhooks<'a> {
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
-            let Some(webhook) = Unreachable::of(&error).filter(|webhook| self.awaits(webhook)) else {
+            let Some(webhook) = UnreachableWebhook::from_error(&error).filter(|webhook| self.awaits(webhook))
+            else {
                 return Err(error);
             };
             let next = self.next_attempt(Instant::now(), vain, std::iter::once(&webhook.name));
@@ -91,7 +85,7 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Returns whether a write is sent again that this webhook could not judge. Notes what is waited for, once.
-    pub(crate) fn awaits(&self, webhook: &Unreachable) -> bool {
+    pub(crate) fn awaits(&self, webhook: &UnreachableWebhook) -> bool {
         let now = Instant::now();
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
@@ -99,7 +93,10 @@ impl<'a> StartingWebhooks<'a> {
         *deadline = deadline.or_else(|| self.end_of_time());
         let is_over = self.interrupt.is_requested() || deadline.is_some_and(|deadline| now >= deadline);
         if is_new && !is_over {
-            self.notes.add(webhook.note());
+            let UnreachableWebhook { name, reason } = webhook;
+            self.notes.add(format!(
+                "waiting for {name}, which cannot be called yet: {reason}"
+            ));
         }
         !is_over
     }
@@ -150,57 +147,6 @@ impl<'a> StartingWebhooks<'a> {
     }
 }
 
-impl Unreachable {
-    /// Reads the error of a write.
-    pub(crate) fn of(error: &ApiError) -> Option<Self> {
-        error.status().and_then(Self::of_status)
-    }
-
-    /// Reads the server's messages (apiserver, `pkg/util/webhook/error.go`, `pkg/util/proxy/proxy.go` and
-    /// `pkg/admission/plugin/webhook`; apiextensions-apiserver, `conversion/webhook_converter.go`). Older
-    /// servers write the reason without `failed to call webhook`.
-    fn of_status(status: &Status) -> Option<Self> {
-        if ![500, 503].contains(&status.code) {
-            return None;
-        }
-        let message = &status.message;
-        if let Some((_, rest)) = message.split_once("failed calling webhook \"") {
-            let (name, reason) = rest.split_once("\": ")?;
-            let reason = reason.strip_prefix("failed to call webhook: ").or_else(|| {
-                // The answer of a webhook is read later, and is another failure.
-                reason.starts_with("Post ").then_some(reason)
-            })?;
-            return Some(Self::new(format!("webhook {name:?}"), reason));
-        }
-        if let Some((_, rest)) = message.split_once("conversion webhook for ") {
-            let (kind, reason) = rest.split_once(" failed: ")?;
-            let name = format!("conversion webhook for {kind}");
-            return reason.starts_with("Post ").then(|| Self::new(name, reason));
-        }
-        let (_, rest) = message.split_once("no endpoints available for service \"")?;
-        let (name, _) = rest.split_once('"')?;
-        Some(Self::new(format!("service {name:?}"), "it has no endpoints"))
-    }
-
-    fn new(name: String, reason: &str) -> Self {
-        Self {
-            name,
-            reason: reason.to_owned(),
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn named(name: &str) -> Self {
-        Self::new(name.to_owned(), "connection refused")
-    }
-
-    /// Returns what a run reports when it waits for the webhook.
-    fn note(&self) -> String {
-        let Self { name, reason } = self;
-        format!("waiting for {name}, which cannot be called yet: {reason}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::time::advance;
@@ -213,7 +159,7 @@ mod tests {
         let (interrupt, notes) = (Interrupt::default(), WaitNotes::default());
         let patience = Some(Duration::from_secs(30));
         let webhooks = StartingWebhooks::with_patience(patience, &interrupt, &notes);
-        let [one, two] = ["one", "two"].map(|name| Unreachable::new(name.to_owned(), "EOF"));
+        let [one, two] = ["one", "two"].map(|name| UnreachableWebhook::new(name.to_owned(), "EOF"));
         assert!(webhooks.awaits(&one));
         advance(Duration::from_secs(20)).await;
         assert!(webhooks.awaits(&two));
@@ -243,117 +189,5 @@ mod tests {
         let mut counted = |event| count += usize::from(matches!(event, Event::Note(_)));
         notes.reporting(async {}, &mut counted).await;
         assert_eq!(count, 2);
-    }
-
-    fn read(code: u16, message: &str) -> Option<(String, String)> {
-        let status = Status {
-            code,
-            message: message.to_owned(),
-            ..Status::default()
-        };
-        Unreachable::of_status(&status).map(|found| (found.name, found.reason))
-    }
-
-    #[test]
-    fn webhooks_that_cannot_be_called_are_read_from_the_servers_messages() {
-        let called = "Internal error occurred: failed calling webhook \"webhook.cert-manager.io\": ";
-        let post = "Post \"https://cert-manager-webhook.cert-manager.svc:443/validate?timeout=30s\": ";
-        let of_cert_manager = Some("webhook \"webhook.cert-manager.io\"");
-        let table = [
-            (
-                500,
-                format!(
-                    "{called}failed to call webhook: {post}dial tcp 10.0.0.1:443: connect: connection refused"
-                ),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!(
-                    "{called}failed to call webhook: {post}no endpoints available for service \"cert-manager-webhook\""
-                ),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!("{called}failed to call webhook: {post}service \"cert-manager-webhook\" not found"),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!(
-                    "{called}failed to call webhook: {post}tls: failed to verify certificate: x509: certificate signed by unknown authority"
-                ),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!("{called}failed to call webhook: {post}context deadline exceeded"),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!(
-                    "{called}failed to call webhook: the server is currently unable to handle the request"
-                ),
-                of_cert_manager,
-            ),
-            (
-                503,
-                format!("{called}failed to call webhook: {post}EOF"),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!("{called}{post}dial tcp: connection refused"),
-                of_cert_manager,
-            ),
-            (
-                500,
-                format!("conversion webhook for cert-manager.io/v1, Kind=Certificate failed: {post}EOF"),
-                Some("conversion webhook for cert-manager.io/v1, Kind=Certificate"),
-            ),
-            (
-                503,
-                "no endpoints available for service \"metrics\"".to_owned(),
-                Some("service \"metrics\""),
-            ),
-            // The webhook has answered, or is misconfigured.
-            (
-                500,
-                format!("{called}received invalid webhook response: expected response.uid=\"a\", got \"\""),
-                None,
-            ),
-            (500, format!("{called}Webhook SideEffects is nil"), None),
-            (
-                400,
-                "admission webhook \"w.example.com\" does not support dry run".to_owned(),
-                None,
-            ),
-            (
-                403,
-                "admission webhook \"w.example.com\" denied the request: failed to call webhook".to_owned(),
-                None,
-            ),
-            (403, format!("{called}failed to call webhook: {post}EOF"), None),
-            (
-                500,
-                "conversion webhook for a/v1, Kind=B failed: the object is broken".to_owned(),
-                None,
-            ),
-            (500, "etcdserver: leader changed".to_owned(), None),
-            (
-                503,
-                "the server is currently unable to handle the request".to_owned(),
-                None,
-            ),
-        ];
-        for (code, message, expected) in table {
-            let found = read(code, &message).map(|(name, _)| name);
-            assert_eq!(found.as_deref(), expected, "{code} {message}");
-        }
-        let (_, reason) =
-            read(500, &format!("{called}failed to call webhook: {post}EOF")).expect("a webhook");
-        assert_eq!(reason, format!("{post}EOF"));
     }
 }

@@ -20,6 +20,7 @@ mod retry;
 mod sent_writes;
 mod server_clock;
 mod status;
+mod unreachable_webhook;
 mod warning_header;
 mod watch;
 mod write_lease;
@@ -51,6 +52,7 @@ pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
 pub use status::{Status, StatusCause, StatusDetails};
+pub(crate) use unreachable_webhook::UnreachableWebhook;
 pub use watch::{Change, Watch, WatchEvent};
 pub use write_lease::Moment;
 use write_lease::WriteLease;
@@ -244,8 +246,9 @@ impl ApiServer {
     /// apply and reads are idempotent, deletes carry preconditions and find nothing the second
     /// time, and a caller that creates or writes a parent reads it again if the answer is that it
     /// was written already. A request that exceeds its time limit is not repeated: the user chose
-    /// the limit. Once the server no longer answers at all, requests fail without being sent
-    /// until it does.
+    /// the limit. A write that a webhook could not judge is not repeated either: the caller may wait for the
+    /// webhook, and looks again at what has changed meanwhile. Once the server no longer answers at all,
+    /// requests fail without being sent until it does.
     pub async fn send(&self, request: ApiRequest) -> Result<Reply, ApiError> {
         let mut attempts = FailedAttempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
@@ -350,7 +353,7 @@ impl ApiServer {
         if head.status == StatusCode::TOO_MANY_REQUESTS {
             self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
-        let mut failure = FailedAttempt::status(head.status, &head.headers, &body);
+        let mut failure = FailedAttempt::status(&request.method, head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
             && credential.is_renewed(refused).await

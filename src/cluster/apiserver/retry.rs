@@ -43,8 +43,8 @@ pub(super) enum Retry {
 
 /// The policy after an answer with this status code.
 ///
-/// The API server answers 500 if a webhook is down, which lasts, and if etcd's leader changes, which
-/// does not.
+/// The API server answers 500 if it could not read a webhook's answer, which lasts, and if etcd's leader changes,
+/// which does not.
 pub(super) fn after_status(code: StatusCode, retry_after: Option<Duration>) -> Retry {
     match code {
         StatusCode::TOO_MANY_REQUESTS if retry_after.is_some() => Retry::AtCapacity,

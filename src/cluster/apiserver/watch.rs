@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http::header;
+use http::{Method, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde::Deserialize;
@@ -97,7 +97,7 @@ impl ApiServer {
         let body = timeout(self.request_timeout, body).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
-            FailedAttempt::status(head.status, &head.headers, &body).kind,
+            FailedAttempt::status(&Method::GET, head.status, &head.headers, &body).kind,
         ))
     }
 }

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::reply::{MemberReply, failed, reply_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as, reread_selected};
 use crate::execute::schedule::drive::Driver;
-use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::unusable_versions::without_unusable_versions;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
@@ -103,7 +103,7 @@ impl Relabelling<'_> {
                     // A dry run starts no webhook.
                     let is_written = self.writing.dry_run == DryRun::None;
                     return MemberReply {
-                        webhook: Unreachable::of(&error).filter(|_| is_written),
+                        webhook: UnreachableWebhook::from_error(&error).filter(|_| is_written),
                         ..failed(error.kind.of_object())
                     };
                 }

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply};
 use crate::event::{Action, ObjectOutcome, Remainder, Subject};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::members::reply::{MemberReply, failed, reply_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
-use crate::execute::starting_webhooks::Unreachable;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::model::write_settings::{DryRun, WriteSettings};
@@ -136,7 +136,7 @@ impl Deleting<'_> {
             let mut message = error.kind.of_object();
             message.text.insert_str(0, CANNOT_BE_DELETED);
             DeleteAttempt::Ended(Box::new(MemberReply {
-                webhook: Unreachable::of(error),
+                webhook: UnreachableWebhook::from_error(error),
                 ..failed(subject(), message)
             }))
         };

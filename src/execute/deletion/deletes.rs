@@ -12,13 +12,13 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::Mutex;
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::reread_dependents::Unread;
 use crate::execute::members::reply::{MemberReply, reply_of};
 use crate::execute::schedule::drive::{Driver, Found, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
-use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::{Execution, Sink};
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
@@ -250,7 +250,7 @@ impl<'r> Work for Deletes<'r, '_> {
         }
     }
 
-    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w Unreachable> {
+    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
             Answer::Deleted(reply) => reply.webhook.as_ref(),
             _ => None,

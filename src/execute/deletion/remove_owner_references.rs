@@ -12,12 +12,12 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::event::Event;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
 use crate::execute::schedule::drive::{Answer, Driver};
-use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
@@ -115,7 +115,7 @@ impl Execution<'_> {
                 Err(error) if error.is(StatusCode::CONFLICT) => {}
                 Err(error) => {
                     return Detached {
-                        webhook: Unreachable::of(&error),
+                        webhook: UnreachableWebhook::from_error(&error),
                         ..ended(Some(unremoved(&error.kind)))
                     };
                 }
@@ -146,11 +146,11 @@ struct Detached<'d> {
     /// The reason why they are still there.
     error: Option<Message>,
     /// Set if a webhook could not be called.
-    webhook: Option<Unreachable>,
+    webhook: Option<UnreachableWebhook>,
 }
 
 impl Answer for Detached<'_> {
-    fn webhook(&self) -> Option<&Unreachable> {
+    fn webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }
 }

@@ -21,11 +21,11 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::cluster::apiserver::ApiError;
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::schedule::drive::Answer;
-use crate::execute::starting_webhooks::Unreachable;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
@@ -63,7 +63,7 @@ pub struct ParentPrediction {
 
 impl Answer for Prediction {
     /// A dry run starts no webhook, so it does not wait for one.
-    fn webhook(&self) -> Option<&Unreachable> {
+    fn webhook(&self) -> Option<&UnreachableWebhook> {
         None
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
@@ -13,7 +14,6 @@ use crate::execute::kinds::Kinds;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{self, AppliedAs, Expected, Unapplied, as_new};
 use crate::execute::members::apply_with_live_fields::Sent;
-use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::object::Object;
@@ -176,7 +176,7 @@ impl Execution<'_> {
                 failed(subject, OVERTAKEN.to_owned())
             }
             Unapplied::Failed(error) => MemberReply {
-                webhook: Unreachable::of(&error),
+                webhook: UnreachableWebhook::from_error(&error),
                 ..failed(subject, self.refusal(object, &error).await)
             },
         }

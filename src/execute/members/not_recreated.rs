@@ -1,7 +1,7 @@
 //! The reasons why an object that was chosen is not recreated, with their hints.
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiError, Status};
-use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;
@@ -24,7 +24,7 @@ pub(crate) enum NotRecreated {
     /// Its delete failed, or it is kept as it is by now.
     Undeleted(String),
     /// The webhook that judges its delete cannot be called yet.
-    Unreachable(Unreachable, String),
+    Unreachable(UnreachableWebhook, String),
     /// An admission policy or webhook denies a request.
     Denied(String),
     /// The user lacks the permission for a request.
@@ -80,7 +80,7 @@ impl NotRecreated {
     }
 
     /// Returns the webhook that could not be called, so that the recreation is tried again later.
-    pub(crate) fn webhook(&self) -> Option<&Unreachable> {
+    pub(crate) fn webhook(&self) -> Option<&UnreachableWebhook> {
         match self {
             Self::Unreachable(webhook, _) => Some(webhook),
             _ => None,

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use crate::cluster::apiserver::Reply;
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::label_in_answer::label_error;
 use crate::execute::members::apply::TERMINATING;
-use crate::execute::starting_webhooks::Unreachable;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
@@ -19,7 +19,7 @@ pub(crate) struct MemberReply {
     pub(crate) outcome: ObjectOutcome,
     pub(crate) warnings: Vec<String>,
     /// Set if the object failed because a webhook could not be called.
-    pub(crate) webhook: Option<Unreachable>,
+    pub(crate) webhook: Option<UnreachableWebhook>,
 }
 
 /// The metadata in the answer to a write.

@@ -7,13 +7,14 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
 use crate::execute::members::apply::written;
-use crate::execute::starting_webhooks::{StartingWebhooks, Unreachable};
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{annotations, labels};
@@ -104,7 +105,7 @@ impl ParentWriteError {
 
     /// Returns whether a webhook that judges the parent could not be called.
     pub(crate) fn is_of_webhook(&self) -> bool {
-        matches!(self, Self::Request(error) if Unreachable::of(error).is_some())
+        matches!(self, Self::Request(error) if UnreachableWebhook::from_error(error).is_some())
     }
 }
 

@@ -1,13 +1,14 @@
 //! Actions that are begun again later, because the webhook that judges their write cannot be called yet.
 //!
-//! One action for each webhook is begun again, with growing pauses, and the others once that one got through. The
-//! time of the webhooks runs only while nothing else is left to do: the run may still start them.
+//! One action for each webhook is begun again, after the pauses of `starting_webhooks`, and the others once that one
+//! got through. The time of the webhooks runs only while nothing else is left to do: the run may still start them.
 
 use std::collections::BTreeMap;
 
 use tokio::time::Instant;
 
-use crate::execute::starting_webhooks::{StartingWebhooks, Unreachable};
+use crate::cluster::apiserver::UnreachableWebhook;
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::plan::ActionId;
 
 /// Postponed actions with the latest answer of each, by the name of their webhook.
@@ -49,7 +50,7 @@ impl<'a, A> Postponed<'a, A> {
 
     /// Takes an answer, which names the webhook that could not be called, if that is so. The action is postponed
     /// unless it has ended.
-    pub(super) fn take(&mut self, id: ActionId, answer: A, webhook: Option<&Unreachable>) -> Taken<A> {
+    pub(super) fn take(&mut self, id: ActionId, answer: A, webhook: Option<&UnreachableWebhook>) -> Taken<A> {
         let asked_for = self.queues.iter().find(|(_, queue)| queue.probe == Some(id));
         let asked_for = asked_for.map(|(name, _)| name.clone());
         let Some(webhook) = webhook else {

@@ -14,12 +14,13 @@ use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
 use crate::cluster::apiserver::ApiServer;
+use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::Event;
 use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
 use crate::execute::schedule::postponed::{IsAllElseDone, Postponed};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
-use crate::execute::starting_webhooks::{StartingWebhooks, Unreachable};
+use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_notes::{SLOW, WaitNotes};
 use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
@@ -47,7 +48,7 @@ pub(crate) trait Work {
     }
 
     /// Returns the webhook that could not be called, so that the action is postponed.
-    fn unreachable<'w>(&self, _: &'w Self::Answer) -> Option<&'w Unreachable> {
+    fn unreachable<'w>(&self, _: &'w Self::Answer) -> Option<&'w UnreachableWebhook> {
         None
     }
 
@@ -76,11 +77,11 @@ pub(crate) trait Work {
 /// The answer to a write.
 pub(crate) trait Answer {
     /// Returns the webhook that could not be called, so that nothing was written.
-    fn webhook(&self) -> Option<&Unreachable>;
+    fn webhook(&self) -> Option<&UnreachableWebhook>;
 }
 
 impl Answer for MemberReply {
-    fn webhook(&self) -> Option<&Unreachable> {
+    fn webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }
 }
@@ -400,7 +401,7 @@ where
         (self.write)(&action.1).await
     }
 
-    fn unreachable<'w>(&self, answer: &'w A) -> Option<&'w Unreachable> {
+    fn unreachable<'w>(&self, answer: &'w A) -> Option<&'w UnreachableWebhook> {
         answer.webhook()
     }
 

@@ -70,7 +70,7 @@ impl Script {
 
 struct Ended {
     is_done: bool,
-    webhook: Option<Unreachable>,
+    webhook: Option<UnreachableWebhook>,
 }
 
 impl Work for Script {
@@ -96,7 +96,9 @@ impl Work for Script {
         sleep(Duration::from_secs(1)).await;
         self.under_way.set(self.under_way.get() - 1);
         let webhook = match action {
-            Do::Judged(_, webhook) if Instant::now() < self.starts => Some(Unreachable::named(webhook)),
+            Do::Judged(_, webhook) if Instant::now() < self.starts => {
+                Some(UnreachableWebhook::named(webhook))
+            }
             _ => None,
         };
         Ended {
@@ -105,7 +107,7 @@ impl Work for Script {
         }
     }
 
-    fn unreachable<'w>(&self, answer: &'w Ended) -> Option<&'w Unreachable> {
+    fn unreachable<'w>(&self, answer: &'w Ended) -> Option<&'w UnreachableWebhook> {
         answer.webhook.as_ref()
     }
 
