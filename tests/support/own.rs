@@ -4,13 +4,17 @@
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use controlplane::ControlPlane;
 use serde_json::Value;
 
-use super::{Cluster, eventually};
+use super::Cluster;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// About the time in which another control plane has started.
+const TIME_TO_CLEAN: Duration = Duration::from_secs(15);
 
 thread_local! {
     /// The control plane that the test of this thread has to itself.
@@ -48,15 +52,18 @@ impl Drop for OwnControlPlane {
     fn drop(&mut self) {
         OWN.set(None);
         match *self.0 {
-            Some(own) if !thread::panicking() => clean(&own.cluster),
-            // What a failed test has left would fail the next one.
+            Some(own) if !thread::panicking() && clean(&own.cluster).is_ok() => {}
+            // What this test has left would fail the next one.
             _ => *self.0 = None,
         }
     }
 }
 
+/// Custom resources are still there: the API server may look for them a minute later only.
+struct NotClean;
+
 /// Deletes all definitions of kinds, and with them all custom resources.
-fn clean(cluster: &Cluster) {
+fn clean(cluster: &Cluster) -> Result<(), NotClean> {
     let definitions = || {
         let list = cluster.get(DEFINITIONS).expect("definitions");
         list["items"].as_array().cloned().unwrap_or_default()
@@ -71,9 +78,14 @@ fn clean(cluster: &Cluster) {
         definition["kind"] = Value::from("CustomResourceDefinition");
         cluster.delete(&definition);
     }
-    eventually("the definitions are gone", || {
-        definitions().is_empty().then_some(())
-    });
+    let deadline = Instant::now() + TIME_TO_CLEAN;
+    while Instant::now() < deadline {
+        if definitions().is_empty() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Err(NotClean)
 }
 
 /// The control plane that the test of this thread has to itself; `None` for the shared one.
