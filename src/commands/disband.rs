@@ -6,9 +6,10 @@ use std::collections::BTreeSet;
 use crate::cli::{Disband, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::Disbanding;
+use crate::execute::{FormerParent, LeftSet, MembershipExecution};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
+use crate::model::history_annotation::RunOperation;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
@@ -114,20 +115,24 @@ impl plan_and_write::Script for Script<'_> {
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
-        let disbanding = Disbanding {
-            parent: planned
-                .read
-                .parent_writing(&planned.cluster, self.membership, &run.interrupt),
-            current: &planned.parent,
-            targets: &planned.read.state.places,
-            recorded: &planned.read.state.observed.recorded,
-            unlisted: &planned.read.state.observed.unlisted,
+        let read = &planned.read;
+        let execution = MembershipExecution {
+            operation: RunOperation::Disband,
+            joined: None,
+            left: Some(LeftSet {
+                parent: read.parent_writing(&planned.cluster, self.membership, &run.interrupt),
+                former: &planned.parent,
+                state: &read.state,
+                appliers: &self.membership.appliers,
+                disposition: FormerParent::RemoveRecord,
+            }),
             plan: &planned.plan,
+            selector: None,
+            judge: &|_, live| plan::judge_release(live, &read.named.set),
         };
         let reporter = &mut run.reporter;
         let mut sink = |event| reporter.event(event);
-        let disbanding = Box::pin(disbanding.run(&mut sink));
-        let ending = CommandRun::until_insisted(&run.interrupt, disbanding).await?;
+        let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
         if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;
             let text = format!("{parent} is no longer a parent; delete it if nothing else uses it");

@@ -7,7 +7,7 @@ use crate::cli::{GlobalFlags, Move};
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{Adopting, Moving, Obstacles, OldParent};
+use crate::execute::{FormerParent, JoinedSet, LeftSet, MembershipExecution, Obstacles};
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
@@ -75,7 +75,7 @@ struct Planned {
     members_before: usize,
     plan: MembershipPlan,
     record: Record,
-    farewell: OldParent,
+    disposition: FormerParent,
 }
 
 impl plan_and_write::Script for Script<'_> {
@@ -140,7 +140,7 @@ impl plan_and_write::Script for Script<'_> {
             members,
         };
         planned.members_before = settled.len();
-        planned.farewell = farewell(obstacles, &self.options.selection);
+        planned.disposition = disposition_of_parent(obstacles, &self.options.selection);
         adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
     }
 
@@ -156,31 +156,30 @@ async fn move_members(
 ) -> Result<Ending, Error> {
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
     let writing = |set| SetRead::parent_writing(set, &prepared.cluster, &options.membership, &run.interrupt);
-    let moving = Moving {
-        from: writing(&prepared.from),
-        former: &prepared.former,
-        targets: &prepared.from.state.places,
-        recorded: &prepared.from.state.observed.recorded,
-        unlisted: &prepared.from.state.observed.unlisted,
-        new_targets: &prepared.into.state.places,
-        into: Adopting {
-            operation: RunOperation::Move,
+    let execution = MembershipExecution {
+        operation: RunOperation::Move,
+        joined: Some(JoinedSet {
             parent: writing(&prepared.into),
-            current: prepared.into.parent(),
-            plan: &prepared.plan,
+            state: &prepared.into.state,
             record: &prepared.record,
-            selector: match &options.selection {
-                Selection::Labels(labels) => Some(labels),
-                Selection::All | Selection::Manifests(..) => None,
-            },
-            judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
+        }),
+        left: Some(LeftSet {
+            parent: writing(&prepared.from),
+            former: &prepared.former,
+            state: &prepared.from.state,
+            appliers: &options.membership.appliers,
+            disposition: prepared.disposition.clone(),
+        }),
+        plan: &prepared.plan,
+        selector: match &options.selection {
+            Selection::Labels(labels) => Some(labels),
+            Selection::All | Selection::Manifests(..) => None,
         },
-        appliers: &options.membership.appliers,
-        farewell: &prepared.farewell,
+        judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
     };
     let reporter = &mut run.reporter;
     let mut sink = |event| reporter.event(event);
-    let ending = CommandRun::until_insisted(&run.interrupt, moving.run(&mut sink)).await?;
+    let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
     if ending == Ending::Done {
         let namespace = note_of_namespace(from, into, &prepared.plan)
             .filter(|_| options.membership.writing.dry_run == DryRun::None);
@@ -265,7 +264,7 @@ async fn read_and_plan(
         members_before: 0,
         plan,
         record,
-        farewell: OldParent::Narrow,
+        disposition: FormerParent::Narrow,
     })
 }
 
@@ -318,7 +317,7 @@ fn rights(planned: &Planned) -> BTreeSet<Permission> {
         into,
         plan,
         record,
-        farewell,
+        disposition,
         ..
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
@@ -332,9 +331,11 @@ fn rights(planned: &Planned) -> BTreeSet<Permission> {
             record,
             &plan.changes,
         ));
-        rights.extend(match farewell {
-            OldParent::Narrow | OldParent::Keep(_) => vec![permissions::on_parent(set, resource)],
-            OldParent::Release => permissions::to_release(set, resource).into(),
+        rights.extend(match disposition {
+            FormerParent::Narrow | FormerParent::Keep(_) | FormerParent::RemoveRecord => {
+                vec![permissions::on_parent(set, resource)]
+            }
+            FormerParent::Release => permissions::to_release(set, resource).into(),
         });
     }
     rights
@@ -342,16 +343,16 @@ fn rights(planned: &Planned) -> BTreeSet<Permission> {
 
 /// Decides the disposition of the old parent: it is deleted with the last member, unless something
 /// keeps it. The reason is reported if the whole set was to move.
-fn farewell(obstacles: Obstacles, selection: &Selection) -> OldParent {
+fn disposition_of_parent(obstacles: Obstacles, selection: &Selection) -> FormerParent {
     let Obstacles {
         members,
         owned,
         unlisted,
     } = &obstacles;
     match (members.is_empty(), unlisted.is_empty(), owned, selection) {
-        (true, true, None, _) => OldParent::Release,
-        (true, true, Some(_), _) | (_, _, _, Selection::All) => OldParent::Keep(obstacles),
-        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => OldParent::Narrow,
+        (true, true, None, _) => FormerParent::Release,
+        (true, true, Some(_), _) | (_, _, _, Selection::All) => FormerParent::Keep(obstacles),
+        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => FormerParent::Narrow,
     }
 }
 

@@ -28,7 +28,9 @@ mod wait_until_gone;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-pub use adopt_move_disband::{Adopting, Disbanding, Moving, Obstacles, OldParent, report_others};
+pub use adopt_move_disband::{
+    FormerParent, JoinedSet, LeftSet, MembershipExecution, Obstacles, report_others,
+};
 pub use deletion::delete::ObjectsKeptInsteadOfDeleted;
 pub use deletion::deletes::Deleted;
 pub use deletion::set::{MembersDeleted, parent_managers};

@@ -13,7 +13,7 @@ use crate::cluster::connection::Connection;
 use crate::compare::ownership::Creator;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::Adopting;
+use crate::execute::{JoinedSet, MembershipExecution};
 use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::RunOperation;
@@ -164,14 +164,16 @@ impl plan_and_write::Script for Script<'_> {
         let set = &planned.read.named.set;
         let selection = &planned.found.selection;
         let membership = &self.options.membership;
-        let adopting = Adopting {
+        let read = &planned.read;
+        let execution = MembershipExecution {
             operation: RunOperation::Adopt,
-            parent: planned
-                .read
-                .parent_writing(&planned.cluster, membership, &run.interrupt),
-            current: planned.read.parent(),
+            joined: Some(JoinedSet {
+                parent: read.parent_writing(&planned.cluster, membership, &run.interrupt),
+                state: &read.state,
+                record: &planned.record,
+            }),
+            left: None,
             plan: &planned.plan,
-            record: &planned.record,
             selector: selection.selector(),
             judge: &|object, live| {
                 let candidate = selection.candidate(object, live.clone());
@@ -180,7 +182,7 @@ impl plan_and_write::Script for Script<'_> {
         };
         let reporter = &mut run.reporter;
         let mut sink = |event| reporter.event(event);
-        let ending = CommandRun::until_insisted(&run.interrupt, adopting.run(&mut sink)).await?;
+        let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
         // Until all is adopted, only the tool's own inventory lists the rest.
         if ending == Ending::Done {
             run.report_warnings(planned.advice().as_slice());

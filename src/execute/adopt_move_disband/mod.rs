@@ -2,26 +2,188 @@
 //! then labels are written, and the record is narrowed last: an interrupted run leaves no member
 //! outside of a record.
 //!
-//! `plan` decides which objects are taken; `relabel` writes single labels.
+//! `plan` decides which objects are taken; `relabel` writes single labels. The set that objects join is written in this
+//! file, the parent of the set that they leave in `former_parent` and `remove_record`.
 
-mod adopt;
-mod disband;
-mod move_members;
+mod former_parent;
 mod relabel;
+mod remove_record;
 
-pub use adopt::Adopting;
-pub use disband::Disbanding;
-pub use move_members::{Moving, Obstacles, OldParent};
-use relabel::Relabeled;
+pub use former_parent::{FormerParent, LeftSet, Obstacles};
+use relabel::Relabelling;
+use serde_json::Value;
 
-use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
-use crate::execute::Sink;
+use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::delete::untouched;
 use crate::execute::labeled_objects::list_labeled_objects;
-use crate::execute::parent_record::requests::ParentWriting;
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
+use crate::execute::parent_record::run::RunOnParent;
+use crate::execute::{Sink, history};
+use crate::model::applyset::Record;
+use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
-use crate::plan::{Left, MembershipPlan};
-use crate::read::{ListError, ListTargets, METADATA_LIST};
+use crate::model::write_settings::DryRun;
+use crate::plan::{Left, MembershipChange, MembershipPlan};
+use crate::read::{ClusterState, ListError, ListTargets, METADATA_LIST};
+
+/// Context for carrying out a plan of `adopt`, `move` or `disband`.
+pub struct MembershipExecution<'a> {
+    /// The operation.
+    pub operation: RunOperation,
+    /// The set that the objects join; `None` if they are released.
+    pub joined: Option<JoinedSet<'a>>,
+    /// The set that they leave; `None` if they were in none.
+    pub left: Option<LeftSet<'a>>,
+    /// The objects.
+    pub plan: &'a MembershipPlan,
+    /// The label selector that found the objects, if one did.
+    pub selector: Option<&'a str>,
+    /// Judges an object that has changed since it was read, by the rules of the plan.
+    pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
+}
+
+/// The set that objects join.
+#[derive(Clone, Copy)]
+pub struct JoinedSet<'a> {
+    /// How its parent is written.
+    pub parent: ParentWriting<'a>,
+    /// Its state when it was planned.
+    pub state: &'a ClusterState,
+    /// The record of the parent before the first label is written: old and new kinds and namespaces.
+    pub record: &'a Record,
+}
+
+impl MembershipExecution<'_> {
+    /// Writes the labels of the objects, and the parents before and after them.
+    ///
+    /// # Errors
+    ///
+    /// The parent of the set that the objects join cannot be written, or that of the set that they leave has become one
+    /// that this run may not write; no label was written then.
+    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        self.announce(sink);
+        let ending = match &self.left {
+            None => self.relabel(sink).await?,
+            Some(left) => self.relabel_and_leave(left, sink).await?,
+        };
+        let takes_none = !self.plan.takes_any() && !self.plan.left.is_empty();
+        let Some(joined) = self.joined.filter(|_| ending == Ending::Done && takes_none) else {
+            return Ok(ending);
+        };
+        // A script would apply the set next, and the objects would still be where they were.
+        let joined = &joined.parent.set.parent;
+        sink(Event::failure(match &self.left {
+            None => format!("{joined}: nothing to adopt"),
+            Some(left) => format!("{}: nothing to move to {joined}", left.parent.set.parent),
+        }));
+        Ok(Ending::Incomplete)
+    }
+
+    /// Announces the objects of the plan, each with its outcome if the run ends before it, and the parents.
+    fn announce(&self, sink: &mut Sink<'_>) {
+        for parent in self.parents() {
+            sink(parent.announcement());
+        }
+        let changes = self.plan.changes.iter().map(untouched);
+        sink(Event::Planned(others(self.plan).chain(changes).collect()));
+    }
+
+    fn parents(&self) -> impl Iterator<Item = &ParentWriting<'_>> {
+        let joined = self.joined.iter().map(|joined| &joined.parent);
+        joined.chain(self.left.iter().map(|left| &left.parent))
+    }
+
+    /// Writes the labels within a run on the parent of the set that the objects leave.
+    async fn relabel_and_leave(
+        &self,
+        left: &LeftSet<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ParentWriteError> {
+        let (former, recorded) = (left.former.clone(), &left.state.observed.recorded);
+        let known = if self.plan.changes.is_empty() {
+            Known::read_to_take_out(former)
+        } else {
+            let operation = self.operation.clone();
+            left.parent
+                .begin_to_take_out(former, recorded, operation, sink)
+                .await?
+        };
+        let mut run = RunOnParent::new(left.parent, recorded, Some(known));
+        let relabeled = run.work(async |sink| self.relabel(sink).await, sink).await;
+        let mut exact = None;
+        let ending = match (&mut run.known, &relabeled) {
+            (Some(known), Ok(Ending::Done)) => left.see_to_parent(self, known, &mut exact, sink).await,
+            (_, Ok(ending)) => *ending,
+            (_, Err(_)) => Ending::Incomplete,
+        };
+        let ending = run.end(exact.as_ref(), ending, sink).await;
+        relabeled?;
+        Ok(ending)
+    }
+
+    /// Writes the labels within a run on the parent of the set that the objects join, if they join one.
+    async fn relabel(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
+        let Some(joined) = &self.joined else {
+            return Ok(self.write_labels(sink).await);
+        };
+        let parent = joined.parent;
+        if parent.interrupt.is_requested() {
+            return Ok(Ending::Interrupted);
+        }
+        let begun = if parent.writing.dry_run == DryRun::None && self.writes(joined) {
+            let run = history::running(parent.server, self.operation.clone()).await;
+            let current = joined.state.parent_object().cloned();
+            Some(parent.begin(current, joined.record, run, sink).await?)
+        } else {
+            None
+        };
+        report_others(self.plan, sink);
+        let mut run = RunOnParent::new(parent, joined.record, begun);
+        let ending = run.work(async |sink| self.write_labels(sink).await, sink).await;
+        Ok(run.end(None, ending, sink).await)
+    }
+
+    /// Returns whether the run writes a label or the record: without a member, no parent is created.
+    fn writes(&self, joined: &JoinedSet<'_>) -> bool {
+        let tooling = &joined.parent.set.tooling;
+        let is_recorded = joined
+            .state
+            .parent_object()
+            .is_some_and(|parent| parent.has_record(tooling, joined.record));
+        self.plan.takes_any() && (!self.plan.changes.is_empty() || !is_recorded)
+    }
+
+    async fn write_labels(&self, sink: &mut Sink<'_>) -> Ending {
+        let Some(parent) = self.parents().next() else {
+            return Ending::Done;
+        };
+        let (phase, done) = match self.joined {
+            Some(_) => (Phase::Adopting, Action::Adopted),
+            None => (Phase::Releasing, Action::Released),
+        };
+        sink(Event::Phase {
+            phase,
+            total: self.plan.changes.len(),
+        });
+        let relabelling = Relabelling {
+            server: parent.server,
+            interrupt: parent.interrupt,
+            writing: parent.writing,
+            part_of: self.joined.as_ref().map(|joined| &joined.parent.set.id),
+            moved_fields: &self.plan.moved_fields,
+            done,
+            selector: self.selector,
+            judge: self.judge,
+        };
+        let failed = relabelling.write_all(&self.plan.changes, sink).await;
+        match failed + self.plan.not_found() {
+            _ if parent.interrupt.is_requested() => Ending::Interrupted,
+            0 => Ending::Done,
+            _ => Ending::Incomplete,
+        }
+    }
+}
 
 /// Lists the objects with the label of the set within this scope.
 async fn members(parent: &ParentWriting<'_>, targets: &ListTargets) -> Result<Vec<Live>, ListError> {
@@ -30,53 +192,19 @@ async fn members(parent: &ParentWriting<'_>, targets: &ListTargets) -> Result<Ve
     found.map_err(|(_, error)| error)
 }
 
-fn ending(relabeled: Relabeled, parent: &ParentWriting<'_>) -> Ending {
-    match relabeled.failed {
-        _ if parent.interrupt.is_requested() => Ending::Interrupted,
-        0 => Ending::Done,
-        _ => Ending::Incomplete,
-    }
-}
-
-/// Fails with an error if the set gets none of the objects that were found: a script would then apply it, and
-/// the objects would still be where they were.
-fn unless_none_is_taken(
-    ending: Ending,
-    plan: &MembershipPlan,
-    error: impl FnOnce() -> String,
-    sink: &mut Sink<'_>,
-) -> Ending {
-    if ending != Ending::Done || plan.takes_any() || plan.left.is_empty() {
-        return ending;
-    }
-    sink(Event::failure(error()));
-    Ending::Incomplete
-}
-
-/// Announces the objects of the plan, each with its outcome if the run ends before it, and the parents.
-fn announce(parents: &[&ParentWriting<'_>], plan: &MembershipPlan, sink: &mut Sink<'_>) {
-    for parent in parents {
-        sink(parent.announcement());
-    }
-    let left = plan.left.iter().map(left_alone);
-    let changes = plan.changes.iter().map(untouched);
-    let planned = plan.settled.iter().map(settled).chain(left).chain(changes);
-    sink(Event::Planned(planned.collect()));
-}
-
 /// Reports the objects that stay as they are.
 pub fn report_others(plan: &MembershipPlan, sink: &mut Sink<'_>) {
-    let outcomes = plan.settled.iter().map(settled);
-    for outcome in outcomes.chain(plan.left.iter().map(left_alone)) {
+    for outcome in others(plan) {
         sink(Event::Object(outcome));
     }
 }
 
-fn settled(live: &Live) -> ObjectOutcome {
-    ObjectOutcome {
+fn others(plan: &MembershipPlan) -> impl Iterator<Item = ObjectOutcome> {
+    let settled = plan.settled.iter().map(|live| ObjectOutcome {
         action: Action::Unchanged,
         ..untouched(live)
-    }
+    });
+    settled.chain(plan.left.iter().map(left_alone))
 }
 
 fn left_alone(left: &Left) -> ObjectOutcome {

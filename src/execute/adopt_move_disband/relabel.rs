@@ -50,28 +50,21 @@ pub(crate) struct Relabelling<'a> {
     pub(crate) judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
 }
 
-/// The outcome of writing the labels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Relabeled {
-    /// The number of objects that could not be written.
-    pub(crate) failed: usize,
-}
-
 impl Relabelling<'_> {
-    /// Writes the labels of all these objects, within the concurrency limit.
-    pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> Relabeled {
-        let mut relabeled = Relabeled::default();
+    /// Writes the labels of all these objects, within the concurrency limit. Returns how many of them failed.
+    pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> usize {
+        let mut failed = 0;
         let notes = WaitNotes::default();
         let (patience, most) = (self.writing.webhook_patience.at_end, self.writing.concurrency);
         let mut driver = Driver::new(self.server, self.interrupt, &notes, patience, most);
         let write = async |live: &&Live| self.write(live).await;
         let answered = |reply: MemberReply, sink: &mut Sink<'_>| {
-            relabeled.failed += usize::from(reply.outcome.action == Action::Failed);
+            failed += usize::from(reply.outcome.action == Action::Failed);
             sink(Event::Object(reply.outcome));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
         driver.each(objects, write, answered, sink).await;
-        relabeled
+        failed
     }
 
     async fn write(&self, live: &Live) -> MemberReply {

@@ -1,9 +1,8 @@
-//! Takes members from one set into another.
+//! Sees to the parent of a set that objects have left: it is deleted, or its record removed or narrowed.
 
 use std::collections::BTreeSet;
 
-use super::adopt::Adopting;
-use super::{announce, members, unless_none_is_taken};
+use super::{JoinedSet, MembershipExecution, members};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
@@ -15,49 +14,41 @@ use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining};
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
-use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
-use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::read::{self, ListTargets};
+use crate::read::{self, ClusterState, ListTargets};
 
-/// Everything that moving members needs.
-pub struct Moving<'a> {
-    /// The set that they leave, and how its parent is written.
-    pub from: ParentWriting<'a>,
-    /// The parent that they leave, as it was read.
+/// The set that objects leave.
+pub struct LeftSet<'a> {
+    /// How its parent is written.
+    pub parent: ParentWriting<'a>,
+    /// The parent as it was read.
     pub former: &'a ParentObject,
-    /// The scope of its members.
-    pub targets: &'a ListTargets,
-    /// Its record, without the kinds that are not served any more.
-    pub recorded: &'a Record,
-    /// The part of the record that stays, because a list of members does not show all that it leads to.
-    pub unlisted: &'a Record,
-    /// The recorded scope of the new set.
-    pub new_targets: &'a ListTargets,
-    /// The set that they join.
-    pub into: Adopting<'a>,
+    /// Its state when it was planned.
+    pub state: &'a ClusterState,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
-    /// The disposition of the parent that they leave.
-    pub farewell: &'a OldParent,
+    /// What becomes of the parent.
+    pub disposition: FormerParent,
 }
 
-/// The disposition of the old parent once members have moved.
+/// What becomes of the parent once objects have left its set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OldParent {
+pub enum FormerParent {
     /// It is kept, and records the members that are left.
     Narrow,
     /// The same, although the whole set was to move.
     Keep(Obstacles),
     /// No member is left: it is treated as by `delete`.
     Release,
+    /// No member is left: it is kept as an ordinary object.
+    RemoveRecord,
 }
 
 /// The reason to keep a set whose members were all to move.
@@ -71,70 +62,155 @@ pub struct Obstacles {
     pub unlisted: Record,
 }
 
-impl Moving<'_> {
-    /// Moves the members, then deletes the old parent or narrows its record.
-    ///
-    /// # Errors
-    ///
-    /// The new parent cannot be written; no label was written then.
-    pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
-        announce(&[&self.into.parent, &self.from], self.into.plan, sink);
-        let known = self.begin_on_old_parent(sink).await?;
-        let mut run = RunOnParent::new(self.from, self.recorded, Some(known));
-        let taken = run.work(async |sink| self.into.write(sink).await, sink).await;
-        let mut record = None;
-        let ending = match (&mut run.known, &taken) {
-            (Some(known), Ok(Ending::Done)) => self.see_to_old_parent(known, &mut record, sink).await,
-            (_, Ok(ending)) => *ending,
-            (_, Err(_)) => Ending::Incomplete,
-        };
-        let ending = run.end(record.as_ref(), ending, sink).await;
-        taken?;
-        let (from, into) = (&self.from.set.parent, &self.into.parent.set.parent);
-        let none_moves = || format!("{from}: nothing to move to {into}");
-        Ok(unless_none_is_taken(ending, self.into.plan, none_moves, sink))
-    }
-
-    async fn begin_on_old_parent(&self, sink: &mut Sink<'_>) -> Result<Known, ParentWriteError> {
-        let former = self.former.clone();
-        if self.into.plan.changes.is_empty() {
-            return Ok(Known::read_to_take_out(former));
-        }
-        let begun = self
-            .from
-            .begin_to_take_out(former, self.recorded, RunOperation::Move, sink);
-        begun.await
-    }
-
-    /// Deletes the old parent or determines its new record, which is put into `record`.
-    async fn see_to_old_parent(
+impl LeftSet<'_> {
+    /// Deletes the parent once objects have left its set, or determines its new record, which is put into `exact`.
+    pub(super) async fn see_to_parent(
         &self,
+        execution: &MembershipExecution<'_>,
         known: &mut Known,
-        record: &mut Option<Record>,
+        exact: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let is_dry = self.from.writing.dry_run != DryRun::None;
-        let seen_to = match self.farewell {
-            // If nothing moves, the permission to write the old parent was not checked either.
-            _ if !self.into.plan.takes_any() => Ok(Ending::Done),
-            OldParent::Narrow | OldParent::Keep(_) if is_dry => Ok(Ending::Done),
-            OldParent::Narrow | OldParent::Keep(_) => self.narrow(known, record, sink).await,
-            OldParent::Release if is_dry => self.predict_release(sink).await,
-            OldParent::Release => self.release(known, record, sink).await,
+        let is_dry = self.parent.writing.dry_run != DryRun::None;
+        let seen_to = match &self.disposition {
+            FormerParent::RemoveRecord => return self.remove_record(known, sink).await,
+            // If nothing moves, the permission to write this parent was not checked either.
+            _ if !execution.plan.takes_any() => Ok(Ending::Done),
+            FormerParent::Narrow | FormerParent::Keep(_) if is_dry => Ok(Ending::Done),
+            FormerParent::Narrow | FormerParent::Keep(_) => self.narrow(known, exact, sink).await,
+            FormerParent::Release if is_dry => self.predict_release(sink).await,
+            FormerParent::Release => self.release(execution.joined.as_ref(), known, exact, sink).await,
         };
         let ending = seen_to.unwrap_or_else(|error| {
             sink(Event::failure(error.to_string()));
             Ending::Incomplete
         });
-        match self.farewell {
-            OldParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
-            OldParent::Keep(_) | OldParent::Narrow | OldParent::Release => ending,
+        match &self.disposition {
+            FormerParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),
+            _ => ending,
+        }
+    }
+
+    /// Deletes the old parent, or removes its record, once all members have moved. A member that
+    /// another run has added keeps the old set, and is left to that run.
+    async fn release(
+        &self,
+        joined: Option<&JoinedSet<'_>>,
+        known: &mut Known,
+        exact: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ReleaseError> {
+        let owned = match joined {
+            Some(joined) => self.owned_in(joined).await?,
+            None => None,
+        };
+        if owned.is_some() {
+            let ending = self.narrow(known, exact, sink).await?;
+            let obstacles = Obstacles {
+                members: Vec::new(),
+                owned,
+                unlisted: Record::default(),
+            };
+            return Ok(match ending {
+                Ending::Done => self.report(&obstacles, sink),
+                Ending::Incomplete | Ending::Interrupted => ending,
+            });
+        }
+        let nothing_left = ObjectsKeptInsteadOfDeleted::default();
+        let releasing = Releasing {
+            writing: self.parent,
+            scope_of: known.listed(&self.former.reading),
+            known,
+            left: &nothing_left,
+            remaining: Remaining {
+                server: self.parent.server,
+                set: self.parent.set,
+                interrupt: self.parent.interrupt,
+                concurrency: self.parent.writing.concurrency,
+                appliers: self.appliers,
+                places: self.state.places.clone(),
+                // Its namespace or definition has moved like any other member.
+                homes: Vec::new(),
+                deleted: BTreeSet::new(),
+                containers_of_kept: BTreeSet::new(),
+                lingering: Lingering::Awaited,
+            },
+            unlisted: self.state.observed.unlisted.clone(),
+            // A move deletes no data, not even those of the set's own manifests.
+            managers: record_managers(),
+        };
+        Ok(match releasing.release(sink).await? {
+            Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
+            Parent::Going(live) => {
+                let parent = &self.parent.set.parent;
+                let text = format!(
+                    "{parent}: the old parent is still being deleted: {}",
+                    with_reasons(&live)
+                );
+                sink(Event::failure(text));
+                Ending::Incomplete
+            }
+            Parent::Stays(stay) => {
+                *exact = stay.record;
+                let obstacles = Obstacles {
+                    members: stay.remains.all().cloned().collect(),
+                    owned: None,
+                    unlisted: stay.unlisted,
+                };
+                self.report(&obstacles, sink)
+            }
+            Parent::Untouched => Ending::Interrupted,
+        })
+    }
+
+    /// Finds an object of the new set, or its parent, that names the old parent as its owner: the
+    /// garbage collector would delete it with the old parent. A reference may have been added since the
+    /// plan. One that is added while the run waits for the old set to become empty is not detected.
+    async fn owned_in(&self, joined: &JoinedSet<'_>) -> Result<Option<ObjectKey>, ReleaseError> {
+        for targets in self.targets_in(joined) {
+            let members = members(&joined.parent, &targets).await;
+            let members = members.map_err(ReleaseError::UnseenOwned)?;
+            if let Some(live) = members.iter().find(|live| self.parent.set.is_owner(&live.owners)) {
+                return Ok(Some(live.key.clone()));
+            }
+        }
+        let parent = joined.parent.read().await.map_err(ParentWriteError::from)?;
+        let is_owned = parent.is_some_and(|parent| self.parent.set.is_owner(&parent.owners));
+        Ok(is_owned.then(|| joined.parent.set.parent.clone()))
+    }
+
+    /// Returns the recorded scope of the new set: its own, and that of the members that have moved. All
+    /// kinds of both in all namespaces of both would be more than the user may have to list.
+    fn targets_in(&self, joined: &JoinedSet<'_>) -> Vec<ListTargets> {
+        let record = joined.record;
+        let parent_namespace = &joined.parent.set.parent.namespace;
+        let recorded = |targets: &ListTargets| ListTargets {
+            resources: targets
+                .resources
+                .iter()
+                .filter(|resource| record.group_kinds.contains(&resource.group_kind()))
+                .cloned()
+                .collect(),
+            namespaces: targets
+                .namespaces
+                .iter()
+                .filter(|name| {
+                    record.additional_namespaces.contains(*name) || parent_namespace.as_ref() == Some(*name)
+                })
+                .cloned()
+                .collect(),
+        };
+        let (old, new) = (recorded(&self.state.places), recorded(&joined.state.places));
+        if old.covers(&new) {
+            vec![old]
+        } else {
+            vec![old, new]
         }
     }
 
     /// Reports why the old set is kept. It fails if members may remain that no list shows.
     fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
-        let parent = &self.from.set.parent;
+        let parent = &self.parent.set.parent;
         if !obstacles.members.is_empty() {
             let count = counted(obstacles.members.len(), "object");
             let names = names(&obstacles.members);
@@ -154,129 +230,16 @@ impl Moving<'_> {
         if unlisted.is_empty() {
             return Ending::Done;
         }
-        let is_kept = match self.from.writing.dry_run {
+        let is_kept = match self.parent.writing.dry_run {
             DryRun::None => "is kept",
             DryRun::Client | DryRun::Server => "would be kept",
         };
-        let parent = &self.from.set.parent;
+        let parent = &self.parent.set.parent;
         let reason = unlistable(unlisted);
         sink(Event::failure(format!(
             "{parent}: the old set {is_kept}: {reason}"
         )));
         Ending::Incomplete
-    }
-
-    /// Deletes the old parent, or removes its record, once all members have moved. A member that
-    /// another run has added keeps the old set, and is left to that run.
-    async fn release(
-        &self,
-        known: &mut Known,
-        record: &mut Option<Record>,
-        sink: &mut Sink<'_>,
-    ) -> Result<Ending, ReleaseError> {
-        if let Some(owned) = self.owned_by_old_parent().await? {
-            let ending = self.narrow(known, record, sink).await?;
-            let obstacles = Obstacles {
-                members: Vec::new(),
-                owned: Some(owned),
-                unlisted: Record::default(),
-            };
-            return Ok(match ending {
-                Ending::Done => self.report(&obstacles, sink),
-                Ending::Incomplete | Ending::Interrupted => ending,
-            });
-        }
-        let nothing_left = ObjectsKeptInsteadOfDeleted::default();
-        let releasing = Releasing {
-            writing: self.from,
-            scope_of: known.listed(&self.former.reading),
-            known,
-            left: &nothing_left,
-            remaining: Remaining {
-                server: self.from.server,
-                set: self.from.set,
-                interrupt: self.from.interrupt,
-                concurrency: self.from.writing.concurrency,
-                appliers: self.appliers,
-                places: self.targets.clone(),
-                // Its namespace or definition has moved like any other member.
-                homes: Vec::new(),
-                deleted: BTreeSet::new(),
-                containers_of_kept: BTreeSet::new(),
-                lingering: Lingering::Awaited,
-            },
-            unlisted: self.unlisted.clone(),
-            // A move deletes no data, not even those of the set's own manifests.
-            managers: record_managers(),
-        };
-        Ok(match releasing.release(sink).await? {
-            Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
-            Parent::Going(live) => {
-                let parent = &self.from.set.parent;
-                let text = format!(
-                    "{parent}: the old parent is still being deleted: {}",
-                    with_reasons(&live)
-                );
-                sink(Event::failure(text));
-                Ending::Incomplete
-            }
-            Parent::Stays(stay) => {
-                *record = stay.record;
-                let obstacles = Obstacles {
-                    members: stay.remains.all().cloned().collect(),
-                    owned: None,
-                    unlisted: stay.unlisted,
-                };
-                self.report(&obstacles, sink)
-            }
-            Parent::Untouched => Ending::Interrupted,
-        })
-    }
-
-    /// Finds an object of the new set, or its parent, that names the old parent as its owner: the
-    /// garbage collector would delete it with the old parent. A reference may have been added since the
-    /// plan. One that is added while the run waits for the old set to become empty is not detected.
-    async fn owned_by_old_parent(&self) -> Result<Option<ObjectKey>, ReleaseError> {
-        let ParentWriting { set, .. } = self.into.parent;
-        for targets in self.targets_of_new_set() {
-            let members = members(&self.into.parent, &targets).await;
-            let members = members.map_err(ReleaseError::UnseenOwned)?;
-            if let Some(live) = members.iter().find(|live| self.from.set.is_owner(&live.owners)) {
-                return Ok(Some(live.key.clone()));
-            }
-        }
-        let parent = self.into.parent.read().await.map_err(ParentWriteError::from)?;
-        let is_owned = parent.is_some_and(|parent| self.from.set.is_owner(&parent.owners));
-        Ok(is_owned.then(|| set.parent.clone()))
-    }
-
-    /// Returns the recorded scope of the new set: its own, and that of the members that have moved. All
-    /// kinds of both in all namespaces of both would be more than the user may have to list.
-    fn targets_of_new_set(&self) -> Vec<ListTargets> {
-        let record = self.into.record;
-        let parent_namespace = &self.into.parent.set.parent.namespace;
-        let recorded = |targets: &ListTargets| ListTargets {
-            resources: targets
-                .resources
-                .iter()
-                .filter(|resource| record.group_kinds.contains(&resource.group_kind()))
-                .cloned()
-                .collect(),
-            namespaces: targets
-                .namespaces
-                .iter()
-                .filter(|name| {
-                    record.additional_namespaces.contains(*name) || parent_namespace.as_ref() == Some(*name)
-                })
-                .cloned()
-                .collect(),
-        };
-        let (old, new) = (recorded(self.targets), recorded(self.new_targets));
-        if old.covers(&new) {
-            vec![old]
-        } else {
-            vec![old, new]
-        }
     }
 
     /// Reports the disposition of the old parent, and writes nothing.
@@ -286,7 +249,7 @@ impl Moving<'_> {
             set,
             resource,
             ..
-        } = self.from;
+        } = self.parent;
         if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
             let (_, event) = predicted_disposition(set, &parent, &record_managers());
             sink(event);
@@ -294,14 +257,14 @@ impl Moving<'_> {
         Ok(Ending::Done)
     }
 
-    /// Determines the record of what is left in the old set, and puts it into `record`.
+    /// Determines the record of what is left in the old set, and puts it into `exact`.
     async fn narrow(
         &self,
         known: &mut Known,
-        record: &mut Option<Record>,
+        exact: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        let current = self.from.read().await.map_err(ParentWriteError::from)?;
+        let current = self.parent.read().await.map_err(ParentWriteError::from)?;
         let left = self.left().await?;
         let current = match current {
             Some(current) if current.uid == self.former.uid && current.reading != Reading::NoRecord => {
@@ -313,15 +276,18 @@ impl Moving<'_> {
             }
         };
         known.find(current);
-        if self.from.interrupt.is_requested() {
+        if self.parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
-        let mut exact = self.record(&left);
-        if !known.is_shared && !known.parent.has_record(&self.from.set.tooling, &exact) {
-            let unlabeled = self.from.record_of_unlabeled(self.targets, &exact, sink).await?;
-            exact = exact.union(&unlabeled);
+        let mut record = self.record(&left);
+        if !known.is_shared && !known.parent.has_record(&self.parent.set.tooling, &record) {
+            let unlabeled = self
+                .parent
+                .record_of_unlabeled(&self.state.places, &record, sink)
+                .await?;
+            record = record.union(&unlabeled);
         }
-        *record = Some(exact);
+        *exact = Some(record);
         Ok(Ending::Done)
     }
 
@@ -333,16 +299,16 @@ impl Moving<'_> {
         left: &[Live],
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        if left.is_empty() && self.unlisted.is_empty() {
+        if left.is_empty() && self.state.observed.unlisted.is_empty() {
             return Ok(Ending::Done);
         }
         let is_created = other.is_none();
-        let covered = self.from.cover(other, &self.record(left), sink).await;
+        let covered = self.parent.cover(other, &self.record(left), sink).await;
         covered.map_err(|error| ReleaseError::Unrecorded {
-            left: left_behind(left.iter(), self.unlisted),
+            left: left_behind(left.iter(), &self.state.observed.unlisted),
             error,
         })?;
-        let parent = &self.from.set.parent;
+        let parent = &self.parent.set.parent;
         if is_created {
             sink(Event::Warning(format!("{parent}: {CREATED_AGAIN}")));
         }
@@ -351,13 +317,13 @@ impl Moving<'_> {
 
     /// The members that the old set still has.
     async fn left(&self) -> Result<Vec<Live>, ParentWriteError> {
-        let left = members(&self.from, self.targets).await;
+        let left = members(&self.parent, &self.state.places).await;
         left.map_err(ParentWriteError::Unwatched)
     }
 
     /// Returns the record of these members and of the kinds that cannot be listed.
     fn record(&self, left: &[Live]) -> Record {
         let keys = left.iter().map(|live| &live.key);
-        Record::of(keys, &self.from.set.parent).union(self.unlisted)
+        Record::of(keys, &self.parent.set.parent).union(&self.state.observed.unlisted)
     }
 }
