@@ -10,12 +10,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use tokio::sync::Mutex;
 
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
-use crate::execute::deletion::reread_dependents::Unread;
+use crate::execute::deletion::reread_dependents::{Freshness, Unread};
 use crate::execute::members::reply::{MemberReply, reply_of};
 use crate::execute::schedule::drive::{Driver, Found, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
@@ -122,8 +121,7 @@ impl Execution<'_> {
             filled: RefCell::default(),
             begun: RefCell::default(),
             deleted: RefCell::new(deleted),
-            is_outdated: Cell::new(false),
-            rereading: Mutex::new(()),
+            freshness: Freshness::default(),
             unread: RefCell::default(),
             left_to_do: Cell::new(waves.deletes.iter().map(Vec::len).sum()),
         };
@@ -193,10 +191,8 @@ struct Deletes<'r, 'a> {
     /// The UIDs of objects whose delete has begun.
     begun: RefCell<BTreeSet<String>>,
     deleted: RefCell<&'r mut Deleted>,
-    /// Whether time has passed since owner references were read: something was waited for.
-    is_outdated: Cell<bool>,
-    /// Held by the delete that reads them again.
-    rereading: Mutex<()>,
+    /// Whether owner references have to be read again before the next delete.
+    freshness: Freshness,
     /// The reason why no further delete begins.
     unread: RefCell<Option<Unread>>,
     /// The deletes without an outcome.
@@ -351,7 +347,7 @@ impl Deletes<'_, '_> {
         }
         let reply = deleting.delete(live).await;
         if reply.webhook.is_some() {
-            self.is_outdated.set(true);
+            self.freshness.outdate();
         }
         Answer::Deleted(Box::new(reply))
     }
@@ -359,21 +355,18 @@ impl Deletes<'_, '_> {
     /// Reads again which objects that stay are owned by those to delete, if time has passed since. Returns whether they
     /// are known.
     async fn is_up_to_date(&self) -> bool {
-        let _alone = self.rereading.lock().await;
-        // Cleared before the read: what is refused meanwhile outdates it again.
-        if self.is_outdated.replace(false) && self.unread.borrow().is_none() {
-            match self.execution.current_dependents(self.waves.parent).await {
-                Ok(dependents) => {
-                    let mut judge = Judge::clone(&self.judge.borrow());
-                    judge.replace_dependents(&dependents);
-                    self.judge.replace(Rc::new(judge));
-                    self.deleted.borrow_mut().attached = dependents;
-                }
-                Err(unread) => {
-                    self.unread.replace(Some(unread));
-                }
+        let reread = async || match self.execution.current_dependents(self.waves.parent).await {
+            Ok(dependents) => {
+                let mut judge = Judge::clone(&self.judge.borrow());
+                judge.replace_dependents(&dependents);
+                self.judge.replace(Rc::new(judge));
+                self.deleted.borrow_mut().attached = dependents;
             }
-        }
+            Err(unread) => {
+                self.unread.replace(Some(unread));
+            }
+        };
+        self.freshness.restore(reread).await;
         self.unread.borrow().is_none()
     }
 
@@ -415,7 +408,7 @@ impl Deletes<'_, '_> {
             }
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
-        self.is_outdated.set(true);
+        self.freshness.outdate();
         for (id, live) in awaited {
             let is_missed = missed.contains(&live.key);
             let answer = if is_missed { Answer::NotGone } else { Answer::Gone };

@@ -4,10 +4,12 @@
 //! own in that time, although the plan keeps them. A reference can still be added between this read and
 //! a delete: the API server has no precondition on dependents.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::future::try_join3;
+use tokio::sync::Mutex;
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
@@ -26,6 +28,29 @@ pub(crate) enum Unread {
     Members { place: ListTarget, error: ListError },
     #[error("{parent}: owner references cannot be read: {}", .error.kind)]
     Parent { parent: ObjectKey, error: ApiError },
+}
+
+/// Whether owner references are to be read again: something was waited for since they were.
+#[derive(Debug, Default)]
+pub(super) struct Freshness {
+    is_outdated: Cell<bool>,
+    rereading: Mutex<()>,
+}
+
+impl Freshness {
+    /// Notes that something was waited for.
+    pub(super) fn outdate(&self) {
+        self.is_outdated.set(true);
+    }
+
+    /// Reads owner references again if they are outdated; others wait for that. What outdates them meanwhile counts for
+    /// the next call.
+    pub(super) async fn restore(&self, reread: impl AsyncFnOnce()) {
+        let _alone = self.rereading.lock().await;
+        if self.is_outdated.replace(false) {
+            reread().await;
+        }
+    }
 }
 
 impl Execution<'_> {
@@ -109,5 +134,38 @@ impl Execution<'_> {
         let containers = plan::containers_of_plan(self.set, parent, self.desired, self.plan);
         let owners = read::owners_of_containers(self.server, &containers).await;
         owners.map_err(|(place, error)| Unread::Members { place, error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_waited_for_during_a_read_outdates_it_again() {
+        let freshness = Freshness::default();
+        let reads = Cell::new(0);
+        let count = async || reads.set(reads.get() + 1);
+        freshness.restore(count).await;
+        assert_eq!(reads.get(), 0);
+        freshness.outdate();
+        let (answer, answered) = oneshot::channel::<()>();
+        let slow = async || {
+            count().await;
+            answered.await.expect("an answer");
+        };
+        let meanwhile = async {
+            freshness.outdate();
+            answer.send(()).expect("a reader");
+            // It waits for the first one, whose answer is older than the refusal.
+            freshness.restore(count).await;
+            assert_eq!(reads.get(), 2);
+        };
+        join(freshness.restore(slow), meanwhile).await;
+        freshness.restore(count).await;
+        assert_eq!(reads.get(), 2);
     }
 }
