@@ -3,23 +3,51 @@
 //! One way through: `manifest` → `read` → `plan` → `execute` → `event` → `report`. Each stage
 //! takes the value that the stage before it made. `commands` puts the stages together;
 //! ARCHITECTURE.md describes the rest.
+//!
+//! The modules are private, so that the compiler finds what nothing uses.
 
-pub mod cli;
-pub mod cluster;
-pub mod commands;
-pub mod compare;
-pub mod error;
-pub mod event;
-pub mod execute;
-pub mod find_program;
-pub mod import;
-pub mod manifest;
-pub mod model;
-pub mod plan;
-pub mod read;
-pub mod regular_file;
-pub mod report;
-pub mod session;
-pub mod settings;
-pub mod verify;
-pub mod wait;
+mod cli;
+mod cluster;
+mod commands;
+mod compare;
+mod error;
+mod event;
+mod execute;
+mod find_program;
+mod import;
+mod manifest;
+mod model;
+mod plan;
+mod read;
+mod regular_file;
+mod report;
+mod session;
+mod settings;
+mod verify;
+mod wait;
+
+pub use cli::Cli;
+pub use commands::completion::answer as answer_completion;
+pub use commands::run;
+
+/// What tests in `tests/` call directly. It is no library for others.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::cluster::apiserver::{ApiRequest, ApiServer, Content};
+    pub use crate::cluster::connection::{Connection, ConnectionOptions};
+    pub use crate::cluster::discovery::fetch as fetch_discovery;
+    pub use crate::compare::changes::{CrdVersion, Verdict, compare};
+    pub use crate::compare::ignore::{Purpose, body, may_be_ignored};
+    pub use crate::manifest::{Recursion, Source, read_with};
+    pub use crate::model::applyset::parent::{Pairs, Reading, RecordedKinds, annotations, labels, read};
+    pub use crate::model::applyset::{
+        ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
+        ID_LABEL, ParentIdentity, Record, TOOLING_ANNOTATION, Tooling,
+    };
+    pub use crate::model::built_in_kinds::is_built_in;
+    pub use crate::model::identity::GroupKind;
+    pub use crate::model::object::Object;
+    pub use crate::model::pointer::Pointer;
+    pub use crate::model::resource::{Resource, Scope};
+    pub use crate::read::parents as read_parents;
+}

@@ -3,14 +3,13 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use kubectl_applyset::cli::Cli;
-use kubectl_applyset::commands::{self, completion};
+use kubectl_applyset::Cli;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    if completion::answer(&arguments) {
+    if kubectl_applyset::answer_completion(&arguments) {
         return ExitCode::SUCCESS;
     }
     let typed = Cli::parse(arguments).unwrap_or_else(|error| error.exit());
-    ExitCode::from(commands::run(&typed).code())
+    ExitCode::from(kubectl_applyset::run(&typed).code())
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use clap::CommandFactory as _;
-use kubectl_applyset::cli::Cli;
+use kubectl_applyset::Cli;
 
 use crate::support::names_of_tests;
 

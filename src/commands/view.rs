@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    let document = document.as_loud_as(style);
+    let document = document.with_detail_of(style);
     report::data(
         &document,
         &known.place,

@@ -107,6 +107,7 @@ impl Interrupt {
     }
 
     /// Returns whether it has to stop without waiting for requests in flight.
+    #[cfg(test)]
     pub fn is_insisted(&self) -> bool {
         *self.urgency.borrow() >= Urgency::StopAtOnce
     }

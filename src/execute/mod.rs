@@ -31,9 +31,7 @@ use std::sync::Arc;
 pub use adopt_move_disband::{
     FormerParent, JoinedSet, LeftSet, MembershipExecution, Obstacles, report_others,
 };
-pub use deletion::delete::ObjectsKeptInsteadOfDeleted;
-pub use deletion::deletes::Deleted;
-pub use deletion::set::{MembersDeleted, parent_managers};
+pub use deletion::set::parent_managers;
 pub use deletion::wait_until_members_are_gone::Lingering;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use gates::{Dependency, DependencyGate, EndOfWait, Gate, Membership};

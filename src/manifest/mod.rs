@@ -32,12 +32,10 @@ use serde::{Serialize, Serializer};
 pub use self::error::{ManifestError, ManifestErrors, Place, Problem};
 pub use self::find_files::{Recursion, is_manifest_file};
 pub use self::hooks::{Hook, HookKind, HookManifest, Manifests, notes_on_hooks_left_out};
-pub use self::kustomize::KustomizeError;
 pub use self::line_of_field::line_of_field;
 use self::read_in_parallel::{Reading, Text};
-pub use self::remote::RemoteError;
 pub use self::source::Source;
-pub use self::stream::{StreamError, stream};
+pub use self::stream::stream;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 

@@ -73,7 +73,7 @@ pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
-pub use parent_after_members_are_gone::{ParentDisposition, ParentKeptReason, parent_disposition};
+pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{

@@ -38,7 +38,7 @@ mod watch;
 mod whole_members;
 
 pub use beside_discovery::{ReadBesideDiscovery, Wanted};
-pub use cluster::{Cluster, KindWaits, Unlisted};
+pub use cluster::{Cluster, KindWaits};
 pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use definitions::{Definitions, definitions_by_kind};
@@ -60,20 +60,15 @@ pub use not_found::{is_absent, list_as_served};
 pub use null_values::leave_out_forbidden_nulls;
 pub use objects::{metadata, object, objects};
 pub use owners_of_containers::owners_of_containers;
-pub use parent::{
-    DefinitionLabels, WholeParent, custom_parent_kinds, definition, definition_labels, parent, parents,
-    whole_parent,
-};
 pub(crate) use parent::{METADATA, parent_of_answer};
+pub use parent::{WholeParent, custom_parent_kinds, definition, parent, parents, whole_parent};
 pub use parent_kinds::{built_in_parents_unread, parent_kinds};
 pub use parents_of_other_sets::parents_of_other_sets;
 pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};
 pub use unique_by_uid::unique_by_uid;
 pub use user::user_name;
 pub use watch::{changes, objects_at_version};
-pub use whole_members::{WholeMembers, whole_members, whole_objects};
+pub use whole_members::{whole_members, whole_objects};
 
-pub use crate::model::container_owners::{Containers, Owners};
-pub use crate::model::contents::{Contents, Held};
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 pub use crate::model::namespace::NamespaceState;

@@ -50,7 +50,6 @@ pub use history::HistoryDocument;
 pub use list::{ListDocument, SetListing};
 pub use manifests::{ManifestText, manifest_file};
 pub use markdown::BYTES_OF_COMMENT;
-pub use objects_without_result::Unfinished;
 pub use output::{has_lost_output, write as text};
 use output::{print, print_document, print_message};
 pub use progress::{SearchBar, clear as clear_progress};

@@ -96,7 +96,7 @@ impl ViewDocument {
 
     /// The same, with this detail.
     #[must_use]
-    pub fn as_loud_as(mut self, style: Style) -> Self {
+    pub fn with_detail_of(mut self, style: Style) -> Self {
         if style.loudness == Loudness::Verbose {
             self.detail = Detail::Rules;
         }

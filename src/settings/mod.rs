@@ -35,7 +35,7 @@ pub use recreate::RecreateChoice;
 pub use status::status_rules;
 pub use style::{style, style_with};
 pub use verify::{Fix, VerifyOptions, VerifyScope};
-pub use waiting::{DEFAULT_WAIT, WaitOptions};
+pub use waiting::WaitOptions;
 
 use crate::cli::SetArgument;
 use crate::compare::ownership::{

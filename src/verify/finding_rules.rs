@@ -74,6 +74,7 @@ pub enum Severity {
 
 impl Rule {
     /// All rules, in the order of the documentation.
+    #[cfg(test)]
     pub const ALL: [Self; 25] = [
         Self::WrongId,
         Self::MissingId,

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use kubectl_applyset::compare::changes::{Verdict, compare};
-use kubectl_applyset::model::built_in_kinds::is_built_in;
+use kubectl_applyset::internals::{Verdict, compare, is_built_in};
 use serde_json::{Value, json};
 
 use super::generate::{expand, mutate, thin};

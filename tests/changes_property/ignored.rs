@@ -1,10 +1,7 @@
 //! Ignored fields: whatever others do, and whatever else our manifest changes, the body that is sent
 //! leaves them as they are, also by force.
 
-use kubectl_applyset::compare::changes::{Verdict, compare};
-use kubectl_applyset::compare::ignore::{self, Purpose};
-use kubectl_applyset::model::object::Object;
-use kubectl_applyset::model::pointer::Pointer;
+use kubectl_applyset::internals::{Object, Pointer, Purpose, Verdict, body, compare, may_be_ignored};
 use serde_json::{Map, Value, json};
 
 use super::case::Case;
@@ -46,7 +43,7 @@ impl Case<'_> {
         }
         let pointers = self.pointers();
         let manifest = Object::from(&self.manifest);
-        let body = |purpose, live: &Value| ignore::body(&manifest, &pointers, live, US, purpose);
+        let body = |purpose, live: &Value| body(&manifest, &pointers, live, US, purpose);
         let sent = body(Purpose::Send, &live);
         let mut metadata = sent.metadata();
         for field in ["uid", "resourceVersion"] {
@@ -105,7 +102,7 @@ impl Case<'_> {
         let count = 1 + self.random.below(3);
         let places = (0..count).filter_map(|_| place_in(&mut self.random, &self.manifest));
         let pointers = places.filter_map(|place| Pointer::parse(&place).ok());
-        pointers.filter(ignore::may_be_ignored).collect()
+        pointers.filter(may_be_ignored).collect()
     }
 }
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use http::Method;
-use kubectl_applyset::compare::changes::CrdVersion;
+use kubectl_applyset::internals::CrdVersion;
 use serde_json::{Value, json};
 
 use case::Case;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use clap::{Arg, Command, CommandFactory as _};
-use kubectl_applyset::cli::Cli;
+use kubectl_applyset::Cli;
 
 use super::{checkout, is_writing, read};
 

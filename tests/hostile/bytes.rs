@@ -14,18 +14,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use http::{Request, Response};
 use kube::client::Body;
-use kubectl_applyset::cluster::apiserver::ApiServer;
-use kubectl_applyset::cluster::discovery;
-use kubectl_applyset::compare::changes::{self, Verdict};
-use kubectl_applyset::manifest::{self, Recursion, Source};
-use kubectl_applyset::model::applyset::parent::{Pairs, Reading, RecordedKinds, annotations, labels, read};
-use kubectl_applyset::model::applyset::{
-    ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
-    ID_LABEL, ParentIdentity, Record, TOOLING_ANNOTATION, Tooling,
+use kubectl_applyset::internals::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, ApiServer, ApplySetId, GROUP_KINDS_ANNOTATION,
+    GROUP_RESOURCES_ANNOTATION, GroupKind, ID_LABEL, Pairs, ParentIdentity, Reading, Record, RecordedKinds,
+    Recursion, Resource, Scope, Source, TOOLING_ANNOTATION, Tooling, Verdict, annotations, compare,
+    fetch_discovery, labels, read, read_parents, read_with,
 };
-use kubectl_applyset::model::identity::GroupKind;
-use kubectl_applyset::model::resource::{Resource, Scope};
-use kubectl_applyset::read;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -106,7 +100,7 @@ fn noise(random: &mut Random) -> Vec<u8> {
 }
 
 fn read_manifests(bytes: &[u8]) {
-    let read = manifest::read_with(&[Source::StandardInput], Recursion::Flat, bytes);
+    let read = read_with(&[Source::StandardInput], Recursion::Flat, bytes);
     match read {
         Ok(manifests) => {
             for manifest in manifests {
@@ -312,11 +306,11 @@ fn managed_fields() {
     live["metadata"]["managedFields"] = json!([
         {"manager": "us", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1", "fieldsV1": fields},
     ]);
-    assert_eq!(changes::compare(&desired, &live, "us", None), Verdict::Unchanged);
+    assert_eq!(compare(&desired, &live, "us", None), Verdict::Unchanged);
     let mut unchanged = 0;
     cases(20_000, |random| {
         let twisted_live = twisted(random, &live);
-        let verdict = changes::compare(&desired, &twisted_live, "us", None);
+        let verdict = compare(&desired, &twisted_live, "us", None);
         if verdict == Verdict::Unchanged {
             unchanged += 1;
             // What we own and the manifest says is as it was.
@@ -327,7 +321,7 @@ fn managed_fields() {
                 "a"
             );
         }
-        changes::compare(&twisted(random, &desired), &live, "us", None);
+        compare(&twisted(random, &desired), &live, "us", None);
     });
     assert!(unchanged > 0, "nothing was left as it was");
 }
@@ -360,7 +354,7 @@ fn discovery_documents() {
     runtime.block_on(join_all(bodies.into_iter().map(async |body| {
         let reported = body.clone();
         let server = server(move |_| body.clone());
-        match discovery::fetch(&server).await {
+        match fetch_discovery(&server).await {
             Ok(found) => {
                 for resource in found.listable() {
                     let path = resource.path(Some("a"), Some("b"));
@@ -387,7 +381,7 @@ fn pages_without_end() {
         let kinds = std::slice::from_ref(&config_maps);
         runtime.block_on(async {
             let server = server(answer);
-            let (_, error) = read::parents(&server, kinds, Some("home"))
+            let (_, error) = read_parents(&server, kinds, Some("home"))
                 .await
                 .expect_err("a list without an end");
             assert!(error.to_string().contains("never ends"), "{error}");

@@ -7,8 +7,7 @@ use std::path::Path;
 use bytes::Bytes;
 use controlplane::{ControlPlane, User};
 use http::Method;
-use kubectl_applyset::cluster::apiserver::{ApiRequest, Content};
-use kubectl_applyset::cluster::connection::{Connection, ConnectionOptions};
+use kubectl_applyset::internals::{ApiRequest, Connection, ConnectionOptions, Content};
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kubectl_applyset::model::applyset::{ApplySetId, ParentIdentity};
-use kubectl_applyset::model::identity::GroupKind;
+use kubectl_applyset::internals::{ApplySetId, GroupKind, ParentIdentity};
 use serde_json::{Value, json};
 
 use super::objects::{group_kind, named};

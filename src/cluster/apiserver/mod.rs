@@ -51,9 +51,9 @@ use retry::{FailedAttempts, Retry};
 pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
-pub use status::{Status, StatusCause, StatusDetails};
+pub use status::{Status, StatusCause};
 pub(crate) use unreachable_webhook::UnreachableWebhook;
-pub use watch::{Change, Watch, WatchEvent};
+pub use watch::{Change, Watch};
 pub use write_lease::Moment;
 use write_lease::WriteLease;
 

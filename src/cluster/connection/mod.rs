@@ -23,10 +23,7 @@ use tokio::task::spawn_blocking;
 
 use self::apply_flags_to_kubeconfig::Resolved;
 pub use self::error::ConnectionError;
-pub use self::exec_credential_plugin::{ExecError, ExecFault};
 use self::kubeconfig::{Chosen, Names};
-pub use self::kubeconfig_validation::Conflict;
-pub use self::kuberc::{Denial, KubercError};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;

@@ -14,7 +14,7 @@ mod target;
 mod tests;
 
 pub use body_with_live_values::{Purpose, body};
-pub use file::{IgnoreFault, IgnoreFileError, may_be_ignored};
+pub use file::{IgnoreFileError, may_be_ignored};
 
 use serde_json::Value;
 

@@ -33,7 +33,7 @@ use object::{Object, too_few};
 pub use once_written::Written;
 pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
 use rules::Certainty;
-pub use rules::{Origin, RuleFileError, RuleSet};
+pub use rules::{Origin, RuleSet};
 
 /// The states of kstatus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

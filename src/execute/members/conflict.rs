@@ -198,7 +198,6 @@ fn json_value(text: &str) -> Option<(Value, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::apiserver::StatusDetails;
     use crate::plan::fixtures::desired;
 
     fn conflict(field: &str) -> Status {
@@ -207,13 +206,9 @@ mod tests {
             message: "conflict with \"helm\" using v1".to_owned(),
             field: field.to_owned(),
         };
-        Status {
-            details: StatusDetails {
-                causes: vec![cause],
-                ..StatusDetails::default()
-            },
-            ..Status::default()
-        }
+        let mut status = Status::default();
+        status.details.causes.push(cause);
+        status
     }
 
     #[test]

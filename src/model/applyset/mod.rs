@@ -9,7 +9,7 @@ pub mod record;
 pub mod tooling;
 
 pub use id::ApplySetId;
-pub use parent::{ApplySetRecord, ParentIdentity};
+pub use parent::ParentIdentity;
 pub use record::Record;
 pub use tooling::Tooling;
 

@@ -5,7 +5,7 @@ mod subject_rules_review;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use subject_rules_review::{Rule, Rules};
+pub use subject_rules_review::Rules;
 
 use super::resource::Resource;
 

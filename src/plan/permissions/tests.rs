@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::*;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds, annotations};
@@ -8,7 +10,7 @@ use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, OwnerReference, Presence};
 use crate::model::parent_object::ParentObject;
-use crate::model::permission::{NeededPermissions, Permission, Rule, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
 use crate::model::resource::{Origin, Scope};
 use crate::plan::fixtures::{desired, live, policy, resource, set};
 use crate::plan::{Observed, plan};
@@ -63,18 +65,13 @@ fn rules_give_what_rbac_would_give() {
     ];
     for (verbs, groups, resources, names, one, all) in table {
         let words = |list: &str| list.split(',').map(str::to_owned).collect::<Vec<_>>();
-        let rules = Rules {
-            resource_rules: vec![Rule {
-                verbs: words(verbs),
-                api_groups: words(groups),
-                resources: words(resources),
-                resource_names: names
-                    .split(',')
-                    .filter(|name| !name.is_empty())
-                    .map(str::to_owned)
-                    .collect(),
-            }],
-        };
+        let rules: Rules = serde_json::from_value(json!({"resourceRules": [{
+            "verbs": words(verbs),
+            "apiGroups": words(groups),
+            "resources": words(resources),
+            "resourceNames": names.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>(),
+        }]}))
+        .expect("rules");
         let case = format!("{verbs} {groups} {resources} {names}");
         assert_eq!(rules.allow(&delete_web), one, "{case}");
         assert_eq!(rules.allow(&delete_any), all, "{case}");

@@ -19,11 +19,11 @@ use serde_json::Value;
 
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
-pub use file::{Unsealable, discard, read, write};
+pub use file::{discard, read, write};
 pub use overtaken::{
     ChangeSincePlan, Fresh, left_to_autoscaler, looked_at, moved, namespaces_not_compared, other_cluster,
 };
-pub use secrets::{Alteration, ComparedManifest, compared, is_lost, restore};
+pub use secrets::{Alteration, compared, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;

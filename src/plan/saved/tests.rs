@@ -3,6 +3,7 @@ use std::fs;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::file::Unsealable;
 use super::*;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
