@@ -209,7 +209,7 @@ async fn delete_and_wait(
         server: deletion.server,
         id: &deletion.set.id,
         rules: &rules,
-        deadline: Deadline::of(patience),
+        deadline: Deadline::new(patience),
         interrupt: deletion.interrupt,
         concurrency: deletion.writing.concurrency,
         after_failure: AfterFailure::Stop,

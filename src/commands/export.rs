@@ -98,11 +98,11 @@ async fn read_and_export(
     let found = FoundSet::new(named.set.parent.clone(), &parent);
     cluster.look_up(slice::from_ref(&found)).await;
     // Nothing is listed yet, so what is not visible is a kind that the server does not list.
-    if found.sight(&cluster.discovery) != Visibility::Whole {
+    if found.visibility(&cluster.discovery) != Visibility::Whole {
         return Err(Error::ExportIncomplete(named.set.parent));
     }
     let tooling = found
-        .bookkeeping()
+        .recorded()
         .map_or(&named.set.tooling, |record| &record.tooling);
     let manager = arguments.field_manager.as_deref();
     let manager = manager.unwrap_or_else(|| member_field_manager(tooling));

@@ -99,7 +99,7 @@ async fn read_past(
     let mut sets = [FoundSet::new(named.set.parent.clone(), &parent.object)];
     cluster.look_up(&sets).await;
     let places = found_set::places(&sets, &cluster.discovery);
-    let record = sets[0].bookkeeping();
+    let record = sets[0].recorded();
     let unlisted = record.map(|record| recorded_kinds::undiscovered(&record.kinds, &cluster.discovery));
     let unlisted = unlisted.unwrap_or_default();
     find_members(cluster, &mut sets, concurrency).await?;

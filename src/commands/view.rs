@@ -64,7 +64,7 @@ async fn view(
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());
     let see = |object: &Value, live: &Live| {
-        let state = MemberState::of(object, live, rules, cluster.server.now());
+        let state = MemberState::new(object, live, rules, cluster.server.now());
         states.borrow_mut().insert(live.uid.clone(), state);
     };
     find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use serde_json::{Deserializer, Map, Value};
 
 use super::field_paths::{leaf_paths, readable, value_at};
-use super::ownership::{entries, is_apply_of};
+use super::ownership::{apply_entry, entries, is_apply_of};
 
 /// A field that another manager has changed since the set's last apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,21 +28,23 @@ pub struct TakenField {
 
 /// Returns the fields that an apply by `manager` would take back. `predicted` is the object after it.
 pub fn taken_fields(live: &Value, predicted: &Value, manager: &str) -> Vec<TakenField> {
-    let (Some(ours), Some(after)) = (apply_entry(live, manager), apply_entry(predicted, manager)) else {
+    let [Some(ours), Some(after)] = [live, predicted].map(|object| apply_entry(&object["metadata"], manager))
+    else {
         return Vec::new();
     };
-    let paths = leaf_paths(&after["fieldsV1"]).into_iter();
-    let taken = paths.filter_map(|path| {
-        if owns(&ours["fieldsV1"], &path) || value_at(live, &path) == value_at(predicted, &path) {
-            return None;
-        }
-        let owner = written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
-        Some(TakenField {
-            field: readable(path.iter().map(String::as_str)),
-            manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
+    leaf_paths(&after["fieldsV1"])
+        .into_iter()
+        .filter_map(|path| {
+            if owns(&ours["fieldsV1"], &path) || value_at(live, &path) == value_at(predicted, &path) {
+                return None;
+            }
+            let owner = written_since(live, ours, manager).find(|entry| owns(&entry["fieldsV1"], &path))?;
+            Some(TakenField {
+                field: readable(path.iter().map(String::as_str)),
+                manager: owner["manager"].as_str().unwrap_or("unknown").to_owned(),
+            })
         })
-    });
-    taken.collect()
+        .collect()
 }
 
 /// Returns the fields of a conflict that their owners have written since the last apply by `manager`.
@@ -52,26 +54,23 @@ pub fn taken_in_conflict<'c>(
     conflicts: impl IntoIterator<Item = (&'c str, &'c str)>,
     manager: &str,
 ) -> Vec<TakenField> {
-    let Some(ours) = apply_entry(live, manager) else {
+    let Some(ours) = apply_entry(&live["metadata"], manager) else {
         return Vec::new();
     };
     let writers: BTreeSet<&str> = written_since(live, ours, manager)
         .filter_map(|entry| entry["manager"].as_str())
         .collect();
-    let taken = conflicts.into_iter().filter_map(|(field, owner)| {
-        // A subresource may follow the name.
-        let owner: String = Deserializer::from_str(owner).into_iter().next()?.ok()?;
-        writers.contains(owner.as_str()).then(|| TakenField {
-            field: field.trim_start_matches('.').to_owned(),
-            manager: owner,
+    conflicts
+        .into_iter()
+        .filter_map(|(field, owner)| {
+            // A subresource may follow the name.
+            let owner: String = Deserializer::from_str(owner).into_iter().next()?.ok()?;
+            writers.contains(owner.as_str()).then(|| TakenField {
+                field: field.trim_start_matches('.').to_owned(),
+                manager: owner,
+            })
         })
-    });
-    taken.collect()
-}
-
-fn apply_entry<'o>(object: &'o Value, manager: &str) -> Option<&'o Value> {
-    let mut entries = entries(&object["metadata"]).iter();
-    entries.find(|entry| is_apply_of(entry, manager))
+        .collect()
 }
 
 /// Returns the entries of others that were written after our entry. A status is not an intent.

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::changes::CrdVersion;
+use super::field_paths::has_other_fields;
 use super::ownership::{
     LAST_APPLIED, fields_applied, fields_applied_by, fields_of_all, manifest_of, manifest_to_restore,
     was_created_by,
@@ -42,14 +43,14 @@ impl Exported {
 /// Returns the manifest of an object that `manager` has applied, or only labeled: then nothing shows which of its
 /// fields are decided, and too many are safer than too few. `desired` is what a run is going to apply, `definition`
 /// that of a custom resource.
-pub fn exported(
+pub fn export(
     object: &Value,
     manager: &str,
     desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
     if !is_applied(object, manager) {
-        return exported_live(object);
+        return export_live(object);
     }
     let manifest = match desired {
         Some(desired) => manifest_to_restore(object, manager, desired, definition),
@@ -61,16 +62,16 @@ pub fn exported(
     }
 }
 
-/// Returns the manifest of an object that a run is going to delete, as [`exported`], with the fields of all managers:
+/// Returns the manifest of an object that a run is going to delete, as [`export`], with the fields of all managers:
 /// theirs go with it. `desired` is what the run creates in its place.
-pub fn exported_before_deletion(
+pub fn export_before_deletion(
     object: &Value,
     manager: &str,
     desired: Option<Value>,
     definition: Option<CrdVersion<'_>>,
 ) -> Exported {
     if !is_applied(object, manager) {
-        return exported_live(object);
+        return export_live(object);
     }
     let mut fields = fields_of_all(object, definition);
     if let Some(desired) = desired {
@@ -86,7 +87,7 @@ pub fn exported_before_deletion(
 }
 
 /// Returns the manifest of an object with all of its fields.
-pub fn exported_live(object: &Value) -> Exported {
+pub fn export_live(object: &Value) -> Exported {
     Exported {
         manifest: with_applied_fields(object.clone(), object, None),
         fields: ExportedFields::Live,
@@ -123,12 +124,8 @@ fn is_applied(object: &Value, manager: &str) -> bool {
 
 /// Returns whether a manifest has more than what identifies its object.
 fn has_fields(manifest: &Value) -> bool {
-    let has_more = |value: &Value, identity: &[&str]| {
-        let fields = value.as_object();
-        fields.is_some_and(|fields| fields.keys().any(|field| !identity.contains(&field.as_str())))
-    };
-    has_more(manifest, &["apiVersion", "kind", "metadata"])
-        || has_more(&manifest["metadata"], &["name", "namespace"])
+    has_other_fields(manifest, &["apiVersion", "kind", "metadata"])
+        || has_other_fields(&manifest["metadata"], &["name", "namespace"])
 }
 
 /// Removes the label of the set, and the record of one: they are not part of any manifest.
@@ -184,14 +181,12 @@ fn without_server_fields(mut object: Value) -> Value {
         }
         ("batch", "Job") if object.pointer("/spec/manualSelector") != Some(&json!(true)) => {
             remove(&mut object, "/spec", |field| field == "selector");
-            let is_of_controller = |key: &str| {
-                matches!(
-                    key.trim_start_matches("batch.kubernetes.io/"),
-                    "controller-uid" | "job-name"
-                )
-            };
-            remove(&mut object, "/metadata/labels", is_of_controller);
-            remove(&mut object, "/spec/template/metadata/labels", is_of_controller);
+            for labels in ["/metadata/labels", "/spec/template/metadata/labels"] {
+                remove(&mut object, labels, |key| {
+                    let name = key.trim_start_matches("batch.kubernetes.io/");
+                    matches!(name, "controller-uid" | "job-name")
+                });
+            }
         }
         _ => {}
     }
@@ -262,7 +257,7 @@ mod tests {
         let expected = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}, "data": {"a": "1"},
         });
-        let found = exported(&live, "us", None, None);
+        let found = export(&live, "us", None, None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)
@@ -291,7 +286,7 @@ mod tests {
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "annotations": {"note": "1"}},
             "spec": {"type": "ClusterIP"},
         });
-        let found = exported(&live, "us", None, None);
+        let found = export(&live, "us", None, None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected.clone(), ExportedFields::Live)
@@ -308,7 +303,7 @@ mod tests {
         let mut expected_chosen = expected.clone();
         expected_chosen["metadata"]["finalizers"] = json!(["a.b/c"]);
         expected_chosen["spec"]["clusterIP"] = json!("10.0.0.1");
-        assert_eq!(exported(&chosen, "us", None, None).manifest, expected_chosen);
+        assert_eq!(export(&chosen, "us", None, None).manifest, expected_chosen);
 
         // One that the set has created has no fields of its own.
         let mut bare = live;
@@ -316,7 +311,7 @@ mod tests {
         metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         metadata["managedFields"][0]["time"] = json!("2026-01-01T00:00:00Z");
         let expected = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}});
-        let found = exported(&bare, "us", None, None);
+        let found = export(&bare, "us", None, None);
         assert_eq!(
             (found.manifest, found.fields),
             (expected, ExportedFields::Applied)
@@ -330,7 +325,7 @@ mod tests {
             let (api_version, kind) = kind.split_once(' ').expect("a kind");
             object["apiVersion"] = json!(api_version);
             object["kind"] = json!(kind);
-            let mut manifest = exported_live(&object).manifest;
+            let mut manifest = export_live(&object).manifest;
             let fields = manifest.as_object_mut().expect("fields");
             fields.retain(|field, _| field != "apiVersion" && field != "kind");
             manifest

@@ -27,8 +27,22 @@ pub(super) fn leaf_paths(fields: &Value) -> Vec<Vec<String>> {
 
 /// Returns whether parts of a value are owned one by one.
 pub(super) fn has_parts(node: &Value) -> bool {
-    node.as_object()
-        .is_some_and(|node| node.keys().any(|key| key != "."))
+    has_other_fields(node, &["."])
+}
+
+/// Returns whether a map has a field that is not one of these.
+pub(super) fn has_other_fields(map: &Value, names: &[&str]) -> bool {
+    let fields = map.as_object();
+    fields.is_some_and(|fields| fields.keys().any(|name| !names.contains(&name.as_str())))
+}
+
+/// Returns whether this is a map or a list without anything in it.
+pub(super) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
 }
 
 /// Returns the value at a path of an object.
@@ -72,9 +86,7 @@ impl ItemKey {
 
     /// Returns the position of the item that the key selects.
     pub(super) fn position_in(&self, items: &[Value]) -> Option<usize> {
-        let mut items = items.iter().enumerate();
-        let (position, _) = items.find(|(position, item)| self.selects(*position, item))?;
-        Some(position)
+        (0..items.len()).find(|position| self.selects(*position, &items[*position]))
     }
 }
 
@@ -96,11 +108,11 @@ pub(super) fn readable<'k>(path: impl IntoIterator<Item = &'k str>) -> String {
 /// Writes `{"port":80}` as `port=80`.
 fn keys_of_item(text: &str) -> Option<String> {
     let keys: Map<String, Value> = serde_json::from_str(text).ok()?;
-    let keys = keys.iter().map(|(name, value)| match value {
+    let pairs = keys.iter().map(|(name, value)| match value {
         Value::String(value) => format!("{name}={value}"),
         other => format!("{name}={other}"),
     });
-    Some(keys.collect::<Vec<_>>().join(","))
+    Some(pairs.collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]

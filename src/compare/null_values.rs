@@ -74,9 +74,7 @@ fn leave_out(value: &mut Value, schema: &Map<String, Value>) {
 }
 
 fn field_schema<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Map<String, Value>> {
-    let declared = schema
-        .get("properties")
-        .and_then(|properties| properties.get(name));
+    let declared = schema.get("properties").and_then(|known| known.get(name));
     declared
         .or_else(|| schema.get("additionalProperties"))?
         .as_object()
@@ -107,7 +105,7 @@ mod tests {
                 }},
             },
         }}}]}});
-        let version = CrdVersion::of(&definition, "v1").expect("a schema");
+        let version = CrdVersion::from_definition(&definition, "v1").expect("a schema");
         let cleaned = |spec: Value| {
             let object = Object::from(&json!({"metadata": {"labels": {"a": ""}}, "spec": spec}));
             let cleaned = without_forbidden_nulls(&object, &version)?;

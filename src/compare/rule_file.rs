@@ -60,10 +60,10 @@ impl Format {
                 fault: Fault::Yaml(errors.to_string()),
             })?;
             for (name, list) in self.lists(&document) {
-                let items = list.items().ok_or_else(|| of_type(list, name, "a list"))?;
+                let items = list.items().ok_or_else(|| wrong_type(list, name, "a list"))?;
                 for item in items {
                     if !item.is_mapping() {
-                        return Err(of_type(item, "a rule", "a mapping"));
+                        return Err(wrong_type(item, "a rule", "a mapping"));
                     }
                     take(item)?;
                     has_rules = true;
@@ -89,13 +89,16 @@ impl Format {
         if document.items().is_some() {
             return vec![(first, document)];
         }
-        let spec = document.get("spec");
-        let lists = self.names.iter().filter_map(|name| {
-            let list = document.get(name);
-            let in_spec = || spec?.get(name).filter(|list| list.as_str().is_none());
-            Some((*name, list.or_else(in_spec)?))
-        });
-        lists.collect()
+        self.names
+            .iter()
+            .filter_map(|name| {
+                let list = document.get(name).or_else(|| {
+                    let list = document.get("spec")?.get(name)?;
+                    list.as_str().is_none().then_some(list)
+                });
+                Some((*name, list?))
+            })
+            .collect()
     }
 }
 
@@ -117,7 +120,7 @@ pub(super) fn only_fields<F>(
 /// Returns the text of a field, if the rule has it.
 pub(super) fn text<'n, F>(item: &'n Node, name: &str) -> Result<Option<&'n str>, RuleFileError<F>> {
     item.get(name)
-        .map(|value| value.as_str().ok_or_else(|| of_type(value, name, "a string")))
+        .map(|value| value.as_str().ok_or_else(|| wrong_type(value, name, "a string")))
         .transpose()
 }
 
@@ -126,16 +129,18 @@ pub(super) fn texts<'n, F>(item: &'n Node, name: &str) -> Result<Vec<(&'n str, &
     let Some(list) = item.get(name) else {
         return Ok(Vec::new());
     };
-    let items = list.items().ok_or_else(|| of_type(list, name, "a list"))?;
-    let texts = items.iter().map(|value| match value.as_str() {
-        Some(text) => Ok((text, value)),
-        None => Err(of_type(value, &format!("an item of {name}"), "a string")),
-    });
-    texts.collect()
+    let items = list.items().ok_or_else(|| wrong_type(list, name, "a list"))?;
+    items
+        .iter()
+        .map(|value| match value.as_str() {
+            Some(text) => Ok((text, value)),
+            None => Err(wrong_type(value, &format!("an item of {name}"), "a string")),
+        })
+        .collect()
 }
 
 /// Returns the fault of this value.
-pub(super) fn at<F>(node: &Node, fault: Fault<F>) -> RuleFileError<F> {
+pub(super) fn fault_at<F>(node: &Node, fault: Fault<F>) -> RuleFileError<F> {
     RuleFileError {
         line: Some(node.position().line()),
         fault,
@@ -143,6 +148,6 @@ pub(super) fn at<F>(node: &Node, fault: Fault<F>) -> RuleFileError<F> {
 }
 
 /// Returns the fault that this value has another type.
-pub(super) fn of_type<F>(node: &Node, name: &str, expected: &'static str) -> RuleFileError<F> {
-    at(node, Fault::Type(name.to_owned(), node.description(), expected))
+pub(super) fn wrong_type<F>(node: &Node, name: &str, expected: &'static str) -> RuleFileError<F> {
+    fault_at(node, Fault::Type(name.to_owned(), node.description(), expected))
 }

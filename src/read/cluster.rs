@@ -106,20 +106,21 @@ impl Cluster {
             .map(|manifest| manifest.gvk.group_kind())
             .collect();
         let unlisted = |discovery: &Discovery| {
-            let is_unknown = |kind: &&GroupKind| {
-                kind.group.contains('.') && discovery.preferred(kind) == KindLookup::Absent
-            };
-            let unknown = kinds.iter().filter(is_unknown).cloned();
-            unknown.chain(discovery.not_yet_served_kinds()).collect()
+            kinds
+                .iter()
+                .filter(|kind| kind.group.contains('.') && discovery.preferred(kind) == KindLookup::Absent)
+                .cloned()
+                .chain(discovery.not_yet_served_kinds())
+                .collect()
         };
         let wait = self.kind_waits.begin();
-        let defined = missing_kinds::await_defined(&self.server, &mut self.discovery, unlisted, &wait);
-        defined.await?;
+        missing_kinds::await_defined(&self.server, &mut self.discovery, unlisted, &wait).await?;
         let doubtful = manifests
             .iter()
             .map(|manifest| &manifest.gvk)
-            .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &self.discovery));
-        let doubtful = doubtful.map(GroupVersionKind::group_kind).collect();
+            .filter(|gvk| gvk.group.contains('.') && !desired::is_applicable(gvk, &self.discovery))
+            .map(GroupVersionKind::group_kind)
+            .collect();
         let states = missing_kinds::definition_states(&self.server, &doubtful).await?;
         self.discovery.set_missing_kinds(states);
         Ok(())
@@ -128,22 +129,27 @@ impl Cluster {
     /// Determines the state of recorded kinds that discovery does not list, by a discovery that is
     /// younger than the records. Sends nothing if all are listed.
     pub async fn settle(&mut self, records: &[&RecordedKinds]) -> Result<(), UnsettledError> {
-        let unlisted = |discovery: &Discovery| unlisted(records, discovery);
-        let wait = self.kind_waits.begin();
-        let settled = missing_kinds::settle(&self.server, &mut self.discovery, unlisted, &wait);
-        settled.await
+        let Self {
+            server,
+            discovery,
+            kind_waits,
+            ..
+        } = self;
+        let wait = kind_waits.begin();
+        missing_kinds::settle(server, discovery, |fresh| unlisted(records, fresh), &wait).await
     }
 
     /// Determines the same for sets that are only shown: it does not wait, and a state that cannot be
     /// determined stays unknown.
     pub async fn look_up(&mut self, sets: &[FoundSet]) {
-        let records = sets.iter().filter_map(FoundSet::bookkeeping);
-        let records: Vec<&RecordedKinds> = records.map(|bookkeeping| &bookkeeping.kinds).collect();
-        let unlisted = |discovery: &Discovery| unlisted(&records, discovery);
-        // Which kinds are unknown is reported of each set.
+        let records = sets.iter().filter_map(FoundSet::recorded);
+        let records: Vec<&RecordedKinds> = records.map(|recorded| &recorded.kinds).collect();
+        let Self {
+            server, discovery, ..
+        } = self;
         let wait = KindWait::never();
-        let settled = missing_kinds::settle(&self.server, &mut self.discovery, unlisted, &wait);
-        let _ = settled.await;
+        // Which kinds are unknown is reported of each set.
+        let _ = missing_kinds::settle(server, discovery, |fresh| unlisted(&records, fresh), &wait).await;
     }
 
     /// Settles kinds for one search, in a copy of the discovery.
@@ -160,8 +166,7 @@ impl Cluster {
     /// complete. Returns the names of those that still cannot be listed.
     pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
         let wait = self.kind_waits.begin();
-        let settled = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait);
-        let unlistable = settled.await?;
+        let unlistable = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
         Ok(Unlisted {
             without_permission: unlistable.missing_permission.map(unseen_kinds),
@@ -176,8 +181,7 @@ impl Cluster {
         argument: &str,
     ) -> Result<Option<discovery::KeptKind>, UnsettledError> {
         let wait = self.kind_waits.begin();
-        let named = missing_kinds::await_named(&self.server, &mut self.discovery, argument, &wait);
-        named.await
+        missing_kinds::await_named(&self.server, &mut self.discovery, argument, &wait).await
     }
 
     /// Lists the contents of these namespaces and definitions of kinds.
@@ -188,15 +192,14 @@ impl Cluster {
     ) -> Result<BTreeMap<ObjectKey, Contents>, ReadError> {
         let wait = self.kind_waits.begin();
         let discovery = &mut self.discovery;
-        let contents = super::contents(&self.server, discovery, containers, concurrency, &wait);
-        Ok(contents.await?)
+        Ok(super::contents(&self.server, discovery, containers, concurrency, &wait).await?)
     }
 }
 
 /// The recorded kinds of all these sets that discovery does not list.
 fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
-    let kinds = records
+    records
         .iter()
-        .flat_map(|kinds| recorded_kinds::undiscovered(kinds, discovery));
-    kinds.collect()
+        .flat_map(|kinds| recorded_kinds::undiscovered(kinds, discovery))
+        .collect()
 }

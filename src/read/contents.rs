@@ -90,7 +90,7 @@ async fn list_contents(
         let held = contents.entry(live.key.clone()).or_default();
         match &live.defines {
             Some(kind) => match discovery.preferred(kind) {
-                KindLookup::Found(resource) => look_throughout(server, resource, held).await,
+                KindLookup::Found(resource) => list_everywhere(server, resource, held).await,
                 KindLookup::GroupFailed(failure) => held.unknown.push(failure.to_string()),
                 // Its CRD exists, and so may its objects.
                 KindLookup::Absent => held
@@ -104,8 +104,8 @@ async fn list_contents(
         }
     }
     if !namespaces.is_empty() {
-        let resources = namespaced(discovery);
-        let looks = look_inside(server, &namespaces, resources, concurrency).await?;
+        let resources = deletable_resources(discovery);
+        let looks = list_namespaces(server, &namespaces, resources, concurrency).await?;
         for (key, look) in looks {
             let held = contents.entry(key).or_default();
             held.objects.extend(look.objects);
@@ -124,16 +124,16 @@ async fn list_contents(
     Ok(contents)
 }
 
-async fn look_throughout(server: &ApiServer, resource: &Resource, held: &mut Contents) {
+async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Contents) {
     let resource = Arc::new(resource.clone());
-    match list_as_served(server, &resource, None, &EVERYTHING, Held::of).await {
+    match list_as_served(server, &resource, None, &EVERYTHING, Held::from_object).await {
         Ok(objects) => held.objects = objects,
         Err(_) => held.unknown.push(resource.plural.clone()),
     }
 }
 
 /// Lists all of these resources in all of these namespaces, `concurrency` requests at a time.
-async fn look_inside(
+async fn list_namespaces(
     server: &ApiServer,
     namespaces: &BTreeMap<&str, &ObjectKey>,
     resources: Vec<Arc<Resource>>,
@@ -178,7 +178,8 @@ async fn look_inside(
     let mut lists = stream::iter(places)
         .map(|place| async move {
             let namespace = place.namespace.as_deref();
-            let listed = list_as_served(server, &place.resource, namespace, &EVERYTHING, Held::of).await;
+            let listed =
+                list_as_served(server, &place.resource, namespace, &EVERYTHING, Held::from_object).await;
             (place, listed)
         })
         .buffer_unordered(concurrency);
@@ -201,13 +202,13 @@ async fn look_inside(
 /// Lists a resource in these namespaces by one page of the whole cluster. `None` if there are more
 /// pages: each namespace has to be listed then.
 async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&str>) -> Option<Vec<Held>> {
-    let reduce = |item: &Value| {
+    let page = first_page(server, resource, &EVERYTHING, |item| {
         let namespace = item["metadata"]["namespace"].as_str()?;
         let is_inside = names.contains(namespace);
-        is_inside.then(|| Held::of(item, resource)).flatten()
-    };
+        is_inside.then(|| Held::from_object(item, resource)).flatten()
+    })
+    .await;
     // After a failure, each namespace is listed by itself.
-    let page = first_page(server, resource, &EVERYTHING, reduce).await;
     page.ok().flatten()
 }
 
@@ -218,7 +219,7 @@ const EVERYTHING: Selector = Selector {
 
 impl Held {
     /// Reduces an item of a LIST; `None` if it is being deleted.
-    pub fn of(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
+    pub fn from_object(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let live = Live::from_object(item, resource)?;
         (live.presence == Presence::Present).then(|| Self {
             owners: live.owners.into_iter().map(|owner| owner.uid).collect(),
@@ -231,15 +232,13 @@ impl Held {
 
 /// The namespaced resources that the namespace controller deletes, as far as they can be listed. Events are
 /// excluded: they are never a loss, and may be numerous.
-fn namespaced(discovery: &Discovery) -> Vec<Arc<Resource>> {
-    let is_event = |resource: &Resource| {
-        resource.kind == "Event" && matches!(resource.group.as_str(), "" | "events.k8s.io")
-    };
-    let is_deleted =
-        |resource: &&Resource| resource.scope == Scope::Namespaced && resource.supports("delete");
+fn deletable_resources(discovery: &Discovery) -> Vec<Arc<Resource>> {
     discovery
         .listable()
-        .filter(|resource| is_deleted(resource) && !is_event(resource))
+        .filter(|resource| resource.scope == Scope::Namespaced && resource.supports("delete"))
+        .filter(|resource| {
+            resource.kind != "Event" || !["", "events.k8s.io"].contains(&resource.group.as_str())
+        })
         .cloned()
         .map(Arc::new)
         .collect()
@@ -338,9 +337,12 @@ mod tests {
             .map(|name| live("Namespace", None, name))
             .collect();
         let found = list_contents(&server, &discovery(), &containers, 1).await;
-        let found = found.expect("contents").into_iter();
-        let counts = found.map(|(key, held)| (key.name, held.objects.len()));
-        let counts = counts.filter(|(_, count)| *count > 0).collect();
+        let mut counts = BTreeMap::new();
+        for (key, held) in found.expect("contents") {
+            if !held.objects.is_empty() {
+                counts.insert(key.name, held.objects.len());
+            }
+        }
         let mut paths = paths.lock().expect("no panic").clone();
         paths.dedup();
         (counts, paths)
@@ -349,12 +351,16 @@ mod tests {
     #[tokio::test]
     async fn only_the_namespaces_are_read_where_the_cluster_is_large() {
         let each = |names: &[&str]| -> Vec<String> {
-            let path = |name: &&str| format!("/api/v1/namespaces/{name}/configmaps");
-            names.iter().map(path).collect()
+            names
+                .iter()
+                .map(|name| format!("/api/v1/namespaces/{name}/configmaps"))
+                .collect()
         };
         let counts = |pairs: &[(&str, usize)]| -> BTreeMap<String, usize> {
-            let pairs = pairs.iter();
-            pairs.map(|(name, count)| ((*name).to_owned(), *count)).collect()
+            pairs
+                .iter()
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect()
         };
         let few = ["a", "b"];
         let (found, paths) = looked(&few, &["a", "other"]).await;

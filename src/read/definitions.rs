@@ -71,8 +71,10 @@ pub async fn definitions_by_kind(
             }),
         }
     });
-    let definitions = stream::iter(reads).buffer_unordered(concurrency);
-    let definitions: Vec<_> = definitions.try_collect().await?;
+    let definitions: Vec<_> = stream::iter(reads)
+        .buffer_unordered(concurrency)
+        .try_collect()
+        .await?;
     Ok(definitions.into_iter().flatten().collect())
 }
 
@@ -90,7 +92,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
 }
 
 /// Lists the aggregated APIs; none if the server has no APIServices at all.
-pub(super) async fn aggregated(
+pub(super) async fn aggregated_apis(
     server: &ApiServer,
     discovery: &Discovery,
 ) -> Result<Result<Vec<AggregatedApi>, Forbidden>, ListError> {

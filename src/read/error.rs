@@ -195,7 +195,7 @@ pub struct MissingDependency {
 impl ReadError {
     /// Converts the error of a list by the user's selector: the server's refusal of it is a usage
     /// error.
-    pub fn selecting((place, error): (ListTarget, ListError), labels: Option<&str>) -> Self {
+    pub fn from_selector((place, error): (ListTarget, ListError), labels: Option<&str>) -> Self {
         match (error, labels) {
             (ListError::Request(request), Some(labels)) if request.is(StatusCode::BAD_REQUEST) => {
                 Self::Selector {
@@ -204,6 +204,14 @@ impl ReadError {
                 }
             }
             (error, _) => Self::List(FailedList { place, error }),
+        }
+    }
+
+    /// An object that could not be read.
+    pub(super) fn object(key: &ObjectKey, error: ApiError) -> Self {
+        Self::Object {
+            what: key.to_string(),
+            error,
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use serde_json::Value;
 
 use super::list::{ListError, METADATA_LIST, Selector};
 use super::not_found::list_as_served;
@@ -24,7 +23,7 @@ const EVERYTHING: Selector = Selector {
 };
 
 /// The requests for the objects of one kind in one namespace.
-enum Look {
+enum ObjectRequest {
     /// A GET of its metadata.
     Object(ObjectKey, Arc<Resource>),
     /// A paged LIST of metadata, of which only these objects are kept.
@@ -41,15 +40,15 @@ pub async fn existing(
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let looks = looks(wanted).into_iter().map(|look| look.send(server));
-    let found: Vec<Vec<Live>> = stream::iter(looks)
+    let requests = requests(wanted).into_iter().map(|request| request.send(server));
+    let found: Vec<Vec<Live>> = stream::iter(requests)
         .buffer_unordered(concurrency)
         .try_collect()
         .await?;
     Ok(found.into_iter().flatten().collect())
 }
 
-fn looks(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<Look> {
+fn requests(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<ObjectRequest> {
     type Objects = (Arc<Resource>, BTreeSet<ObjectKey>);
     let mut places: BTreeMap<(&GroupKind, Option<&String>), Objects> = BTreeMap::new();
     for (key, resource) in wanted {
@@ -57,22 +56,22 @@ fn looks(wanted: &[(ObjectKey, Arc<Resource>)]) -> Vec<Look> {
         let (_, keys) = place.or_insert_with(|| (Arc::clone(resource), BTreeSet::new()));
         keys.insert(key.clone());
     }
-    let mut looks = Vec::new();
+    let mut requests = Vec::new();
     for ((_, namespace), (resource, keys)) in places {
         if keys.len() < OBJECTS_WORTH_A_LIST {
-            looks.extend(
-                keys.into_iter()
-                    .map(|key| Look::Object(key, Arc::clone(&resource))),
-            );
+            for key in keys {
+                requests.push(ObjectRequest::Object(key, Arc::clone(&resource)));
+            }
         } else {
             let namespace = namespace.cloned();
-            looks.push(Look::Collection(ListTarget { resource, namespace }, keys));
+            let target = ListTarget { resource, namespace };
+            requests.push(ObjectRequest::Collection(target, keys));
         }
     }
-    looks
+    requests
 }
 
-impl Look {
+impl ObjectRequest {
     async fn send(self, server: &ApiServer) -> Result<Vec<Live>, (ListTarget, ListError)> {
         match self {
             Self::Object(key, resource) => match metadata(server, &resource, &key).await {
@@ -86,13 +85,18 @@ impl Look {
                 }
             },
             Self::Collection(place, keys) => {
-                let keep = |item: &Value, resource: &Arc<Resource>| {
-                    Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
-                };
                 let namespace = place.namespace.as_deref();
-                list_as_served(server, &place.resource, namespace, &EVERYTHING, keep)
-                    .await
-                    .map_err(|error| (place, error))
+                list_as_served(
+                    server,
+                    &place.resource,
+                    namespace,
+                    &EVERYTHING,
+                    |item, resource| {
+                        Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
+                    },
+                )
+                .await
+                .map_err(|error| (place, error))
             }
         }
     }
@@ -107,7 +111,7 @@ mod tests {
 
     use http::{Request, Response, StatusCode};
     use kube::client::Body;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::model::resource::Scope;

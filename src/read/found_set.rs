@@ -12,7 +12,7 @@ use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
 use crate::model::history_annotation::Run;
-use crate::model::identity::GroupKind;
+use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
@@ -83,8 +83,8 @@ impl FoundSet {
     /// The recorded kinds as `Kind.group`, served or not; `None` if the record cannot be read. An entry
     /// of the deprecated `resource.group` form is unchanged if its kind cannot be determined.
     pub fn group_kinds(&self, discovery: &Discovery) -> Option<Vec<String>> {
-        let bookkeeping = self.bookkeeping()?;
-        let names: BTreeSet<String> = entries(bookkeeping, discovery)
+        let recorded = self.recorded()?;
+        let names: BTreeSet<String> = entries(recorded, discovery)
             .into_iter()
             .map(|(name, _)| name)
             .collect();
@@ -94,20 +94,19 @@ impl FoundSet {
     /// Returns the namespaces of members, recorded or real; the parent's own only if it has a member.
     /// `None` if the record cannot be read.
     pub fn namespaces(&self) -> Option<BTreeSet<String>> {
-        let recorded = self.bookkeeping()?.additional_namespaces.iter().cloned();
+        let recorded = self.recorded()?.additional_namespaces.iter().cloned();
         let lived_in = self.members.iter().filter_map(|live| live.key.namespace.clone());
         Some(recorded.chain(lived_in).collect())
     }
 
     /// Returns the visibility of its members.
-    pub fn sight(&self, discovery: &Discovery) -> Visibility {
-        let Some(bookkeeping) = self.bookkeeping() else {
+    pub fn visibility(&self, discovery: &Discovery) -> Visibility {
+        let Some(recorded) = self.recorded() else {
             return Visibility::Nothing;
         };
-        let is_unknowable = |(_, entry): &(String, Entry)| {
-            matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_))
-        };
-        let has_unknowable = entries(bookkeeping, discovery).iter().any(is_unknowable);
+        let has_unknowable = entries(recorded, discovery)
+            .iter()
+            .any(|(_, entry)| matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_)));
         if self.unread.is_empty() && !has_unknowable {
             return Visibility::Whole;
         }
@@ -120,9 +119,9 @@ impl FoundSet {
     }
 
     /// Returns the content of its parent's record, if that can be read.
-    pub fn bookkeeping(&self) -> Option<&ApplySetRecord> {
+    pub fn recorded(&self) -> Option<&ApplySetRecord> {
         match &self.reading {
-            Reading::Parent(bookkeeping) => Some(bookkeeping),
+            Reading::Parent(recorded) => Some(recorded),
             Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
         }
     }
@@ -133,9 +132,9 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
     let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
     let mut namespaces = BTreeSet::new();
     for set in sets {
-        if let Reading::Parent(bookkeeping) = &set.reading {
-            resources.extend(recorded_resources(bookkeeping, discovery));
-            namespaces.extend(bookkeeping.additional_namespaces.iter().cloned());
+        if let Reading::Parent(recorded) = &set.reading {
+            resources.extend(recorded_resources(recorded, discovery));
+            namespaces.extend(recorded.additional_namespaces.iter().cloned());
             namespaces.extend(set.identity.namespace.clone());
         }
     }
@@ -148,15 +147,13 @@ pub fn places(sets: &[FoundSet], discovery: &Discovery) -> ListTargets {
 /// Assigns to each set its members among all found ones, and its own collections among those that could
 /// not be read.
 pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarget], discovery: &Discovery) {
-    members.sort_by(|one, other| {
-        let order = |live: &Live| {
-            (
-                live.key.namespace.clone(),
-                live.key.group_kind.clone(),
-                live.key.name.clone(),
-            )
-        };
-        order(one).cmp(&order(other))
+    members.sort_by_cached_key(|live| {
+        let ObjectKey {
+            group_kind,
+            namespace,
+            name,
+        } = live.key.clone();
+        (namespace, group_kind, name)
     });
     let mut by_set: BTreeMap<String, Vec<Live>> = BTreeMap::new();
     for live in members {
@@ -173,9 +170,9 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
         set.members
             .retain(|live| live.key != *identity && live.uid != *uid);
         let kinds = set
-            .bookkeeping()
-            .map(|bookkeeping| record(bookkeeping, discovery).group_kinds);
-        let kinds = kinds.unwrap_or_default();
+            .recorded()
+            .map(|recorded| record(recorded, discovery).group_kinds)
+            .unwrap_or_default();
         unique_by_uid(
             &mut set.members,
             |live| live,
@@ -188,22 +185,22 @@ pub fn assign(sets: &mut [FoundSet], mut members: Vec<Live>, unread: &[ListTarge
 
 /// Returns the record with its kinds as they are served, without entries of the deprecated form whose
 /// kind cannot be determined.
-pub fn record(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Record {
-    let group_kinds = match &bookkeeping.kinds {
+pub fn record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
+    let group_kinds = match &recorded.kinds {
         RecordedKinds::GroupKinds(kinds) => kinds.clone(),
-        RecordedKinds::GroupResources(_) => recorded_resources(bookkeeping, discovery).into_keys().collect(),
+        RecordedKinds::GroupResources(_) => recorded_resources(recorded, discovery).into_keys().collect(),
     };
     Record {
         group_kinds,
-        additional_namespaces: bookkeeping.additional_namespaces.clone(),
+        additional_namespaces: recorded.additional_namespaces.clone(),
     }
 }
 
 fn recorded_resources(
-    bookkeeping: &ApplySetRecord,
+    recorded: &ApplySetRecord,
     discovery: &Discovery,
 ) -> BTreeMap<GroupKind, Arc<Resource>> {
-    entries(bookkeeping, discovery)
+    entries(recorded, discovery)
         .into_iter()
         .filter_map(|(_, entry)| match entry {
             Entry::Served(resource) | Entry::Misspelled(resource) => {
@@ -216,14 +213,15 @@ fn recorded_resources(
 
 /// Returns the recorded kinds by the names to show: those of the deprecated form as kinds, if these can
 /// be determined.
-pub fn entries<'d>(bookkeeping: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
-    let is_deprecated = matches!(bookkeeping.kinds, RecordedKinds::GroupResources(_));
-    let shown = |(name, entry): (GroupKind, Entry<'d>)| match entry {
-        Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
-        _ => (name.to_string(), entry),
-    };
-    let entries = recorded_kinds::entries(&bookkeeping.kinds, discovery);
-    entries.into_iter().map(shown).collect()
+pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
+    let is_deprecated = matches!(recorded.kinds, RecordedKinds::GroupResources(_));
+    recorded_kinds::entries(&recorded.kinds, discovery)
+        .into_iter()
+        .map(|(name, entry)| match entry {
+            Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
+            _ => (name.to_string(), entry),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -342,7 +340,7 @@ mod tests {
             assert_eq!(set.status(&discovery()), status, "case {index}");
             let is_invalid = status == Invalid;
             assert_eq!(!set.doubts(&discovery()).is_empty(), is_invalid, "case {index}");
-            assert_eq!(set.sight(&discovery()), Visibility::Whole, "case {index}");
+            assert_eq!(set.visibility(&discovery()), Visibility::Whole, "case {index}");
         }
     }
 
@@ -363,7 +361,7 @@ mod tests {
         faulty.reading = Reading::Faulty(Vec::new());
         assert_eq!(faulty.group_kinds(&discovery()), None);
         assert_eq!(faulty.namespaces(), None);
-        assert_eq!(faulty.sight(&discovery()), Visibility::Nothing);
+        assert_eq!(faulty.visibility(&discovery()), Visibility::Nothing);
         assert_eq!(faulty.status(&discovery()), RecordStatus::Invalid);
     }
 
@@ -378,14 +376,14 @@ mod tests {
         let recorded = || set(&["ConfigMap", "Event"], &[]);
 
         let nothing = looked_at(recorded(), &[], &[config_maps, events.clone()]);
-        assert_eq!(nothing.sight(&discovery()), Visibility::Nothing);
+        assert_eq!(nothing.visibility(&discovery()), Visibility::Nothing);
         let part = looked_at(recorded(), slice::from_ref(&member), slice::from_ref(&events));
-        assert_eq!(part.sight(&discovery()), Visibility::Part);
+        assert_eq!(part.visibility(&discovery()), Visibility::Part);
         assert_eq!(part.status(&discovery()), RecordStatus::Unknown);
         // Collections of other sets do not matter.
         let others = [place("Event", Some("away")), place("Namespace", None)];
         let whole = looked_at(set(&["ConfigMap"], &[]), &[member], &others);
-        assert_eq!(whole.sight(&discovery()), Visibility::Whole);
+        assert_eq!(whole.visibility(&discovery()), Visibility::Whole);
         assert_eq!(whole.status(&discovery()), RecordStatus::Consistent);
     }
 

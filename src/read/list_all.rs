@@ -11,7 +11,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::list::{ListError, Selector};
 use super::not_found::list_as_served;
@@ -26,7 +26,7 @@ use crate::model::resource::{Resource, Scope};
 
 /// The result of listing many collections.
 #[derive(Debug)]
-pub struct Look<T> {
+pub struct ListResults<T> {
     /// The objects.
     pub found: Vec<T>,
     /// The collections that could not be read, with the errors. A namespaced resource without a
@@ -34,7 +34,7 @@ pub struct Look<T> {
     pub unread: Vec<(ListTarget, ListError)>,
 }
 
-impl<T> Default for Look<T> {
+impl<T> Default for ListResults<T> {
     fn default() -> Self {
         Self {
             found: Vec::new(),
@@ -49,9 +49,9 @@ pub async fn list_all<T>(
     server: &ApiServer,
     resources: &[Arc<Resource>],
     namespaces: &BTreeSet<String>,
-    looking: Looking<'_>,
+    options: ListOptions<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Look<T> {
+) -> ListResults<T> {
     let reduce = &reduce;
     let mut looks = stream::iter(resources)
         .map(|resource| async move {
@@ -59,9 +59,9 @@ pub async fn list_all<T>(
                 resource: Arc::clone(resource),
                 namespace: None,
             };
-            let error = match read(server, &whole, looking.selector, reduce).await {
+            let error = match read(server, &whole, options.selector, reduce).await {
                 Ok(found) => {
-                    return Look {
+                    return ListResults {
                         found,
                         unread: Vec::new(),
                     };
@@ -72,17 +72,17 @@ pub async fn list_all<T>(
                 resources: vec![Arc::clone(resource)],
                 namespaces: namespaces.clone(),
             };
-            let mut look = Look::default();
+            let mut look = ListResults::default();
             if resource.scope == Scope::Namespaced {
-                look = each(server, parts.lists(Reach::Namespace), looking, reduce).await;
+                look = each(server, parts.lists(Reach::Namespace), options, reduce).await;
             }
             look.unread.push((whole, error));
             look
         })
-        .buffer_unordered(looking.concurrency);
-    let mut all = Look::default();
+        .buffer_unordered(options.concurrency);
+    let mut all = ListResults::default();
     while let Some(look) = looks.next().await {
-        (looking.seen)();
+        (options.seen)();
         all.found.extend(look.found);
         all.unread.extend(look.unread);
     }
@@ -93,18 +93,18 @@ pub async fn list_all<T>(
 pub async fn list_visible<T>(
     server: &ApiServer,
     places: &ListTargets,
-    looking: Looking<'_>,
+    options: ListOptions<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Look<T> {
+) -> ListResults<T> {
     match places.cheapest_reach() {
-        Reach::Cluster => list_all(server, &places.resources, &places.namespaces, looking, reduce).await,
-        Reach::Namespace => each(server, places.lists(Reach::Namespace), looking, reduce).await,
+        Reach::Cluster => list_all(server, &places.resources, &places.namespaces, options, reduce).await,
+        Reach::Namespace => each(server, places.lists(Reach::Namespace), options, reduce).await,
     }
 }
 
 /// Settings of the lists.
 #[derive(Clone, Copy)]
-pub struct Looking<'a> {
+pub struct ListOptions<'a> {
     /// The selector, and the form of the objects.
     pub selector: &'a Selector,
     /// The concurrency limit.
@@ -117,14 +117,14 @@ pub struct Looking<'a> {
 async fn each<T>(
     server: &ApiServer,
     places: Vec<ListTarget>,
-    looking: Looking<'_>,
+    options: ListOptions<'_>,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Look<T> {
+) -> ListResults<T> {
     let reduce = &reduce;
     let mut looks = stream::iter(places)
-        .map(|place| async move { (read(server, &place, looking.selector, reduce).await, place) })
-        .buffer_unordered(looking.concurrency);
-    let mut all = Look::default();
+        .map(|place| async move { (read(server, &place, options.selector, reduce).await, place) })
+        .buffer_unordered(options.concurrency);
+    let mut all = ListResults::default();
     while let Some((read, place)) = looks.next().await {
         match read {
             Ok(found) => all.found.extend(found),
@@ -164,7 +164,7 @@ pub struct ParentCandidate {
 
 impl ParentCandidate {
     /// Reduces an object as a GET or an item of a LIST shows it `now`, by the server's clock; `None` if it is not one.
-    pub fn of(object: &Value, resource: &Arc<Resource>, now: Timestamp) -> Option<Self> {
+    pub fn from_object(object: &Value, resource: &Arc<Resource>, now: Timestamp) -> Option<Self> {
         let metadata = object.get("metadata")?;
         let fields = ObjectMetadata::deserialize(metadata).ok()?;
         let identity = ParentIdentity {
@@ -174,8 +174,8 @@ impl ParentCandidate {
         };
         Some(Self {
             labels: fields.labels.clone(),
-            writers: bookkeepers(metadata, |_| true),
-            appliers: bookkeepers(metadata, |entry| entry["operation"] == "Apply"),
+            writers: metadata_writers(metadata, |_| true),
+            appliers: metadata_writers(metadata, |entry| entry["operation"] == "Apply"),
             resource: Arc::clone(resource),
             object: ParentObject::new(&identity, fields, now),
             identity,
@@ -190,18 +190,15 @@ impl ParentCandidate {
 
 /// Returns the field managers that own the id label or an annotation of the convention, by the entries
 /// that `counts` selects.
-fn bookkeepers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
-    let owns = |entry: &Value, field: &str, is_own: &dyn Fn(&str) -> bool| {
-        entry
-            .pointer(&format!("/fieldsV1/f:metadata/{field}"))
-            .and_then(Value::as_object)
-            .is_some_and(|keys| keys.keys().filter_map(|key| key.strip_prefix("f:")).any(is_own))
-    };
+fn metadata_writers(metadata: &Value, counts: impl Fn(&Value) -> bool) -> BTreeSet<String> {
     let entries = metadata["managedFields"].as_array().into_iter().flatten();
     entries
         .filter(|entry| counts(entry))
         .filter(|entry| {
-            owns(entry, "f:annotations", &is_applyset_key) || owns(entry, "f:labels", &|key| key == ID_LABEL)
+            let owned = &entry["fieldsV1"]["f:metadata"];
+            let mut annotations = owned["f:annotations"].as_object().into_iter().flat_map(Map::keys);
+            owned["f:labels"].get(format!("f:{ID_LABEL}")).is_some()
+                || annotations.any(|key| key.strip_prefix("f:").is_some_and(is_applyset_key))
         })
         .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
         .collect()
@@ -216,7 +213,7 @@ pub async fn parent_candidate(
     let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
-    let candidate = ParentCandidate::of(&object, resource, server.now());
+    let candidate = ParentCandidate::from_object(&object, resource, server.now());
     candidate
         .map(Some)
         .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))
@@ -243,7 +240,8 @@ mod tests {
         metadata["managedFields"][1]["operation"] = json!("Apply");
         metadata["managedFields"][3]["operation"] = json!("Apply");
         let resource = resource("Secret", Scope::Namespaced);
-        let parent = ParentCandidate::of(&json!({"metadata": metadata}), &resource, Timestamp::UNIX_EPOCH);
+        let parent =
+            ParentCandidate::from_object(&json!({"metadata": metadata}), &resource, Timestamp::UNIX_EPOCH);
         let parent = parent.expect("an object");
         assert_eq!(parent.writers, ["a", "b"].map(str::to_owned).into());
         assert_eq!(parent.appliers, ["b".to_owned()].into());

@@ -85,22 +85,17 @@ fn waits_for(object: &Value) -> Vec<String> {
     if presence(metadata) == Presence::Present {
         return Vec::new();
     }
-    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let finalizers = array(&metadata["finalizers"]);
-    let finalizers = finalizers
-        .iter()
-        .filter_map(Value::as_str)
-        .map(|name| format!("finalizer {name}"));
-    let conditions = array(&object["status"]["conditions"]);
-    let is_namespace_deletion = |condition: &&Value| {
+    let mut waits_for = Vec::new();
+    for finalizer in metadata["finalizers"].as_array().into_iter().flatten() {
+        waits_for.extend(finalizer.as_str().map(|name| format!("finalizer {name}")));
+    }
+    for condition in object["status"]["conditions"].as_array().into_iter().flatten() {
         let kind = condition["type"].as_str().unwrap_or_default();
-        condition["status"] == "True" && kind.starts_with("Namespace")
-    };
-    let conditions = conditions.iter().filter(is_namespace_deletion);
-    let messages = conditions
-        .filter_map(|condition| condition["message"].as_str())
-        .map(str::to_owned);
-    finalizers.chain(messages).collect()
+        if condition["status"] == "True" && kind.starts_with("Namespace") {
+            waits_for.extend(condition["message"].as_str().map(str::to_owned));
+        }
+    }
+    waits_for
 }
 
 fn pairs<'o>(metadata: &'o Value, field: &str) -> BTreeMap<&'o str, &'o str> {
@@ -124,20 +119,11 @@ fn tracking(metadata: &Value, resource: &Resource) -> Tracking {
 
 fn part_of_writers(metadata: &Value) -> Vec<String> {
     let path = format!("f:{PART_OF_LABEL}");
-    let owns_label = |entry: &&Value| {
-        entry
-            .pointer("/fieldsV1/f:metadata/f:labels")
-            .is_some_and(|labels| labels.get(&path).is_some())
-    };
-    let Some(Value::Array(entries)) = metadata.get("managedFields") else {
-        return Vec::new();
-    };
-    let writers = entries
-        .iter()
-        .filter(owns_label)
-        .filter_map(|entry| entry.get("manager")?.as_str())
-        .map(str::to_owned);
-    let mut writers: Vec<String> = writers.collect();
+    let entries = metadata["managedFields"].as_array().into_iter().flatten();
+    let mut writers: Vec<String> = entries
+        .filter(|entry| entry["fieldsV1"]["f:metadata"]["f:labels"].get(&path).is_some())
+        .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
+        .collect();
     // Most objects have one, and a set may have very many objects.
     writers.shrink_to_fit();
     writers

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::list::{ListError, METADATA_LIST, Selector};
-use super::list_all::{Look, Looking, list_visible};
+use super::list_all::{ListOptions, ListResults, list_visible};
 use super::members::members;
 use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
@@ -28,9 +28,11 @@ pub async fn members_without_label(
     places: &ListTargets,
     concurrency: usize,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let without_label =
-        |item: &Value, resource: &Arc<Resource>| present(item, resource).filter(Live::has_lost_label);
-    let mut found = members(server, places, &unlabeled(), concurrency, without_label).await?;
+    let selector = unlabeled();
+    let mut found = members(server, places, &selector, concurrency, |item, resource| {
+        present(item, resource).filter(Live::has_lost_label)
+    })
+    .await?;
     unique_by_uid(&mut found, |live| live, |_| false);
     Ok(found)
 }
@@ -42,18 +44,18 @@ pub async fn lost_members(
     places: &ListTargets,
     manager: &str,
     concurrency: usize,
-) -> Look<Live> {
+) -> ListResults<Live> {
     let selector = unlabeled();
-    let looking = Looking {
+    let options = ListOptions {
         selector: &selector,
         concurrency,
         seen: &|| {},
     };
-    let lost = |item: &Value, resource: &Arc<Resource>| {
+    let mut look = list_visible(server, places, options, |item, resource| {
         present(item, resource)
             .filter(|live| live.has_lost_label() || is_applied_without_a_set(item, manager))
-    };
-    let mut look = list_visible(server, places, looking, lost).await;
+    })
+    .await;
     unique_by_uid(&mut look.found, |live| live, |_| false);
     look
 }
@@ -81,12 +83,14 @@ fn present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {
 /// set nor a parent.
 fn is_applied_without_a_set(object: &Value, manager: &str) -> bool {
     let metadata = &object["metadata"];
-    let has_key = |field: &str, is_wanted: &dyn Fn(&str) -> bool| {
-        let pairs = metadata[field].as_object();
-        pairs.is_some_and(|pairs| pairs.keys().any(|key| is_wanted(key)))
-    };
-    if has_key("labels", &|key| key == PART_OF_LABEL || key == ID_LABEL)
-        || has_key("annotations", &is_applyset_key)
+    let labels = &metadata["labels"];
+    let mut annotations = metadata["annotations"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys);
+    if labels.get(PART_OF_LABEL).is_some()
+        || labels.get(ID_LABEL).is_some()
+        || annotations.any(|key| is_applyset_key(key))
     {
         return false;
     }

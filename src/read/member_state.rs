@@ -26,7 +26,7 @@ pub struct MemberState {
 impl MemberState {
     /// Judges a member by the whole object, at a time by the server's clock. [`Self::settle`] takes
     /// the other members into account.
-    pub fn of(object: &Value, live: &Live, rules: &StatusRules, now: Timestamp) -> Self {
+    pub fn new(object: &Value, live: &Live, rules: &StatusRules, now: Timestamp) -> Self {
         let judge = |others| {
             let around = Surroundings {
                 others,

@@ -10,7 +10,7 @@ use super::cluster::Cluster;
 use super::error::ReadError;
 use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
-use super::list_all::{Looking, list_visible};
+use super::list_all::{ListOptions, list_visible};
 use super::members::members;
 use crate::compare::ownership;
 use crate::model::applyset::PART_OF_LABEL;
@@ -31,8 +31,14 @@ pub async fn find_members(
         accept: METADATA_LIST,
     };
     let ids = ids(sets);
-    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(Live::from_object(item, resource)?, &ids);
-    let found = members(&cluster.server, &places, &selector, concurrency, reduce).await?;
+    let found = members(
+        &cluster.server,
+        &places,
+        &selector,
+        concurrency,
+        |item, resource| keep_member(Live::from_object(item, resource)?, &ids),
+    )
+    .await?;
     found_set::assign(sets, found, &[], &cluster.discovery);
     Ok(())
 }
@@ -92,14 +98,16 @@ async fn find_members_by(
     warnings: &mut Vec<String>,
 ) {
     let places = found_set::places(sets, &cluster.discovery);
-    let looking = Looking {
+    let options = ListOptions {
         selector,
         concurrency,
         seen: &|| {},
     };
     let ids = ids(sets);
-    let reduce = |item: &Value, resource: &Arc<Resource>| of_sets(reduce(item, resource)?, &ids);
-    let look = list_visible(&cluster.server, &places, looking, reduce).await;
+    let look = list_visible(&cluster.server, &places, options, |item, resource| {
+        keep_member(reduce(item, resource)?, &ids)
+    })
+    .await;
     let unread: Vec<ListTarget> = look.unread.iter().map(|(place, _)| place.clone()).collect();
     found_set::assign(sets, look.found, &unread, &cluster.discovery);
     let appliers = ownership::APPLIERS.into_iter().map(str::to_owned).collect();
@@ -118,22 +126,22 @@ fn ids(sets: &[FoundSet]) -> BTreeSet<String> {
 }
 
 /// Returns the object if it is a member of one of these sets: others are not kept in memory.
-fn of_sets(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
+fn keep_member(live: Live, ids: &BTreeSet<String>) -> Option<Live> {
     let is_member = live.part_of.as_ref().is_some_and(|id| ids.contains(id));
     is_member.then_some(live)
 }
 
 /// Pairs each collection that could not be read with the reason, without repeating the collection.
 pub fn unread_reasons(unread: Vec<(ListTarget, ListError)>) -> Vec<(ListTarget, String)> {
-    let reason = |error: ListError| {
+    let mut reasons = Vec::new();
+    for (place, error) in unread {
         if error.is_forbidden() {
-            "forbidden".to_owned()
+            reasons.push((place, "forbidden".to_owned()));
         } else {
-            error.to_string()
+            reasons.push((place, error.to_string()));
         }
-    };
-    let unread = unread.into_iter();
-    unread.map(|(place, error)| (place, reason(error))).collect()
+    }
+    reasons
 }
 
 /// Returns a line for each resource and reason.

@@ -47,7 +47,7 @@ pub use existing::existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use list::{FailedList, ListError, Selector};
 pub(crate) use list::{METADATA_LIST, WHOLE_OBJECTS};
-pub use list_all::{Look, Looking, ParentCandidate, list_all, list_visible, parent_candidate};
+pub use list_all::{ListOptions, ListResults, ParentCandidate, list_all, list_visible, parent_candidate};
 pub use lost_members::{lost_members, members_without_label, warning_of_unlabeled};
 pub use member_state::MemberState;
 pub use members::{members, throughout};

@@ -66,7 +66,7 @@ pub async fn list_as_served<T>(
     }
     let wait = KindWait::unreported();
     loop {
-        match served(server, resource).await? {
+        match find_served(server, resource).await? {
             Served::Gone => return Ok(Vec::new()),
             Served::As(other) | Served::AlsoAs(other) => return read(&Arc::new(other)).await,
             // The kind was just defined, or its definition is being deleted.
@@ -97,14 +97,14 @@ pub(super) async fn missing(
     if error.is_missing_object() {
         return Ok(Some(Missing::Object));
     }
-    Ok(match served(server, resource).await? {
+    Ok(match find_served(server, resource).await? {
         Served::Gone => Some(Missing::Kind),
         Served::As(_) => Some(Missing::Version),
         Served::AlsoAs(_) | Served::Unchanged => None,
     })
 }
 
-async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+async fn find_served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
     match server.get(&definition_path(resource), "application/json").await {
         Ok(reply) => {
             let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -112,8 +112,9 @@ async fn served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiEr
         }
         Err(error) if error.is_missing_object() => without_definition(server, resource).await,
         Err(error) if error.is(StatusCode::FORBIDDEN) => {
-            let discovery = discovery::fetch(server).await;
-            let discovery = discovery.map_err(DiscoveryError::into_request)?;
+            let discovery = discovery::fetch(server)
+                .await
+                .map_err(DiscoveryError::into_request)?;
             Ok(in_another_version(&discovery, resource).unwrap_or(Served::Unchanged))
         }
         Err(error) => Err(error),
@@ -163,8 +164,9 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
     let kind = resource.group_kind();
     let wait = KindWait::unreported();
     loop {
-        let discovery = discovery::fetch(server).await;
-        let discovery = discovery.map_err(DiscoveryError::into_request)?;
+        let discovery = discovery::fetch(server)
+            .await
+            .map_err(DiscoveryError::into_request)?;
         if let Some(served) = in_another_version(&discovery, resource) {
             return Ok(served);
         }

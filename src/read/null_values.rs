@@ -10,7 +10,7 @@ use super::{ReadError, definition};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::changes::CrdVersion;
 use crate::compare::null_values::without_forbidden_nulls;
-use crate::manifest::desired::{Desired, DesiredObject};
+use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::container_owners::Containers;
 use crate::model::identity::ObjectKey;
@@ -45,11 +45,10 @@ pub async fn leave_out_forbidden_nulls(server: &ApiServer, desired: &mut Desired
             None => None,
         };
         let Some(definition) = definition else { continue };
-        let of_kind = |member: &&mut DesiredObject| {
-            may_hold_dropped_values(&member.object) && Containers::definition_key(&member.resource) == key
-        };
-        for member in desired.members.iter_mut().filter(of_kind) {
-            if let Some(version) = CrdVersion::of(&definition, &member.resource.version)
+        for member in &mut desired.members {
+            if may_hold_dropped_values(&member.object)
+                && Containers::definition_key(&member.resource) == key
+                && let Some(version) = CrdVersion::from_definition(&definition, &member.resource.version)
                 && let Some(object) = without_forbidden_nulls(&member.object, &version)
             {
                 member.object = object;

@@ -28,8 +28,9 @@ pub async fn objects<T>(
         if resource.origin == Origin::NotYetServed {
             return Ok(None);
         }
-        let object = read(server, key, resource, METADATA).await;
-        let object = object.map_err(|error| (key.clone(), error))?;
+        let object = read(server, key, resource, METADATA)
+            .await
+            .map_err(|error| (key.clone(), error))?;
         Ok(object.and_then(|object| reduce(&object, resource)))
     });
     stream::iter(reads).buffered(concurrency).try_collect().await

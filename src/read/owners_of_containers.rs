@@ -33,16 +33,17 @@ pub async fn owners_of_containers(
         let read = definition_owners(server, resource).await?;
         Ok::<_, ApiError>(read.map(|owners| (key.clone(), owners)))
     });
-    let reads = stream::iter(reads).buffer_unordered(CONCURRENCY);
-    let read: Result<Vec<Option<_>>, ApiError> = reads.try_collect().await;
-    let read = read.map_err(|error| {
-        let definitions = Resource::definitions();
-        let place = ListTarget {
-            resource: Arc::new(definitions),
-            namespace: None,
-        };
-        (place, ListError::Request(error))
-    })?;
+    let read: Vec<Option<_>> = stream::iter(reads)
+        .buffer_unordered(CONCURRENCY)
+        .try_collect()
+        .await
+        .map_err(|error| {
+            let place = ListTarget {
+                resource: Arc::new(Resource::definitions()),
+                namespace: None,
+            };
+            (place, ListError::Request(error))
+        })?;
     owners.extend(read.into_iter().flatten());
     Ok(owners)
 }

@@ -97,10 +97,11 @@ impl<'de, T, F: FnMut(&Value) -> Option<T>> Visitor<'de> for ItemsSeed<'_, T, F>
 /// Reads one page into `found`.
 pub(super) fn read_page<T>(
     body: &[u8],
-    reduce: &mut impl FnMut(&Value) -> Option<T>,
     found: &mut Vec<T>,
+    mut reduce: impl FnMut(&Value) -> Option<T>,
 ) -> serde_json::Result<PageMetadata> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
+    let reduce = &mut reduce;
     let metadata = PageSeed { reduce, found }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(metadata)

@@ -140,8 +140,10 @@ pub async fn parents(
         accept: METADATA_LIST,
     };
     let mut found = Vec::new();
-    let has_any = |resource: &&Arc<Resource>| namespace.is_none() || resource.scope == Scope::Namespaced;
-    for resource in kinds.iter().filter(has_any) {
+    for resource in kinds {
+        if namespace.is_some() && resource.scope == Scope::Cluster {
+            continue;
+        }
         let listed = list(server, resource, namespace, &selector, |item| {
             let fields = ObjectMetadata::deserialize(item.get("metadata")?).ok()?;
             let identity = ParentIdentity {

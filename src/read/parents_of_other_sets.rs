@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Cluster;
 use super::list::{METADATA_LIST, Selector};
-use super::list_all::{Looking, list_all};
+use super::list_all::{ListOptions, list_all};
 use super::parent::custom_parent_kinds;
 use super::parent_kinds::parent_kinds;
 use crate::model::applyset::{ApplySetId, ID_LABEL, ParentIdentity};
@@ -31,12 +31,12 @@ pub async fn parents_of_other_sets(
         labels: ID_LABEL.to_owned(),
         accept: METADATA_LIST,
     };
-    let looking = Looking {
+    let options = ListOptions {
         selector: &selector,
         concurrency,
         seen: &|| (),
     };
-    let look = list_all(&cluster.server, &kinds, &namespaces, looking, Live::from_object).await;
+    let look = list_all(&cluster.server, &kinds, &namespaces, options, Live::from_object).await;
     let parents = look.found.into_iter();
     let found: BTreeMap<String, ParentIdentity> = parents
         .map(|parent| (ApplySetId::of(&parent.key).to_string(), parent.key))

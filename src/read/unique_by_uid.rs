@@ -30,8 +30,8 @@ pub fn unique_by_uid<T>(
     for index in chosen.into_values() {
         is_chosen[index] = true;
     }
-    let mut is_chosen = is_chosen.into_iter();
-    found.retain(|_| is_chosen.next() == Some(true));
+    let mut answers = is_chosen.into_iter();
+    found.retain(|_| answers.next() == Some(true));
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! of that version.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
@@ -50,27 +49,34 @@ pub async fn whole_members(
         accept: WHOLE_OBJECTS,
     };
     let appliers: BTreeSet<String> = APPLIERS.into_iter().chain([manager]).map(str::to_owned).collect();
-    let reduce = |item: &Value, resource: &Arc<Resource>| {
-        let live = Live::from_object(item, resource)?;
-        let is_member = live.presence == Presence::Present
-            && !set.is_parent(&live)
-            && !live.is_owned_copy(set.parent_uid.as_deref(), &appliers);
-        is_member.then(|| (live, of_resource(item.clone(), resource)))
-    };
-    let mut found = members(&cluster.server, places, &selector, concurrency, reduce).await?;
+    let mut found = members(
+        &cluster.server,
+        places,
+        &selector,
+        concurrency,
+        |item, resource| {
+            let live = Live::from_object(item, resource)?;
+            let is_member = live.presence == Presence::Present
+                && !set.is_parent(&live)
+                && !live.is_owned_copy(set.parent_uid.as_deref(), &appliers);
+            is_member.then(|| (live, with_type(item.clone(), resource)))
+        },
+    )
+    .await?;
     unique_by_uid(&mut found, |(live, _)| live, |_| false);
-    let is_member = |(live, _): &(Live, Value)| live.is_labeled_by(&appliers);
-    let (found, only_labeled): (Vec<_>, Vec<_>) = found.into_iter().partition(is_member);
-    let is_own = |live: &Live| live.part_of_writers.iter().any(|writer| writer == manager);
+    let (found, only_labeled): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .partition(|(live, _)| live.is_labeled_by(&appliers));
     let labeled = found.iter().chain(&only_labeled).map(|(live, _)| live);
-    let of_another_manager = if labeled.clone().any(is_own) {
+    let mut writers = labeled.clone().flat_map(|live| &live.part_of_writers);
+    let of_another_manager = if writers.any(|writer| writer == manager) {
         None
     } else {
         labeled.clone().next().cloned()
     };
-    let found = found.into_iter().map(|(live, listed)| (live.key, listed));
+    let objects = found.into_iter().map(|(live, listed)| (live.key, listed));
     Ok(WholeMembers {
-        objects: in_applied_versions(cluster, found.collect(), manager, concurrency).await?,
+        objects: in_applied_versions(cluster, objects.collect(), manager, concurrency).await?,
         only_labeled: only_labeled.into_iter().map(|(live, _)| live).collect(),
         of_another_manager,
     })
@@ -90,10 +96,10 @@ pub async fn whole_objects(
         // A kind that is not served yet has no objects.
         KindLookup::Found(_) | KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     });
-    let found: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
-    let found = found.into_iter().flatten();
-    let found = found.filter(|(_, object)| object["metadata"]["deletionTimestamp"].is_null());
-    in_applied_versions(cluster, found.collect(), manager, concurrency).await
+    let read: Vec<_> = stream::iter(reads).buffered(concurrency).try_collect().await?;
+    let mut found: Vec<_> = read.into_iter().flatten().collect();
+    found.retain(|(_, object)| object["metadata"]["deletionTimestamp"].is_null());
+    in_applied_versions(cluster, found, manager, concurrency).await
 }
 
 /// Reads those objects again that were applied in another version than the one of the list, if the server still has
@@ -125,16 +131,13 @@ async fn read(
     resource: &Resource,
 ) -> Result<Option<(ObjectKey, Value)>, ReadError> {
     match object(&cluster.server, resource, &key).await {
-        Ok(found) => Ok(found.map(|found| (key, of_resource(found, resource)))),
-        Err(error) => Err(ReadError::Object {
-            what: key.to_string(),
-            error,
-        }),
+        Ok(found) => Ok(found.map(|found| (key, with_type(found, resource)))),
+        Err(error) => Err(ReadError::object(&key, error)),
     }
 }
 
 /// The items of a list do not name their kind.
-fn of_resource(mut object: Value, resource: &Resource) -> Value {
+fn with_type(mut object: Value, resource: &Resource) -> Value {
     object["apiVersion"] = json!(resource.api_version());
     object["kind"] = json!(resource.kind);
     object

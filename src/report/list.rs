@@ -56,7 +56,7 @@ impl ListDocument {
 impl SetListing {
     /// The entry of a set.
     pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
-        let sight = set.sight(discovery);
+        let sight = set.visibility(discovery);
         Self {
             summary: SetSummary::new(set, discovery),
             members: (sight != Visibility::Nothing).then_some(set.members.len()),

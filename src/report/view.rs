@@ -81,7 +81,7 @@ impl ViewDocument {
         states: &BTreeMap<String, MemberState>,
         warnings: Vec<String>,
     ) -> Self {
-        let sight = set.sight(discovery);
+        let sight = set.visibility(discovery);
         let member = |live: &Live| MemberDocument::new(live, states.get(&live.uid));
         let members = || set.members.iter().map(member).collect();
         Self {

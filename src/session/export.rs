@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::compare::changes::CrdVersion;
-use crate::compare::exported::{Exported, ExportedFields, exported, exported_before_deletion, exported_live};
+use crate::compare::exported::{Exported, ExportedFields, export, export_before_deletion, export_live};
 use crate::compare::ownership::needs_definition;
 use crate::error::Error;
 use crate::manifest::desired::DesiredObject;
@@ -96,11 +96,12 @@ impl Source<'_> {
             let definition = definitions.get(&key.group_kind);
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
             let version = GroupVersionKind::from_api_version(api_version, "").version;
-            let definition = definition.and_then(|definition| CrdVersion::of(definition, &version));
+            let definition =
+                definition.and_then(|definition| CrdVersion::from_definition(definition, &version));
             let mut found = if run.deleted.contains(key) || run.recreatable.contains(key) {
-                exported_before_deletion(object, manager, desired, definition)
+                export_before_deletion(object, manager, desired, definition)
             } else {
-                exported(object, manager, desired, definition)
+                export(object, manager, desired, definition)
             };
             if scaled.contains(key) {
                 found.leave_replicas();
@@ -110,7 +111,7 @@ impl Source<'_> {
         // Whatever this set owns of them, they are as others have made them.
         let others = others
             .iter()
-            .map(|(key, object)| manifest_text(key, object, exported_live(object), run));
+            .map(|(key, object)| manifest_text(key, object, export_live(object), run));
         let mut manifests: Vec<ManifestText> = members.chain(others).chain(self.parent(run).await?).collect();
         manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
         let left_out = only_labeled.iter().map(|live| {
@@ -150,7 +151,7 @@ impl Source<'_> {
             what: format!("the set's parent {key}"),
             error,
         })?;
-        let found = object.map(|object| exported(&object, self.field_manager, None, None));
+        let found = object.map(|object| export(&object, self.field_manager, None, None));
         let found =
             found.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
         Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{ParentKind, appliers, lenient_record, recorded_scope};
+use super::lenient_record::read_leniently;
+use super::recorded_scope::served_record;
+use super::{ParentKind, appliers};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
 use crate::model::applyset::{Record, Tooling};
@@ -74,9 +76,8 @@ impl Examined {
     /// Creates it without members; they are read later.
     pub fn new(parent: ParentCandidate, kind: ParentKind) -> Self {
         let mut found = FoundSet::new(parent.identity.clone(), &parent.object);
-        if let (Reading::Faulty(_), Some(understood)) = (&found.reading, lenient_record::understood(&parent))
-        {
-            found.reading = Reading::Parent(understood.bookkeeping);
+        if let (Reading::Faulty(_), Some(understood)) = (&found.reading, read_leniently(&parent)) {
+            found.reading = Reading::Parent(understood.record);
         }
         Self { parent, kind, found }
     }
@@ -89,28 +90,25 @@ impl Examined {
             ..self.found.clone()
         };
         let recorded = listed
-            .bookkeeping()
-            .map(|bookkeeping| recorded_scope::served(bookkeeping, surroundings.discovery));
+            .recorded()
+            .map(|recorded| served_record(recorded, surroundings.discovery));
         let appliers = appliers(self, surroundings);
         listed.members.retain(|live| {
-            let is_recorded = || {
-                let recorded = recorded.as_ref();
-                recorded.is_some_and(|recorded| is_within(live, recorded, &self.found))
-            };
             let parent_uid = Some(&*self.found.parent_uid);
             reason_not_a_member(live, parent_uid, &appliers).is_none()
-                || (is_recorded() && !live.is_owned_copy(parent_uid, &appliers))
+                || (matches!(&recorded, Some(recorded) if is_within(live, recorded, &self.found))
+                    && !live.is_owned_copy(parent_uid, &appliers))
         });
         listed
     }
 
     /// Returns whether it is this program's set and its record covers the object.
     pub(super) fn may_hold(&self, live: &Live, discovery: &Discovery) -> bool {
-        let bookkeeping = self.found.bookkeeping();
-        bookkeeping.is_some_and(|bookkeeping| {
-            let recorded = recorded_scope::served(bookkeeping, discovery);
-            bookkeeping.tooling.is_same_program(&Tooling::of_this_program())
-                && is_within(live, &recorded, &self.found)
+        let recorded = self.found.recorded();
+        recorded.is_some_and(|recorded| {
+            let served = served_record(recorded, discovery);
+            recorded.tooling.is_same_program(&Tooling::of_this_program())
+                && is_within(live, &served, &self.found)
         })
     }
 

@@ -75,7 +75,7 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
 
 fn read_candidate(object: &serde_json::Value) -> ParentCandidate {
     let secrets = resource("Secret", Scope::Namespaced);
-    ParentCandidate::of(object, &secrets, Timestamp::UNIX_EPOCH).expect("a whole object")
+    ParentCandidate::from_object(object, &secrets, Timestamp::UNIX_EPOCH).expect("a whole object")
 }
 
 fn parent_object() -> serde_json::Value {

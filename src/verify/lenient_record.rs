@@ -17,27 +17,27 @@ use crate::read::ParentCandidate;
 
 /// The part of the annotations that makes sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Understood {
+pub(super) struct LenientRecord {
     /// The record; its tooling is this program's if none is named.
-    pub(super) bookkeeping: ApplySetRecord,
+    pub(super) record: ApplySetRecord,
     /// The whole record if every entry made sense.
     pub(super) extent: Extent,
 }
 
 /// Reads the annotations; `None` if no kinds are recorded, or in a later format.
-pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
+pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> {
     let annotations = &parent.object.annotations;
-    let is_later = |key: &&str| {
-        let value = annotations.get(*key);
-        value.is_some_and(|value| matches!(parse_group_kinds(value), Err(InvalidValue::LaterFormat(_))))
-    };
     let lists = [
         GROUP_KINDS_ANNOTATION,
         GROUP_RESOURCES_ANNOTATION,
         ADDITIONAL_NAMESPACES_ANNOTATION,
     ];
-    if lists.iter().any(is_later) {
-        return None;
+    for key in lists {
+        if let Some(value) = annotations.get(key)
+            && let Err(InvalidValue::LaterFormat(_)) = parse_group_kinds(value)
+        {
+            return None;
+        }
     }
     let mut extent = Extent::Whole;
     let kinds = if let Some(value) = annotations.get(GROUP_KINDS_ANNOTATION) {
@@ -46,12 +46,12 @@ pub(super) fn understood(parent: &ParentCandidate) -> Option<Understood> {
         let value = annotations.get(GROUP_RESOURCES_ANNOTATION)?;
         RecordedKinds::GroupResources(entries(value, parse_group_resources, &mut extent))
     };
-    let additional_namespaces = recorded_namespaces(parent, &mut extent);
-    Some(Understood {
-        bookkeeping: ApplySetRecord {
+
+    Some(LenientRecord {
+        record: ApplySetRecord {
             tooling: tooling(annotations).unwrap_or_else(Tooling::of_this_program),
             kinds,
-            additional_namespaces,
+            additional_namespaces: recorded_namespaces(parent, &mut extent),
         },
         extent,
     })
@@ -114,24 +114,28 @@ mod tests {
             ("", "shop", "|", Extent::Whole),
         ];
         for (kinds, namespaces, expected, extent) in table {
-            let understood = understood(&candidate(&[
+            let understood = read_leniently(&candidate(&[
                 (GROUP_KINDS_ANNOTATION, kinds),
                 (ADDITIONAL_NAMESPACES_ANNOTATION, namespaces),
             ]));
             let understood = understood.expect("kinds are recorded");
-            let RecordedKinds::GroupKinds(kinds) = understood.bookkeeping.kinds else {
+            let RecordedKinds::GroupKinds(kinds) = understood.record.kinds else {
                 panic!("{expected}");
             };
             let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
-            let namespaces = understood.bookkeeping.additional_namespaces.into_iter();
+            let namespaces = understood.record.additional_namespaces.into_iter();
             let namespaces: Vec<String> = namespaces.collect();
             assert_eq!(format!("{}|{}", kinds.join(" "), namespaces.join(" ")), expected);
             assert_eq!(understood.extent, extent, "{expected}");
         }
-        assert_eq!(understood(&candidate(&[])), None);
+        assert_eq!(read_leniently(&candidate(&[])), None);
         for later in [GROUP_KINDS_ANNOTATION, ADDITIONAL_NAMESPACES_ANNOTATION] {
             let kinds = (GROUP_KINDS_ANNOTATION, "ConfigMap");
-            assert_eq!(understood(&candidate(&[kinds, (later, "v2:x")])), None, "{later}");
+            assert_eq!(
+                read_leniently(&candidate(&[kinds, (later, "v2:x")])),
+                None,
+                "{later}"
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::finding::Finding;
 use super::finding_rules::Rule;
-use super::recorded_scope::{members, served};
+use super::recorded_scope::{members, served_record};
 use super::{Examined, is_within, kubectl_name};
 use crate::cluster::discovery::Discovery;
 use crate::model::live::Live;
@@ -15,17 +15,15 @@ use crate::read::found_set::FoundSet;
 /// Applies the rules to the members of one set.
 pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
     let found = &set.found;
-    let mut findings = unrecorded(found, discovery, appliers);
+    let mut findings = unrecorded_findings(found, discovery, appliers);
     let parent_uid = Some(&*found.parent_uid);
-    let recorded = found
-        .bookkeeping()
-        .map(|bookkeeping| served(bookkeeping, discovery));
+    let recorded = found.recorded().map(|record| served_record(record, discovery));
     findings.extend(found.members.iter().filter_map(|live| {
         let is_recorded = recorded
             .as_ref()
             .is_some_and(|recorded| is_within(live, recorded, found));
         if is_recorded && !live.is_owned_copy(parent_uid, appliers) {
-            kept(live, parent_uid, appliers)
+            finding_of_kept(live, parent_uid, appliers)
         } else {
             copy(live, parent_uid, appliers)
         }
@@ -33,11 +31,11 @@ pub(super) fn findings(set: &Examined, discovery: &Discovery, appliers: &BTreeSe
     findings
 }
 
-fn unrecorded(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
-    let Some(bookkeeping) = set.bookkeeping() else {
+fn unrecorded_findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
+    let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
-    let recorded = served(bookkeeping, discovery);
+    let recorded = served_record(applyset_record, discovery);
     members(set, appliers)
         .filter(|live| !is_within(live, &recorded, set))
         .map(|live| {
@@ -62,11 +60,10 @@ pub(super) fn orphans(
     appliers: &BTreeSet<String>,
     reference: Option<&str>,
 ) -> Vec<Finding> {
-    let is_known = |id: &str| known.contains(id);
     objects
         .iter()
         .filter_map(|live| {
-            let id = live.part_of.as_deref().filter(|id| !is_known(id))?;
+            let id = live.part_of.as_deref().filter(|id| !known.contains(*id))?;
             let finding = if is_later_format(id) {
                 let message = format!("member of the set {id}, whose id has a newer format");
                 Finding::new(Rule::LaterFormat, &live.key, message).hint("upgrade kubectl-applyset")
@@ -98,7 +95,7 @@ fn orphan(live: &Live, id: &str, reference: Option<&str>) -> Finding {
 }
 
 /// The finding for an object that an apply finds and keeps, such as one that was created again from an export.
-fn kept(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
+fn finding_of_kept(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> Option<Finding> {
     let reason = reason_to_keep(live, parent_uid, appliers)?;
     let message = format!("member that is never pruned: {reason}");
     let hint = match live.foreign_owner(parent_uid) {
@@ -122,7 +119,7 @@ fn reason_to_keep(live: &Live, parent_uid: Option<&str>, appliers: &BTreeSet<Str
 }
 
 /// The finding for an object that has lost its label.
-pub(super) fn lost(live: &Live) -> Finding {
+pub(super) fn finding_of_lost(live: &Live) -> Finding {
     let message = "applied as a member of a set, and its part-of label is gone";
     Finding::new(Rule::LostMember, &live.key, message).hint(format!(
         "adopt {} with `kubectl applyset adopt`, or delete it",

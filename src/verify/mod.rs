@@ -56,16 +56,15 @@ pub fn check(sets: &[Examined], surroundings: Surroundings<'_>) -> Verdict {
         let mut findings = judge(set, surroundings);
         match repair::repair(set, surroundings) {
             Ok(Some(repair)) => {
-                let repaired = judge(&repair.applied_to(set), surroundings);
+                let repaired = judge(&repair.apply_to(set), surroundings);
                 let is_offered = offer(&mut findings, &repaired) || !repair.ended.is_empty();
                 verdict.repairs.extend(is_offered.then_some(repair));
             }
             Ok(None) => {}
             Err(reason) => {
-                let repairable = findings.iter_mut().filter(|finding| finding.rule.is_repairable());
-                repairable.for_each(|finding| {
+                for finding in findings.iter_mut().filter(|finding| finding.rule.is_repairable()) {
                     finding.hint = format!("{}; --fix cannot repair it: {reason}", finding.hint);
-                });
+                }
             }
         }
         verdict.findings.extend(findings);
@@ -95,10 +94,12 @@ pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surround
     let mut findings = Vec::new();
     for live in lost {
         let is_shared = others.iter().any(|set| set.may_hold(live, discovery));
-        let is_counted = |set: &&Examined| !is_shared || live.has_lost_label() || set.is_home_of(live);
-        let holders = sets.iter().filter(|set| set.may_hold(live, discovery));
-        let holders: Vec<&Examined> = holders.filter(is_counted).collect();
-        let finding = member_findings::lost(live);
+        let holders: Vec<&Examined> = sets
+            .iter()
+            .filter(|set| set.may_hold(live, discovery))
+            .filter(|set| !is_shared || live.has_lost_label() || set.is_home_of(live))
+            .collect();
+        let finding = member_findings::finding_of_lost(live);
         findings.extend(match holders[..] {
             [] => None,
             [one] => Some(finding.of_set(one.found.id.as_str())),
@@ -132,15 +133,14 @@ pub fn check_extent(unread: &BTreeSet<String>, object: Option<&ObjectKey>) -> Op
 
 /// Sorts by severity, the worst first, then by object.
 pub fn sort(findings: &mut [Finding]) {
-    let order = |finding: &Finding| {
+    findings.sort_by_key(|finding| {
         let object = finding.object.as_ref();
         (
             finding.severity,
             object.map(|key| (key.namespace.clone(), key.group_kind.clone(), key.name.clone())),
             finding.rule,
         )
-    };
-    findings.sort_by_key(order);
+    });
 }
 
 /// Applies all rules to one set.
@@ -176,17 +176,17 @@ fn offer(findings: &mut [Finding], repaired: &[Finding]) -> bool {
 /// include the tool and all field managers that labeled the members within the record.
 fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> {
     let mut appliers = surroundings.appliers.clone();
-    let Reading::Parent(bookkeeping) = &set.parent.object.reading else {
+    let Reading::Parent(recorded) = &set.parent.object.reading else {
         return appliers;
     };
-    let name = &bookkeeping.tooling.name;
-    if appliers.contains(name) || bookkeeping.tooling.is_same_program(&Tooling::of_this_program()) {
+    let name = &recorded.tooling.name;
+    if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::of_this_program()) {
         return appliers;
     }
-    let recorded = recorded_scope::served(bookkeeping, surroundings.discovery);
+    let served = recorded_scope::served_record(recorded, surroundings.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
-        if is_within(live, &recorded, &set.found) {
+        if is_within(live, &served, &set.found) {
             appliers.extend(live.part_of_writers.iter().cloned());
         }
     }

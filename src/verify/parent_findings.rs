@@ -19,13 +19,13 @@ const LARGE_ANNOTATIONS: usize = 80;
 
 /// Applies the rules to the parent.
 pub(super) fn findings(set: &Examined) -> Vec<Finding> {
-    let of_kind = of_kind(set);
+    let of_kind = finding_of_kind(set);
     if set.kind == ParentKind::Forbidden {
         return of_kind.into_iter().collect();
     }
-    let mut findings = of_reading(set);
+    let mut findings = findings_of_reading(set);
     findings.extend(of_kind);
-    findings.extend(of_values(set));
+    findings.extend(findings_of_values(set));
     let key = &set.parent.identity;
     if set.parent.object.presence == Presence::Terminating {
         let message = "being deleted; remaining members will have no parent";
@@ -62,20 +62,20 @@ pub(super) fn annotations_size(annotations: &Pairs) -> usize {
         .sum()
 }
 
-fn of_reading(set: &Examined) -> Vec<Finding> {
+fn findings_of_reading(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     match &set.parent.object.reading {
         Reading::Parent(_) => Vec::new(),
-        Reading::Faulty(faults) => faults.iter().map(|fault| of_fault(set, fault)).collect(),
+        Reading::Faulty(faults) => faults.iter().map(|fault| finding_of_fault(set, fault)).collect(),
         Reading::Unfinished(tooling) => {
             let message = format!("{tooling} started to create the set and recorded no kinds");
             vec![Finding::new(Rule::UnfinishedParent, key, message).hint("apply the set again")]
         }
-        Reading::NoRecord => vec![without_bookkeeping(set)],
+        Reading::NoRecord => vec![without_record(set)],
     }
 }
 
-fn of_fault(set: &Examined, fault: &ParentFault) -> Finding {
+fn finding_of_fault(set: &Examined, fault: &ParentFault) -> Finding {
     let key = &set.parent.identity;
     let newer = "upgrade kubectl-applyset";
     let (rule, hint) = match fault {
@@ -112,7 +112,7 @@ fn of_fault(set: &Examined, fault: &ParentFault) -> Finding {
 
 /// The finding for an object without a record. A custom resource may wait for its first run. Any other
 /// object was a parent only if it has members.
-fn without_bookkeeping(set: &Examined) -> Finding {
+fn without_record(set: &Examined) -> Finding {
     let key = &set.parent.identity;
     let count = set.found.members.len();
     if count > 0 {
@@ -133,7 +133,7 @@ fn without_bookkeeping(set: &Examined) -> Finding {
     }
 }
 
-fn of_kind(set: &Examined) -> Option<Finding> {
+fn finding_of_kind(set: &Examined) -> Option<Finding> {
     let key = &set.parent.identity;
     let resource = &set.parent.resource;
     match set.kind {
@@ -158,7 +158,7 @@ fn of_kind(set: &Examined) -> Option<Finding> {
 }
 
 /// Reports values that can be read, and that the next apply would write differently.
-fn of_values(set: &Examined) -> Vec<Finding> {
+fn findings_of_values(set: &Examined) -> Vec<Finding> {
     let key = &set.parent.identity;
     let annotations = &set.parent.object.annotations;
     let mut findings = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Finding;
 use super::finding_rules::Rule;
-use super::recorded_scope::{accounted, needed, served};
+use super::recorded_scope::{labeled_record, needed_record, served_record};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
@@ -19,18 +19,18 @@ use crate::read::found_set::{FoundSet, entries};
 ///
 /// `appliers` are the field managers whose part-of labels make an object a member.
 pub(super) fn findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSet<String>) -> Vec<Finding> {
-    let Some(bookkeeping) = set.bookkeeping() else {
+    let Some(applyset_record) = set.recorded() else {
         return Vec::new();
     };
-    let mut findings: Vec<Finding> = entries(bookkeeping, discovery)
+    let mut findings: Vec<Finding> = entries(applyset_record, discovery)
         .into_iter()
-        .filter_map(|(name, entry)| of_entry(set, bookkeeping, &name, entry))
+        .filter_map(|(name, entry)| finding_of_entry(set, applyset_record, &name, entry))
         .collect();
     let is_knowable = findings
         .iter()
         .all(|finding| finding.rule != Rule::UnknowableKind);
-    let recorded = served(bookkeeping, discovery);
-    findings.extend(too_narrow(set, &recorded, &needed(set, appliers)));
+    let recorded = served_record(applyset_record, discovery);
+    findings.extend(too_narrow(set, &recorded, &needed_record(set, appliers)));
     findings.extend(unread(set));
     if is_knowable && set.unread.is_empty() {
         findings.extend(too_wide(set, &recorded));
@@ -38,9 +38,14 @@ pub(super) fn findings(set: &FoundSet, discovery: &Discovery, appliers: &BTreeSe
     findings
 }
 
-fn of_entry(set: &FoundSet, bookkeeping: &ApplySetRecord, name: &str, entry: Entry<'_>) -> Option<Finding> {
+fn finding_of_entry(
+    set: &FoundSet,
+    applyset_record: &ApplySetRecord,
+    name: &str,
+    entry: Entry<'_>,
+) -> Option<Finding> {
     let key = &set.identity;
-    let has_no_namespace = key.namespace.is_none() && bookkeeping.additional_namespaces.is_empty();
+    let has_no_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
     match entry {
         Entry::Kept(kept) => {
             let message = format!(
@@ -110,7 +115,7 @@ fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
     if set.running.iter().any(|run| !run.takes_out) {
         return None;
     }
-    let unused = names_beyond(recorded, &accounted(set));
+    let unused = names_beyond(recorded, &labeled_record(set));
     (!unused.is_empty()).then(|| {
         let message = format!("recorded, but without members: {unused}");
         Finding::new(Rule::RecordTooWide, &set.identity, message)
@@ -121,10 +126,10 @@ fn too_wide(set: &FoundSet, recorded: &Record) -> Option<Finding> {
 /// Lists the kinds and namespaces of the one record that the other lacks.
 fn names_beyond(one: &Record, other: &Record) -> String {
     let kinds = one.group_kinds.difference(&other.group_kinds);
-    let kinds = kinds.map(ToString::to_string);
     let namespaces = one.additional_namespaces.difference(&other.additional_namespaces);
-    let namespaces = namespaces.map(|namespace| format!("namespace {namespace}"));
-    listed(kinds.chain(namespaces))
+    let mut names: Vec<String> = kinds.map(ToString::to_string).collect();
+    names.extend(namespaces.map(|namespace| format!("namespace {namespace}")));
+    listed(names)
 }
 
 fn unread(set: &FoundSet) -> Option<Finding> {
@@ -136,13 +141,13 @@ fn unread(set: &FoundSet) -> Option<Finding> {
     if namespaces.is_empty() {
         return None;
     }
-    let places = namespaces
+    let places: Vec<String> = namespaces
         .into_iter()
         .map(|(name, namespaces)| match &namespaces[..] {
             [] => name,
             _ => format!("{name} in {}", listed(namespaces)),
-        });
-    let places: Vec<String> = places.collect();
+        })
+        .collect();
     let message = format!("members cannot be listed: {}", places.join("; "));
     Some(Finding::new(Rule::UnreadPlace, &set.identity, message).hint("verify as a user who can list them"))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::Finding;
 use super::finding_rules::Rule;
 use super::record_findings::findings;
 use crate::cluster::discovery::Discovery;
@@ -19,13 +18,15 @@ impl FoundSet {
             Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
         }
         let findings = findings(self, discovery, &appliers());
-        let of_rule = |finding: &Finding| match finding.rule {
-            // The next run narrows the record.
-            Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
-            Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
-            _ => RecordStatus::Invalid,
-        };
-        let statuses: Vec<RecordStatus> = findings.iter().map(of_rule).collect();
+        let statuses: Vec<RecordStatus> = findings
+            .iter()
+            .map(|finding| match finding.rule {
+                // The next run narrows the record.
+                Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
+                Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
+                _ => RecordStatus::Invalid,
+            })
+            .collect();
         let worst_first = [
             RecordStatus::Invalid,
             RecordStatus::Unknown,
@@ -48,12 +49,12 @@ impl FoundSet {
 
 /// Lists the messages that speak against the records of these sets, each behind its set.
 pub fn doubts(sets: &[FoundSet], discovery: &Discovery) -> Vec<String> {
-    let of_set = |set: &FoundSet| {
+    let mut lines = Vec::new();
+    for set in sets {
         let doubts = set.doubts(discovery).into_iter();
-        let lines = doubts.map(|doubt| format!("{}: {doubt}", set.identity));
-        lines.collect::<Vec<String>>()
-    };
-    sets.iter().flat_map(of_set).collect()
+        lines.extend(doubts.map(|doubt| format!("{}: {doubt}", set.identity)));
+    }
+    lines
 }
 
 fn appliers() -> BTreeSet<String> {

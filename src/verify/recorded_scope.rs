@@ -12,8 +12,8 @@ use crate::plan::recorded_kinds::Entry;
 use crate::read::found_set::{FoundSet, entries};
 
 /// Returns the record with its kinds as they are served. A kind that is not served has no members.
-pub(super) fn served(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Record {
-    let kinds = entries(bookkeeping, discovery).into_iter();
+pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Record {
+    let kinds = entries(recorded, discovery).into_iter();
     Record {
         group_kinds: kinds
             .filter_map(|(_, entry)| match entry {
@@ -21,13 +21,13 @@ pub(super) fn served(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Rec
                 Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
             })
             .collect(),
-        additional_namespaces: bookkeeping.additional_namespaces.clone(),
+        additional_namespaces: recorded.additional_namespaces.clone(),
     }
 }
 
 /// Returns the record that the members need. An object with a copied label is not a member: a
 /// controller that mirrors Services would widen the record of every set that has one.
-pub(super) fn needed(set: &FoundSet, appliers: &BTreeSet<String>) -> Record {
+pub(super) fn needed_record(set: &FoundSet, appliers: &BTreeSet<String>) -> Record {
     Record::of(members(set, appliers).map(|live| &live.key), &set.identity)
 }
 
@@ -44,6 +44,6 @@ pub(super) fn members<'s>(
 
 /// Returns the record that all objects with the label account for. These include objects that are
 /// being deleted, and copies of the label, which an apply finds and keeps.
-pub(super) fn accounted(set: &FoundSet) -> Record {
+pub(super) fn labeled_record(set: &FoundSet) -> Record {
     Record::of(set.members.iter().map(|live| &live.key), &set.identity)
 }

@@ -58,8 +58,8 @@ async fn reason(server: &ApiServer, target: &Target) -> Option<String> {
 fn pod_selector(object: &Value) -> Option<String> {
     object.pointer("/spec/template/spec/containers")?;
     let labels = object.pointer("/spec/selector/matchLabels")?.as_object()?;
-    let pairs = labels.iter();
-    let pairs: Vec<String> = pairs
+    let pairs: Vec<String> = labels
+        .iter()
         .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
         .collect();
     (!pairs.is_empty()).then(|| pairs.join(","))
@@ -69,27 +69,30 @@ async fn trouble_of_pods(server: &ApiServer, namespace: &str, selector: &str) ->
     let query = query(&[("labelSelector", selector), ("limit", PODS)]);
     let list = read(server, &format!("/api/v1/namespaces/{namespace}/pods?{query}")).await?;
     let pods = list["items"].as_array()?;
-    let name = |pod: &Value| Some(pod.pointer("/metadata/name")?.as_str()?.to_owned());
     let troubled = pods
         .iter()
-        .find_map(|pod| Some((pod, name(pod)?, trouble_of_pod(pod)?)));
+        .find_map(|pod| Some((pod, pod_name(pod)?, trouble_of_pod(pod)?)));
     if let Some((pod, name, trouble)) = troubled {
-        let log = log_of_pod(server, namespace, pod).await;
-        let log = log.map_or_else(String::new, |log| format!("; {log}"));
-        return Some(format!("pod/{name}: {trouble}{log}"));
+        return Some(match log_of_pod(server, namespace, pod).await {
+            Some(log) => format!("pod/{name}: {trouble}; {log}"),
+            None => format!("pod/{name}: {trouble}"),
+        });
     }
     // The Pods of a Job are not restarted: take the last one that failed.
     let failed = pods.iter().filter(|pod| crash_of_pod(pod).is_some());
-    let created = |pod: &&Value| pod.pointer("/metadata/creationTimestamp").map(Value::to_string);
-    let last = failed.max_by_key(created)?;
+    let last = failed.max_by_key(|pod| pod.pointer("/metadata/creationTimestamp").map(Value::to_string))?;
     let log = log_of_pod(server, namespace, last).await?;
-    Some(format!("pod/{}: {log}", name(last)?))
+    Some(format!("pod/{}: {log}", pod_name(last)?))
+}
+
+fn pod_name(pod: &Value) -> Option<&str> {
+    pod.pointer("/metadata/name")?.as_str()
 }
 
 /// Returns the end of the log of a crashed container, if the user may read it.
 async fn log_of_pod(server: &ApiServer, namespace: &str, pod: &Value) -> Option<String> {
     let Crash { container, instance } = crash_of_pod(pod)?;
-    let name = pod.pointer("/metadata/name")?.as_str()?;
+    let name = pod_name(pod)?;
     let previous = match instance {
         Instance::Last => "false",
         Instance::Previous => "true",
@@ -122,17 +125,17 @@ async fn last_warning(server: &ApiServer, namespace: &str, uid: &str) -> Option<
     let fields = format!("involvedObject.uid={uid},type=Warning");
     let query = query(&[("fieldSelector", fields.as_str()), ("limit", PODS)]);
     let list = read(server, &format!("/api/v1/namespaces/{namespace}/events?{query}")).await?;
-    let time = |event: &Value| {
-        let fields = ["/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
-        let times = fields
-            .into_iter()
-            .filter_map(|field| event.pointer(field)?.as_str());
-        times.map(str::to_owned).next().unwrap_or_default()
-    };
     let events = list["items"].as_array()?;
-    let last = events.iter().max_by_key(|event| time(event))?;
-    let text = |field: &str| last[field].as_str().unwrap_or_default();
-    Some(format!("{}: {}", text("reason"), text("message")))
+    let last = events.iter().max_by_key(|event| event_time(event))?;
+    let [reason, message] = ["reason", "message"].map(|field| last[field].as_str().unwrap_or_default());
+    Some(format!("{reason}: {message}"))
+}
+
+fn event_time(event: &Value) -> &str {
+    ["/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"]
+        .into_iter()
+        .find_map(|field| event.pointer(field)?.as_str())
+        .unwrap_or_default()
 }
 
 async fn read(server: &ApiServer, path: &str) -> Option<Value> {

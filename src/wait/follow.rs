@@ -126,12 +126,9 @@ impl Follow<'_> {
             resources: vec![Arc::clone(&group.resource)],
             namespaces,
         };
-        let reach = places.cheapest_reach();
-        let lists = places.lists(reach);
-        let is_wide =
-            lists.iter().any(|place| place.namespace.is_none()) && group.resource.scope == Scope::Namespaced;
-        if is_wide {
-            let followed = group.followed(None);
+        let lists = places.lists(places.cheapest_reach());
+        if group.resource.scope == Scope::Namespaced && lists.iter().any(|place| place.namespace.is_none()) {
+            let followed = group.follow_targets(None);
             let listing = Listing(Cell::new(None));
             if self.place(&group, &lists[0], &listing, followed).await.is_ok() {
                 return;
@@ -141,12 +138,12 @@ impl Follow<'_> {
         let narrow = places.lists(read::Reach::Namespace);
         group.unlisted.send_replace(narrow.len());
         let follow = narrow.iter().map(async |place| {
-            let followed = group.followed(place.namespace.as_deref());
+            let followed = group.follow_targets(place.namespace.as_deref());
             let listing = Listing(Cell::new(Some(&group.unlisted)));
             if let Err((left, reason)) = self.place(&group, place, &listing, followed).await {
                 self.warn(place, reason);
-                let left = left.iter().map(|followed| (followed.index, followed.target));
-                self.poll(&group, left).await;
+                let targets = left.iter().map(|followed| (followed.index, followed.target));
+                self.poll(&group, targets).await;
             }
         });
         futures_util::future::join_all(follow).await;
@@ -194,11 +191,11 @@ impl Follow<'_> {
         followed: &mut [Followed<'_>],
     ) -> Result<(), Trouble> {
         let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
-        let by_name = |object: &Value| find(followed, object);
+
         let mut relist = self.relist;
         let listed = read::objects_at_version(self.server, place, selector, |object| {
             group.note(object);
-            let position = by_name(object)?;
+            let position = find(followed, object)?;
             let target = followed[position].target;
             if let Some(left) = status::silence_left(object, self.server.now()) {
                 relist = relist.min(Duration::from_secs(left + 1));
@@ -231,8 +228,9 @@ impl Follow<'_> {
         if has_unlabeled || followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
-        let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH).await;
-        let watch = watch.map_err(|error| trouble(&error))?;
+        let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH)
+            .await
+            .map_err(|error| trouble(&error))?;
         let followed = self.follow_watch(group, watch, followed);
         timeout(relist, followed).await.unwrap_or(Ok(()))
     }
@@ -247,14 +245,12 @@ impl Follow<'_> {
         followed: &mut [Followed<'_>],
     ) {
         let namespace = place.namespace.as_deref();
-        let by_name = |object: &Value, _: &Arc<Resource>| {
+        let listed = read::list_as_served(self.server, &place.resource, namespace, selector, |object, _| {
             let position = find(followed, object)?;
-            Some((
-                position,
-                self.observe(object, followed[position].target, group.others()),
-            ))
-        };
-        let listed = read::list_as_served(self.server, &place.resource, namespace, selector, by_name).await;
+            let target = followed[position].target;
+            Some((position, self.observe(object, target, group.others())))
+        })
+        .await;
         let mut seen: BTreeMap<usize, ObservedStatus> = match listed {
             Ok(listed) => listed.into_iter().collect(),
             Err(error) => return self.report_unread(followed, &error.to_string()),
@@ -307,7 +303,7 @@ impl Follow<'_> {
 
     /// Polls each object until it has arrived.
     async fn poll<'t>(&self, group: &Group, targets: impl Iterator<Item = (usize, &'t Target)>) {
-        let mut left: Vec<Followed> = targets.map(|(index, target)| followed(index, target)).collect();
+        let mut left: Vec<Followed> = targets.map(follow_target).collect();
         loop {
             for followed in &mut left {
                 let status = self.look(followed.target, group.others()).await;
@@ -327,7 +323,7 @@ impl Follow<'_> {
             subresource: target.resource.status,
             now: self.server.now(),
         };
-        ObservedStatus::of(object, self.rules.judge(object, &target.key.group_kind, around))
+        ObservedStatus::new(object, self.rules.judge(object, &target.key.group_kind, around))
     }
 
     fn report(&self, followed: &mut Followed, status: ObservedStatus) {
@@ -346,10 +342,12 @@ impl Follow<'_> {
     }
 
     fn warn(&self, place: &ListTarget, reason: &str) {
-        let namespace = place.namespace.as_ref();
-        let namespace = namespace.map_or_else(String::new, |name| format!(" in namespace {name}"));
         let resource = &place.resource.plural;
-        let text = format!("cannot watch {resource}{namespace}: {reason}; polling every 2 s");
+        let collection = match &place.namespace {
+            Some(namespace) => format!("{resource} in namespace {namespace}"),
+            None => resource.clone(),
+        };
+        let text = format!("cannot watch {collection}: {reason}; polling every 2 s");
         let _ = self.observations.send(Observation::Warning(text));
     }
 }
@@ -366,9 +364,8 @@ impl Group {
     /// not hold the others.
     async fn all_listed(&self) {
         let mut unlisted = self.unlisted.subscribe();
-        let all = unlisted.wait_for(|unlisted| *unlisted == 0);
         // The sender lives as long as this borrow, so it cannot be closed.
-        let _ = timeout(ALL_LISTED, all).await;
+        let _ = timeout(ALL_LISTED, unlisted.wait_for(|unlisted| *unlisted == 0)).await;
     }
 
     pub(super) fn others(&self) -> Others {
@@ -380,16 +377,19 @@ impl Group {
     }
 
     /// Returns its targets, or those of one namespace.
-    fn followed(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
-        let is_inside = |target: &Target| namespace.is_none() || target.key.namespace.as_deref() == namespace;
-        let inside = self.targets.iter().filter(|(_, target)| is_inside(target));
-        let mut followed: Vec<Followed> = inside.map(|(index, target)| followed(*index, target)).collect();
+    fn follow_targets(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
+        let mut followed: Vec<Followed> = self
+            .targets
+            .iter()
+            .filter(|(_, target)| namespace.is_none() || target.key.namespace.as_deref() == namespace)
+            .map(|(index, target)| follow_target((*index, target)))
+            .collect();
         followed.sort_by_key(|followed| name_of(followed.target));
         followed
     }
 }
 
-fn followed(index: usize, target: &Target) -> Followed<'_> {
+fn follow_target((index, target): (usize, &Target)) -> Followed<'_> {
     Followed {
         index,
         target,

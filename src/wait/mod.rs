@@ -132,7 +132,7 @@ struct Limit {
 
 impl Deadline {
     /// Returns the end of a wait that begins now.
-    pub fn of(patience: Patience) -> Self {
+    pub fn new(patience: Patience) -> Self {
         Self(match patience {
             Patience::Limited(time) => Instant::now().checked_add(time).map(|end| Limit { end, time }),
             Patience::Unlimited => None,
@@ -157,7 +157,7 @@ impl Deadline {
 }
 
 /// What objects that have not arrived are not.
-fn lacking(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
+fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
     let goals = missed.iter().map(|index| tracker.targets()[*index].goal);
     let gone = goals.filter(|goal| *goal == Goal::Gone).count();
     match gone {
@@ -207,8 +207,7 @@ impl Waiting<'_> {
             limit: self.deadline.left(),
         });
         let mut tracker = WaitTracker::new(targets);
-        let stop = self.watch(&mut tracker, sink).await;
-        let Some(stop) = stop else {
+        let Some(stop) = self.watch(&mut tracker, sink).await else {
             return Outcome::Arrived;
         };
         let pending = tracker.pending().into_iter();
@@ -233,7 +232,7 @@ impl Waiting<'_> {
             _ => self.report(&tracker, &missed, WaitStatus::Missed, sink).await,
         }
         report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
-        let lacking = lacking(&tracker, &missed);
+        let lacking = describe_missed(&tracker, &missed);
         let what = match (&stop, missed.len()) {
             (Stop::Unanswered, 1) => format!("{of_all} was {lacking} when it could last be read"),
             (Stop::Unanswered, _) => format!("{of_all} were {lacking} when they could last be read"),

@@ -35,7 +35,7 @@ pub enum ObservedStatus {
 
 impl ObservedStatus {
     /// Reduces an object to its UID and status.
-    pub fn of(object: &Value, readiness: Readiness) -> Self {
+    pub fn new(object: &Value, readiness: Readiness) -> Self {
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
         Self::Present {
             uid: uid.unwrap_or_default().to_owned(),

@@ -198,6 +198,6 @@ impl World {
         self.definitions
             .iter()
             .find(|known| known["spec"]["names"]["kind"] == manifest["kind"])
-            .and_then(|known| CrdVersion::of(known, "v1"))
+            .and_then(|known| CrdVersion::from_definition(known, "v1"))
     }
 }

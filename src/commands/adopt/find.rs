@@ -154,7 +154,7 @@ pub(super) async fn find_labeled(
     } else {
         read::throughout(server, resources, &selector, concurrency, reduce).await
     };
-    let mut candidates = listed.map_err(|failure| ReadError::selecting(failure, Some(labels)))?;
+    let mut candidates = listed.map_err(|failure| ReadError::from_selector(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
     Ok(FoundObjects {
         candidates,

@@ -82,9 +82,9 @@ impl Tracked {
             last_applied: taking_over.last_applied,
         };
         let moved = if live.key.group_kind == GroupKind::new("", "Secret") {
-            ownership::migrated_secret(metadata, &former)
+            ownership::migrate_secret_managed_fields(metadata, &former)
         } else {
-            ownership::migrated(metadata, &former)
+            ownership::migrate_managed_fields(metadata, &former)
         };
         moved.map_or(FieldOwnership::Kept, FieldOwnership::Moved)
     }

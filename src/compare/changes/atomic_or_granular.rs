@@ -26,7 +26,7 @@ impl<'a> CrdVersion<'a> {
     /// Reads the version (`v1alpha1`) of a `CustomResourceDefinition`
     /// (`apiextensions.k8s.io/v1`) as the server has it. `None` if it has no such version, or no
     /// schema to rely on.
-    pub fn of(custom_resource_definition: &'a Value, version: &str) -> Option<Self> {
+    pub fn from_definition(custom_resource_definition: &'a Value, version: &str) -> Option<Self> {
         let spec = custom_resource_definition.get("spec")?;
         if spec.get("preserveUnknownFields").and_then(Value::as_bool) == Some(true) {
             return None;
@@ -42,14 +42,15 @@ impl<'a> CrdVersion<'a> {
         })
     }
 
-    /// Reduces a `CustomResourceDefinition` to what [`CrdVersion::of`] reads of one version. The
+    /// Reduces a `CustomResourceDefinition` to what [`CrdVersion::from_definition`] reads of one version. The
     /// rest, mostly descriptions, is most of its size.
-    pub fn relevant(mut custom_resource_definition: Value, version: &str) -> Value {
+    pub fn reduce_definition(mut custom_resource_definition: Value, version: &str) -> Value {
         let spec = &mut custom_resource_definition["spec"];
         let preserves = spec["preserveUnknownFields"].take();
         let versions = spec["versions"].as_array_mut().map(std::mem::take);
-        let mut versions = versions.into_iter().flatten();
         let mut known = versions
+            .into_iter()
+            .flatten()
             .find(|known| known["name"] == version)
             .unwrap_or_default();
         let mut schema = known["schema"].take();
@@ -82,10 +83,11 @@ fn remove_descriptions(schema: &mut Value) {
             if matches!(fields.get("description"), Some(Value::String(_))) {
                 fields.remove("description");
             }
-            let schemas = fields.iter_mut();
-            let schemas =
-                schemas.filter(|(name, _)| !["default", "enum", "example"].contains(&name.as_str()));
-            schemas.for_each(|(_, schema)| remove_descriptions(schema));
+            for (name, schema) in fields {
+                if !matches!(name.as_str(), "default" | "enum" | "example") {
+                    remove_descriptions(schema);
+                }
+            }
         }
         Value::Array(items) => items.iter_mut().for_each(remove_descriptions),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -101,7 +103,6 @@ pub(in crate::compare) enum Shape<'a> {
     Schema(&'a Map<String, Value>, Unknown),
     /// Below unknown fields that are kept: maps are granular, lists atomic.
     Deduced,
-    /// Not known.
     Unknown,
 }
 
@@ -162,11 +163,13 @@ impl<'a> Shape<'a> {
         let Self::Schema(schema, _) = self else {
             return None;
         };
-        let properties = schema.get("items")?.get("properties");
-        let default = |name: &str| properties?.get(name)?.get("default");
-        let keys = schema.get("x-kubernetes-list-map-keys")?.as_array()?;
-        let names = keys.iter().filter_map(Value::as_str);
-        Some(names.map(|name| (name, default(name))).collect())
+        let properties = &schema.get("items")?["properties"];
+        let names = schema.get("x-kubernetes-list-map-keys")?.as_array()?;
+        let keys = names.iter().filter_map(|name| {
+            let name = name.as_str()?;
+            Some((name, properties[name].get("default")))
+        });
+        Some(keys.collect())
     }
 
     /// Returns the type of a list's items.
@@ -265,11 +268,11 @@ mod tests {
                 {"name": "v2", "schema": schema, "subresources": {"status": {}}},
             ]},
         });
-        let relevant = CrdVersion::relevant(definition.clone(), "v2");
+        let relevant = CrdVersion::reduce_definition(definition.clone(), "v2");
         assert!(!relevant.to_string().contains("for people"), "{relevant}");
-        assert!(CrdVersion::of(&relevant, "v1").is_none());
-        let kept = CrdVersion::of(&relevant, "v2").expect("a version");
-        let whole = CrdVersion::of(&definition, "v2").expect("a version");
+        assert!(CrdVersion::from_definition(&relevant, "v1").is_none());
+        let kept = CrdVersion::from_definition(&relevant, "v2").expect("a version");
+        let whole = CrdVersion::from_definition(&definition, "v2").expect("a version");
         assert_eq!(kept.status_subresource, whole.status_subresource);
         let names = |definition: &CrdVersion<'_>| {
             let spec = definition.schema["properties"]["spec"]["properties"].clone();
@@ -282,8 +285,11 @@ mod tests {
             json!({"spec": {"preserveUnknownFields": true}}),
             json!(null),
         ] {
-            let relevant = CrdVersion::relevant(without, "v2");
-            assert!(CrdVersion::of(&relevant, "v2").is_none(), "{relevant}");
+            let relevant = CrdVersion::reduce_definition(without, "v2");
+            assert!(
+                CrdVersion::from_definition(&relevant, "v2").is_none(),
+                "{relevant}"
+            );
         }
     }
 }

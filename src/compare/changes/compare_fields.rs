@@ -27,11 +27,7 @@ pub(super) fn unchanged(
     let (Some(desired_fields), Some(existing)) = (desired.as_object(), live.as_object()) else {
         return Err(Reason::ValueDiffers(String::new()));
     };
-    let text = |name: &str| desired.get(name).and_then(Value::as_str).unwrap_or_default();
-    let type_meta = TypeMeta {
-        api_version: text("apiVersion"),
-        kind: text("kind"),
-    };
+    let type_meta = type_meta(desired);
     for name in ["apiVersion", "kind"] {
         if existing
             .get(name)
@@ -40,23 +36,21 @@ pub(super) fn unchanged(
             return Err(Reason::OtherVersion);
         }
     }
-    let metadata = existing.get("metadata").and_then(Value::as_object);
-    let meta = |name: &str| metadata.and_then(|known| known.get(name));
-    if meta("deletionTimestamp").is_some_and(|time| !time.is_null()) {
+    let metadata = &live["metadata"];
+    if !metadata["deletionTimestamp"].is_null() {
         return Err(Reason::Terminating);
     }
     // The server rewrites the annotation with each apply.
-    if field_manager == KUBECTL_FIELD_MANAGER
-        && meta("annotations").is_some_and(|known| known.get(LAST_APPLIED).is_some())
-    {
+    if field_manager == KUBECTL_FIELD_MANAGER && metadata["annotations"].get(LAST_APPLIED).is_some() {
         let path = format!("metadata.annotations[{LAST_APPLIED}]");
         return Err(Reason::SharedField(path));
     }
-    let entries = OwnAndOtherEntries::read(meta("managedFields"), type_meta.api_version, field_manager)?;
+    let managed_fields = &metadata["managedFields"];
+    let entries = OwnAndOtherEntries::read(managed_fields, type_meta.api_version, field_manager)?;
     // etcd may hold an empty list that another manager has applied to a custom resource's
     // metadata (`finalizers: []`). A read omits it, and the next write drops it, so whether it
     // is there cannot be seen.
-    if !type_meta.is_built_in() && !entries.sole_applier() {
+    if !type_meta.is_built_in() && !entries.is_sole_applier() {
         return Err(Reason::SharedField("metadata".to_owned()));
     }
     let mut comparison = FieldComparison {
@@ -77,6 +71,13 @@ pub(super) fn unchanged(
         outcome
     } else {
         outcome.map_err(|_| Reason::NotOwnedByUs)
+    }
+}
+
+pub(super) fn type_meta(object: &Value) -> TypeMeta<'_> {
+    TypeMeta {
+        api_version: object["apiVersion"].as_str().unwrap_or_default(),
+        kind: object["kind"].as_str().unwrap_or_default(),
     }
 }
 
@@ -194,7 +195,7 @@ impl<'a> FieldComparison<'a> {
             (Shape::Schema(..), None) | (Shape::Deduced | Shape::Unknown, _) => false,
         };
         if written_differently {
-            self.undisturbed(None)
+            self.check_undisturbed(None)
         } else {
             Err(Reason::ValueDiffers(self.here()))
         }
@@ -224,7 +225,7 @@ impl<'a> FieldComparison<'a> {
         match (self.path.as_slice(), name) {
             ([], "apiVersion" | "kind") => Ok(()),
             ([], "metadata") => Err(Reason::NotOwnedByUs),
-            ([], "status") if self.ignorable_status(desired, live) => self.alone(name),
+            ([], "status") if self.ignorable_status(desired, live) => self.check_sole_applier(name),
             // Never recorded (`managedfields/internal/stripmeta.go`).
             (
                 ["f:metadata"],
@@ -248,7 +249,7 @@ impl<'a> FieldComparison<'a> {
                         ) =>
                     {
                         let key = format!("f:{name}");
-                        self.undisturbed(Some(&key))
+                        self.check_undisturbed(Some(&key))
                     }
                     _ => Err(Reason::ValueDiffers(self.below(name))),
                 }
@@ -264,15 +265,15 @@ impl<'a> FieldComparison<'a> {
         if self.status_ignored {
             return defaults::is_blank_status(desired, self.type_meta);
         }
-        let empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
-        empty(desired)
-            && live.is_some_and(|live| live.is_object() && !empty(live))
+        let live = live.and_then(Value::as_object);
+        desired.as_object().is_some_and(Map::is_empty)
+            && live.is_some_and(|live| !live.is_empty())
             && self.entries.status_is_a_subresource()
     }
 
     /// Accepts a value that the server writes in another way, if no other manager's entry would
     /// change.
-    fn undisturbed(&self, key: Option<&str>) -> Step {
+    fn check_undisturbed(&self, key: Option<&str>) -> Step {
         let path = self.path.iter().copied().chain(key);
         if self.entries.others_have(&path) {
             return Err(Reason::SharedField(readable(path)));
@@ -281,8 +282,8 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Accepts a value of a field that no entry has, if no other manager has applied.
-    fn alone(&self, name: &str) -> Step {
-        if self.entries.sole_applier() {
+    fn check_sole_applier(&self, name: &str) -> Step {
+        if self.entries.is_sole_applier() {
             Ok(())
         } else {
             Err(Reason::SharedField(self.below(name)))

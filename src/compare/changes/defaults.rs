@@ -39,7 +39,7 @@ pub(super) fn same(desired: &Value, live: &Value, field: Field<'_>) -> bool {
         _ if field.kind() == "CustomResourceDefinition" => desired == live,
         (Value::Object(desired), Value::Object(live)) => {
             if field.kind() == "LimitRange" && field.name == "limits" {
-                same_fields(&completed_limits(desired), live, field)
+                same_fields(&complete_limits(desired), live, field)
             } else {
                 same_fields(desired, live, field)
             }
@@ -143,7 +143,7 @@ const IN_METADATA: &[&str] = &["", "metadata", "annotations", "labels", "ownerRe
 
 /// An item of a `LimitRange` with the limits that follow from its other ones
 /// (`SetDefaults_LimitRangeItem`).
-fn completed_limits(item: &Map<String, Value>) -> Map<String, Value> {
+fn complete_limits(item: &Map<String, Value>) -> Map<String, Value> {
     let mut completed = item.clone();
     if item.get("type").and_then(Value::as_str) != Some("Container") {
         return completed;
@@ -183,14 +183,14 @@ pub(super) fn is_blank_status(status: &Value, type_meta: TypeMeta<'_>) -> bool {
     let Value::Object(fields) = status else {
         return false;
     };
-    let empty_text = |value: &Value| value.as_str() == Some("");
+
     fields
         .iter()
         .all(|(name, value)| match (type_meta.kind, name.as_str(), value) {
             ("Service" | "Ingress", "loadBalancer", Value::Object(inner)) => inner.is_empty(),
             ("CustomResourceDefinition", "acceptedNames", Value::Object(names)) => names
                 .iter()
-                .all(|(name, value)| matches!(name.as_str(), "kind" | "plural") && empty_text(value)),
+                .all(|(name, value)| matches!(name.as_str(), "kind" | "plural") && *value == ""),
             ("CustomResourceDefinition", "conditions" | "storedVersions", Value::Array(items)) => {
                 items.is_empty()
             }

@@ -29,8 +29,7 @@ impl<'a> FieldComparison<'a> {
         live: &'a [Value],
         shape: Shape<'a>,
     ) -> Step {
-        let keyed = owned.keys().any(|key| key.starts_with("k:"));
-        if keyed {
+        if owned.keys().any(|key| key.starts_with("k:")) {
             self.keyed_items(desired, owned, live, shape)
         } else {
             self.set_items(desired, owned, live)

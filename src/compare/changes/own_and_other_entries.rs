@@ -23,15 +23,15 @@ impl<'a> OwnAndOtherEntries<'a> {
     /// Reads managedFields; fails on entries that an apply would change: those that the server
     /// cannot decode, empty ones and those of other versions.
     pub(super) fn read(
-        managed_fields: Option<&'a Value>,
+        managed_fields: &'a Value,
         api_version: &str,
         field_manager: &str,
     ) -> Result<Self, Reason> {
         let unreadable = || Reason::Unreadable("metadata.managedFields".to_owned());
         let list = match managed_fields {
-            None | Some(Value::Null) => return Err(Reason::NotOwnedByUs),
-            Some(Value::Array(list)) => list,
-            Some(_) => return Err(unreadable()),
+            Value::Null => return Err(Reason::NotOwnedByUs),
+            Value::Array(list) => list,
+            _ => return Err(unreadable()),
         };
         let mut ours = None;
         let mut has_label = false;
@@ -40,7 +40,7 @@ impl<'a> OwnAndOtherEntries<'a> {
         let mut has_status_subresource = false;
         let mut other_version = false;
         for entry in list {
-            let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            let text = |name: &str| entry[name].as_str().unwrap_or_default();
             let fields = match entry.get("fieldsV1") {
                 Some(Value::Object(fields)) if !fields.is_empty() => fields,
                 _ => return Err(unreadable()),
@@ -87,7 +87,7 @@ impl<'a> OwnAndOtherEntries<'a> {
 
     /// Returns whether no other manager has an `Apply` entry, so that a new time cannot move
     /// ours.
-    pub(super) fn sole_applier(&self) -> bool {
+    pub(super) fn is_sole_applier(&self) -> bool {
         !self.applied_by_others
     }
 

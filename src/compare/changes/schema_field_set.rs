@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 
 use super::CrdVersion;
 use super::atomic_or_granular::{Membership, Relation, Shape};
+use super::compare_fields::type_meta;
+use crate::compare::ownership::apply_entry;
 use crate::model::built_in_kinds::TypeMeta;
 
 /// The fields that an apply of a manifest owns under a schema, except `metadata`.
@@ -25,26 +27,19 @@ pub enum SchemaFieldSet {
 
 impl SchemaFieldSet {
     /// Types a manifest by the definition of its kind, as the server does.
-    pub fn of(manifest: &Value, definition: Option<&CrdVersion<'_>>) -> Self {
+    pub fn new(manifest: &Value, definition: Option<&CrdVersion<'_>>) -> Self {
         let (Some(definition), Some(fields)) = (definition, manifest.as_object()) else {
             return Self::Unknown;
         };
-        let text = |name: &str| manifest.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut builder = FieldSetBuilder {
-            type_meta: TypeMeta {
-                api_version: text("apiVersion"),
-                kind: text("kind"),
-            },
+            type_meta: type_meta(manifest),
             members: BTreeSet::new(),
         };
-        // The server resets what belongs to a subresource.
-        let is_left_out = |name: &str| {
-            matches!(name, "apiVersion" | "kind" | "metadata")
-                || (name == "status" && definition.has_status_subresource())
-        };
-        let shape = definition.shape();
-        for (name, value) in fields.iter().filter(|(name, _)| !is_left_out(name)) {
-            if builder.field(shape, name, value, "").is_none() {
+        for (name, value) in fields {
+            // The server resets what belongs to a subresource.
+            let is_left_out = matches!(name.as_str(), "apiVersion" | "kind" | "metadata")
+                || (name == "status" && definition.has_status_subresource());
+            if !is_left_out && builder.field(definition.shape(), name, value, "").is_none() {
                 return Self::Undeclared;
             }
         }
@@ -57,7 +52,7 @@ impl SchemaFieldSet {
         let (Self::Fields(old), Self::Fields(new)) = (self, new) else {
             return false;
         };
-        let Some(owned) = owned(metadata, field_manager) else {
+        let Some(owned) = owned_fields(metadata, field_manager) else {
             return false;
         };
         let mut only_old = old.difference(new).peekable();
@@ -70,12 +65,8 @@ impl SchemaFieldSet {
 }
 
 /// Returns the paths of the field set that this manager has applied, except `metadata`.
-fn owned(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
-    let entries = metadata.get("managedFields")?.as_array()?;
-    let is_ours = |entry: &&Value| {
-        entry["manager"] == field_manager && entry["operation"] == "Apply" && entry["subresource"].is_null()
-    };
-    let fields = entries.iter().find(is_ours)?.get("fieldsV1")?.as_object()?;
+fn owned_fields(metadata: &Value, field_manager: &str) -> Option<BTreeSet<String>> {
+    let fields = apply_entry(metadata, field_manager)?["fieldsV1"].as_object()?;
     let mut members = BTreeSet::new();
     for (key, below) in fields.iter().filter(|(key, _)| *key != "f:metadata") {
         flatten(below, &format!("/{key}"), &mut members);
@@ -184,7 +175,7 @@ mod tests {
 
     fn typing(definition: &Value, spec: &Value) -> SchemaFieldSet {
         let manifest = json!({"apiVersion": "x/v1", "kind": "X", "metadata": {"name": "a"}, "spec": spec});
-        SchemaFieldSet::of(&manifest, CrdVersion::of(definition, "v1").as_ref())
+        SchemaFieldSet::new(&manifest, CrdVersion::from_definition(definition, "v1").as_ref())
     }
 
     fn fields<const N: usize>(paths: [&str; N]) -> SchemaFieldSet {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::compare::ownership::LAST_APPLIED;
 use crate::model::secret_value::encodings;
@@ -44,10 +44,10 @@ pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
         return;
     };
     for field in FIELDS {
-        let values = object.get_mut(field).and_then(Value::as_object_mut);
-        let values = values.into_iter().flat_map(Map::values_mut);
-        for value in values.filter(|value| **value == HIDDEN) {
-            *value = json!(sign);
+        if let Some(Value::Object(values)) = object.get_mut(field) {
+            for value in values.values_mut().filter(|value| **value == HIDDEN) {
+                *value = json!(sign);
+            }
         }
     }
 }
@@ -68,7 +68,7 @@ fn copies_of(secret: &Value, values: &BTreeSet<String>) -> BTreeSet<String> {
         }
         for (key, _) in texts.into_iter().flatten().filter(|(_, text)| match field {
             "labels" => is_one_or_holds_long_one(text.as_str().unwrap_or_default(), values),
-            _ => holds_one(text, values),
+            _ => holds_one(text.as_str().unwrap_or_default(), values),
         }) {
             let key = key.replace('~', "~0").replace('/', "~1");
             copies.insert(format!("/metadata/{field}/{key}"));
@@ -84,16 +84,13 @@ const METADATA: [&str; 2] = ["annotations", "labels"];
 /// hold them.
 fn values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
     // No copy is shorter than its value, so the large values of most Secrets need not be encoded.
-    let longest = searched.iter().map(|object| longest_text(object)).max();
-    let longest = longest.unwrap_or_default();
-    let fields = states
+    let longest = longest_text(searched);
+    states
         .iter()
-        .flat_map(|object| FIELDS.map(|field| &object[field]));
-    let texts = fields
+        .flat_map(|object| FIELDS.map(|field| &object[field]))
         .filter_map(Value::as_object)
-        .flat_map(|fields| fields.values().filter_map(Value::as_str));
-    texts
-        .flat_map(|text| [Some(text.as_bytes().to_vec()), decoded(text)])
+        .flat_map(|fields| fields.values().filter_map(Value::as_str))
+        .flat_map(|text| [Some(text.as_bytes().to_vec()), decode(text)])
         .flatten()
         // A copy may lack the newline at the end that many values have by mistake.
         .flat_map(|value| [value.trim_ascii().to_vec(), value])
@@ -103,16 +100,20 @@ fn values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
 }
 
 /// Returns the value that base64 encodes; the server ignores line breaks.
-fn decoded(text: &str) -> Option<Vec<u8>> {
+fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text.replace(['\n', '\r'], "")).ok()
 }
 
 /// Returns the length of the longest annotation, label or key of them.
-fn longest_text(object: &Value) -> usize {
-    let fields = METADATA.map(|field| object["metadata"][field].as_object());
-    let texts = fields.into_iter().flatten().flatten();
-    let lengths = texts.map(|(key, text)| key.len().max(text.as_str().unwrap_or_default().len()));
-    lengths.max().unwrap_or_default()
+fn longest_text(objects: &[&Value]) -> usize {
+    objects
+        .iter()
+        .flat_map(|object| METADATA.map(|field| &object["metadata"][field]))
+        .filter_map(Value::as_object)
+        .flatten()
+        .map(|(key, text)| key.len().max(text.as_str().unwrap_or_default().len()))
+        .max()
+        .unwrap_or_default()
 }
 
 /// The shortest value that is searched for; shorter ones are parts of ordinary words.
@@ -134,8 +135,7 @@ fn hide_copies(live: &mut Option<Value>, predicted: &mut Option<Value>, values: 
     }
 }
 
-fn holds_one(text: &Value, values: &BTreeSet<String>) -> bool {
-    let text = text.as_str().unwrap_or_default();
+fn holds_one(text: &str, values: &BTreeSet<String>) -> bool {
     values.iter().any(|value| text.contains(value.as_str()))
 }
 
@@ -153,15 +153,11 @@ fn is_named_like_one(key: &str, values: &BTreeSet<String>) -> bool {
     name.len() >= LONG && is_one_or_holds_long_one(name, values)
 }
 
-fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
+fn last_applied(object: &mut Value) -> Option<&mut Value> {
     object
         .get_mut("metadata")?
         .get_mut("annotations")?
-        .as_object_mut()
-}
-
-fn last_applied(object: &mut Value) -> Option<&mut Value> {
-    annotations(object)?.get_mut(LAST_APPLIED)
+        .get_mut(LAST_APPLIED)
 }
 
 fn hide_values(mut live: Option<&mut Value>, mut predicted: Option<&mut Value>) {

@@ -16,17 +16,10 @@ pub struct OwnershipChange {
 impl OwnershipChange {
     /// Compares the managed fields of two states of an object.
     pub fn new(live: &Value, predicted: &Value) -> Self {
-        let (before, after) = (owned(live), owned(predicted));
-        let lacking = |one: &Owned, other: &Owned| {
-            let lacks = |(manager, fields): &(&String, &BTreeSet<String>)| {
-                other.get(*manager).is_none_or(|kept| !fields.is_subset(kept))
-            };
-            let managers = one.iter().filter(lacks).map(|(manager, _)| manager.clone());
-            managers.collect()
-        };
+        let (before, after) = (owned_fields(live), owned_fields(predicted));
         Self {
-            from: lacking(&before, &after),
-            to: lacking(&after, &before),
+            from: managers_with_more(&before, &after),
+            to: managers_with_more(&after, &before),
         }
     }
 }
@@ -47,7 +40,15 @@ impl std::fmt::Display for OwnershipChange {
 /// The fields of each manager, as paths.
 type Owned = BTreeMap<String, BTreeSet<String>>;
 
-fn owned(object: &Value) -> Owned {
+/// Returns the managers that own a field in `one` that they do not own in `other`.
+fn managers_with_more(one: &Owned, other: &Owned) -> Vec<String> {
+    one.iter()
+        .filter(|(manager, fields)| other.get(*manager).is_none_or(|kept| !fields.is_subset(kept)))
+        .map(|(manager, _)| manager.clone())
+        .collect()
+}
+
+fn owned_fields(object: &Value) -> Owned {
     let mut owned = Owned::new();
     let entries = object.pointer("/metadata/managedFields");
     for entry in entries.and_then(Value::as_array).into_iter().flatten() {

@@ -27,8 +27,11 @@ pub fn parent(
     let (live, mut predicted) = match manifest {
         Some((object, live, predicted)) => (live, predicted.unwrap_or_else(|| object.object.value())),
         None => (
-            found.map(|found| recorded(set, resource, found)),
-            found.map_or_else(|| bare(set, resource), |found| recorded(set, resource, found)),
+            found.map(|found| parent_with_record(set, resource, found)),
+            found.map_or_else(
+                || bare_parent(set, resource),
+                |found| parent_with_record(set, resource, found),
+            ),
         ),
     };
     add(&mut predicted, "labels", &labels(&set.id));
@@ -36,7 +39,7 @@ pub fn parent(
     Difference::new(resource, &set.parent, live.as_ref(), Some(&predicted))
 }
 
-fn bare(set: &Set, resource: &Resource) -> Value {
+fn bare_parent(set: &Set, resource: &Resource) -> Value {
     let mut metadata = json!({"name": set.parent.name});
     if let Some(namespace) = &set.parent.namespace {
         metadata["namespace"] = json!(namespace);
@@ -45,8 +48,8 @@ fn bare(set: &Set, resource: &Resource) -> Value {
 }
 
 /// Returns the live parent with its ApplySet metadata alone.
-fn recorded(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
-    let mut object = bare(set, resource);
+fn parent_with_record(set: &Set, resource: &Resource, found: &ParentObject) -> Value {
+    let mut object = bare_parent(set, resource);
     let applyset_record: BTreeMap<_, _> = found
         .annotations
         .iter()

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::managed_fields_entries::{ManagedFieldsEntries, same_item};
+use crate::compare::field_paths::is_empty;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
 use crate::model::pointer::{Pointer, index};
@@ -39,7 +40,7 @@ pub fn body(object: &Object, ignored: &[Pointer], live: &Value, manager: &str, p
             is_atomic: false,
             purpose,
         };
-        place.settle(&mut body, live, pointer.segments());
+        place.set_field(&mut body, live, pointer.segments());
     }
     keep_applyset_metadata(&mut body, &manifest);
     Object::from(&body)
@@ -83,7 +84,7 @@ impl IgnoredPlace<'_> {
 
     /// Sets the field to which the segments lead from here. `body` is the manifest's value of this
     /// place.
-    fn settle(&self, body: &mut Value, live: &Value, segments: &[String]) {
+    fn set_field(&self, body: &mut Value, live: &Value, segments: &[String]) {
         let Some((segment, rest)) = segments.split_first() else {
             return;
         };
@@ -119,7 +120,7 @@ impl IgnoredPlace<'_> {
         match (body.get_mut(name), live.get(name)) {
             (Some(mine), Some(live)) => {
                 let was_empty = is_empty(mine);
-                below.settle(mine, live, rest);
+                below.set_field(mine, live, rest);
                 let is_theirs = below.is_of_another_writer() && mine == live;
                 let is_emptied = is_empty(mine) && !was_empty && !is_empty(live);
                 if is_theirs || is_emptied && !below.entries.own_it() {
@@ -141,7 +142,7 @@ impl IgnoredPlace<'_> {
                     Value::Array(_) => json!([]),
                     _ => json!({}),
                 };
-                below.settle(&mut mine, live, rest);
+                below.set_field(&mut mine, live, rest);
                 if !is_empty(&mine) {
                     body.insert(name.to_owned(), mine);
                 }
@@ -159,7 +160,7 @@ impl IgnoredPlace<'_> {
         };
         match (body.get_mut(index), live.get(index)) {
             (Some(mine), Some(live)) if rest.is_empty() => mine.clone_from(live),
-            (Some(mine), Some(live)) => below.settle(mine, live, rest),
+            (Some(mine), Some(live)) => below.set_field(mine, live, rest),
             (Some(_), None) if rest.is_empty() => drop(body.remove(index)),
             (Some(_) | None, _) => {}
         }
@@ -170,10 +171,10 @@ impl IgnoredPlace<'_> {
     fn item_by_key(&self, body: &mut Vec<Value>, live: &[Value], index: usize, rest: &[String]) {
         let names = self.entries.key_names();
         let Some(mine) = body.get_mut(index) else {
-            let is_known = |item: &Value| body.iter().any(|mine| same_item(mine, item, &names));
-            let Some(item) = live.get(index).filter(|item| !is_known(item)) else {
+            let Some(item) = live.get(index) else { return };
+            if body.iter().any(|mine| same_item(mine, item, &names)) {
                 return;
-            };
+            }
             let below = self.below(&self.entries.key_of(item, &names));
             let whole = below.project(item).filter(|_| rest.is_empty());
             body.extend(whole.filter(|_| !below.entries.others_own_it()));
@@ -194,7 +195,7 @@ impl IgnoredPlace<'_> {
                 None => drop(body.remove(index)),
             },
             [name] if names.contains(name) => {}
-            rest => below.settle(mine, item, rest),
+            rest => below.set_field(mine, item, rest),
         }
     }
 
@@ -232,39 +233,43 @@ impl IgnoredPlace<'_> {
             .map(String::as_str)
             .chain(self.entries.own_fields())
             .collect();
-        let fields = names.into_iter().filter_map(|name| {
-            let below = self.below(&format!("f:{name}"));
-            let value = below.merge(mine.and_then(|mine| mine.get(name)), live.get(name))?;
-            Some((name.to_owned(), value))
-        });
-        fields.collect()
+        names
+            .into_iter()
+            .filter_map(|name| {
+                let below = self.below(&format!("f:{name}"));
+                let value = below.merge(mine.and_then(|mine| mine.get(name)), live.get(name))?;
+                Some((name.to_owned(), value))
+            })
+            .collect()
     }
 
     fn merge_items(&self, mine: Option<&Value>, live: &[Value]) -> Option<Value> {
         let names = self.entries.key_names();
         let mine: &[Value] = mine.and_then(Value::as_array).map_or(&[], Vec::as_slice);
-        let items = live.iter().filter_map(|item| {
-            let below = self.below(&self.entries.key_of(item, &names));
-            let mine = mine.iter().find(|mine| same_item(mine, item, &names));
-            if mine.is_none() && !below.entries.own_any() {
-                return None;
-            }
-            let Some(whole) = item.as_object().filter(|_| below.entries.have_parts()) else {
-                return (!below.entries.others_own_it_whole()).then(|| item.clone());
-            };
-            let mut fields = below.fields_of(mine, whole);
-            let has_more = fields.keys().any(|name| !names.contains(name));
-            for name in &names {
-                if let Some(key) = whole
-                    .get(name)
-                    .filter(|_| has_more || !below.entries.others_own_it())
-                {
-                    fields.insert(name.clone(), key.clone());
+        let items: Vec<Value> = live
+            .iter()
+            .filter_map(|item| {
+                let below = self.below(&self.entries.key_of(item, &names));
+                let mine = mine.iter().find(|mine| same_item(mine, item, &names));
+                if mine.is_none() && !below.entries.own_any() {
+                    return None;
                 }
-            }
-            (has_more || !below.entries.others_own_it()).then_some(Value::Object(fields))
-        });
-        let items: Vec<Value> = items.collect();
+                let Some(whole) = item.as_object().filter(|_| below.entries.have_parts()) else {
+                    return (!below.entries.others_own_it_whole()).then(|| item.clone());
+                };
+                let mut fields = below.fields_of(mine, whole);
+                let has_more = fields.keys().any(|name| !names.contains(name));
+                for name in &names {
+                    if let Some(key) = whole
+                        .get(name)
+                        .filter(|_| has_more || !below.entries.others_own_it())
+                    {
+                        fields.insert(name.clone(), key.clone());
+                    }
+                }
+                (has_more || !below.entries.others_own_it()).then_some(Value::Object(fields))
+            })
+            .collect();
         (!items.is_empty() || live.is_empty()).then_some(Value::Array(items))
     }
 
@@ -288,7 +293,7 @@ fn project(tree: &Map<String, Value>, live: &Value) -> Value {
             Value::Object(fields.collect())
         }
         Value::Array(live) => {
-            let entries = ManagedFieldsEntries::of_tree(tree);
+            let entries = ManagedFieldsEntries::from_tree(tree);
             let names = entries.key_names();
             let items = live.iter().filter_map(|item| {
                 let below = tree.get(&entries.key_of(item, &names))?;
@@ -361,7 +366,7 @@ pub(super) fn has_more_than(live: &Value, manifest: &Value, segments: &[String])
         };
         live = below;
         mine = mine.and_then(|mine| mine.get(segment));
-        entries = entries.of_field(segment);
+        entries = entries.field(segment);
     }
     has_decided(&entries, live, mine)
 }
@@ -370,16 +375,8 @@ fn has_decided(entries: &ManagedFieldsEntries<'_>, live: &Value, mine: Option<&V
     match live {
         Value::Object(fields) if !fields.is_empty() => fields.iter().any(|(name, value)| {
             let mine = mine.and_then(|mine| mine.get(name));
-            has_decided(&entries.of_field(name), value, mine)
+            has_decided(&entries.field(name), value, mine)
         }),
         _ => mine.is_none() && entries.are_any(),
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
     }
 }

@@ -6,10 +6,10 @@ use regex::Regex;
 
 use super::labels::{LabelSelector, SelectorError};
 use super::target::{
-    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, Target, anchored, exactly, glob,
+    Expressions, LONGEST_EXPRESSION, MAX_BYTES_OF_EXPRESSIONS, Target, anchor, exactly, glob,
 };
 use super::{IgnoreRule, IgnoreRules, Path};
-use crate::compare::rule_file::{self, Fault, Format, at};
+use crate::compare::rule_file::{self, Fault, Format, fault_at};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::pointer::{Pointer, PointerError};
 
@@ -103,7 +103,7 @@ fn flux(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
         None => Target::default(),
         Some(target) if target.is_null() => Target::default(),
         Some(target) if target.is_mapping() => flux_target(target, expressions)?,
-        Some(other) => return Err(rule_file::of_type(other, "target", "a mapping")),
+        Some(other) => return Err(rule_file::wrong_type(other, "target", "a mapping")),
     };
     rule(item, "paths", target)
 }
@@ -120,21 +120,22 @@ const TARGET_FIELDS: [&str; 7] = [
 
 fn flux_target(target: &Node, expressions: &mut Expressions) -> Outcome<Target> {
     rule_file::only_fields(target, &TARGET_FIELDS, TARGET)?;
-    let mut pattern = |name: &'static str| pattern(target, name, anchored, expressions);
-    let selector = |name: &str| {
-        let text = rule_file::text(target, name)?.filter(|text| !text.is_empty());
-        text.map(|text| LabelSelector::parse(text).map_err(|error| fault(target, name, error.into())))
-            .transpose()
-    };
+    let mut pattern = |name: &'static str| pattern(target, name, anchor, expressions);
     Ok(Target {
         group: pattern("group")?,
         version: pattern("version")?,
         kind: pattern("kind")?,
         name: pattern("name")?,
         namespace: pattern("namespace")?,
-        labels: selector("labelSelector")?,
-        annotations: selector("annotationSelector")?,
+        labels: selector(target, "labelSelector")?,
+        annotations: selector(target, "annotationSelector")?,
     })
+}
+
+fn selector(target: &Node, name: &str) -> Outcome<Option<LabelSelector>> {
+    let text = rule_file::text(target, name)?.filter(|text| !text.is_empty());
+    text.map(|text| LabelSelector::parse(text).map_err(|error| fault(target, name, error.into())))
+        .transpose()
 }
 
 const ARGO_CD_FIELDS: [&str; 7] = [
@@ -164,11 +165,12 @@ fn argo_cd(item: &Node, expressions: &mut Expressions) -> Outcome<IgnoreRule> {
         }
     }
     let group = rule_file::text(item, "group")?.map_or_else(|| "^$".to_owned(), glob);
-    let kind = rule_file::text(item, "kind")?.map(glob);
-    let kind = kind.ok_or_else(|| at(item, Fault::Missing("kind")))?;
+    let kind = rule_file::text(item, "kind")?
+        .map(glob)
+        .ok_or_else(|| fault_at(item, Fault::Missing("kind")))?;
     let target = Target {
-        group: Some(compiled(item, "group", &group, expressions)?),
-        kind: Some(compiled(item, "kind", &kind, expressions)?),
+        group: Some(compile(item, "group", &group, expressions)?),
+        kind: Some(compile(item, "kind", &kind, expressions)?),
         name: pattern(item, "name", exactly, expressions)?,
         namespace: pattern(item, "namespace", exactly, expressions)?,
         ..Target::default()
@@ -183,14 +185,13 @@ fn pattern(
     expression: impl Fn(&str) -> Option<String>,
     expressions: &mut Expressions,
 ) -> Outcome<Option<Regex>> {
-    let text = rule_file::text(item, name)?;
-    let expression = text.and_then(expression);
-    expression
-        .map(|expression| compiled(item, name, &expression, expressions))
+    rule_file::text(item, name)?
+        .and_then(expression)
+        .map(|expression| compile(item, name, &expression, expressions))
         .transpose()
 }
 
-fn compiled(
+fn compile(
     item: &Node,
     name: &'static str,
     expression: &str,
@@ -208,27 +209,31 @@ fn compiled(
 fn not_a_pattern(item: &Node, name: &'static str, error: &regex::Error) -> IgnoreFileError {
     let text = item.get(name).and_then(Node::as_str).unwrap_or_default();
     // The message of the parser has several lines: the pattern, a mark, and the reason.
-    let error = error.to_string();
-    let reason = error.lines().rev().find_map(|line| line.strip_prefix("error: "));
-    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    fault(item, name, IgnoreFault::Pattern(name, text.to_owned(), reason))
+    let message = error.to_string();
+    let reason = message
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("error: "));
+    let suffix = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    fault(item, name, IgnoreFault::Pattern(name, text.to_owned(), suffix))
 }
 
 fn rule(item: &Node, name: &'static str, target: Target) -> Outcome<IgnoreRule> {
-    let paths = rule_file::texts(item, name)?.into_iter().map(|(text, node)| {
-        let never = |error: IgnoreFault| at(node, Fault::Rule(error));
-        let pointer = Pointer::parse(text).map_err(|error| never(error.into()))?;
-        match reason_against(&pointer) {
-            Some(reason) => Err(never(IgnoreFault::Never(format!("{text:?}"), reason))),
-            None => Ok(Path {
-                pointer,
-                line: node.position().line(),
-            }),
+    let mut paths = Vec::new();
+    for (text, node) in rule_file::texts(item, name)? {
+        let pointer =
+            Pointer::parse(text).map_err(|error| fault_at(node, Fault::Rule(IgnoreFault::Pointer(error))))?;
+        if let Some(reason) = reason_against(&pointer) {
+            return Err(fault_at(
+                node,
+                Fault::Rule(IgnoreFault::Never(format!("{text:?}"), reason)),
+            ));
         }
-    });
-    let paths: Vec<Path> = paths.collect::<Outcome<_>>()?;
+        let line = node.position().line();
+        paths.push(Path { pointer, line });
+    }
     if paths.is_empty() {
-        return Err(at(item, Fault::Missing(name)));
+        return Err(fault_at(item, Fault::Missing(name)));
     }
     Ok(IgnoreRule {
         line: item.position().line(),

@@ -124,24 +124,28 @@ fn values(tokens: &mut Tokens<'_>) -> Result<Vec<String>, &'static str> {
 
 /// Returns whether this may be a label key: an optional prefix with a slash, and a name.
 fn is_key(text: &str) -> bool {
-    let (prefix, name) = match text.split_once('/') {
-        Some((prefix, name)) => (Some(prefix), name),
-        None => (None, text),
-    };
-    let is_prefix = |prefix: &str| {
-        let is_allowed =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-        !prefix.is_empty() && prefix.len() <= 253 && prefix.bytes().all(is_allowed)
-    };
-    !name.is_empty() && is_value(name) && prefix.is_none_or(is_prefix)
+    match text.split_once('/') {
+        Some((prefix, name)) => is_prefix(prefix) && !name.is_empty() && is_value(name),
+        None => !text.is_empty() && is_value(text),
+    }
+}
+
+fn is_prefix(text: &str) -> bool {
+    (1..=253).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte))
 }
 
 /// Returns whether this may be a label's value.
 fn is_value(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_end = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
-    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    bytes.len() <= 63 && bytes.iter().all(is_allowed) && is_end(bytes.first()) && is_end(bytes.last())
+    const SIGNS: [char; 3] = ['-', '_', '.'];
+    text.len() <= 63
+        && !text.starts_with(SIGNS)
+        && !text.ends_with(SIGNS)
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || SIGNS.contains(&letter))
 }
 
 /// The words and signs of a selector; empty at its end.

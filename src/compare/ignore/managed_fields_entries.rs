@@ -39,7 +39,7 @@ impl<'a> ManagedFieldsEntries<'a> {
     }
 
     /// Makes entries of a single tree.
-    pub(super) fn of_tree(tree: &'a Tree) -> Self {
+    pub(super) fn from_tree(tree: &'a Tree) -> Self {
         Self {
             ours: Some(tree),
             ..Self::default()
@@ -63,8 +63,12 @@ impl<'a> ManagedFieldsEntries<'a> {
             .chain(self.updated.iter().copied())
     }
 
+    fn keys(&self) -> impl Iterator<Item = &'a String> {
+        self.all().flat_map(Map::keys)
+    }
+
     /// Returns the entries of a field; those of a value that is owned as a whole are those of its parts, too.
-    pub(super) fn of_field(&self, name: &str) -> Self {
+    pub(super) fn field(&self, name: &str) -> Self {
         if self.are_of_one_value() {
             return self.clone();
         }
@@ -109,41 +113,42 @@ impl<'a> ManagedFieldsEntries<'a> {
 
     /// Returns whether parts of the value are owned one by one.
     pub(super) fn have_parts(&self) -> bool {
-        self.all().any(|tree| tree.keys().any(|key| key != "."))
+        self.keys().any(|key| key != ".")
     }
 
     /// Returns whether this is a list with keys, or a set.
     pub(super) fn have_items(&self) -> bool {
-        let is_item = |key: &String| key.starts_with("k:") || key.starts_with("v:");
-        self.all().any(|tree| tree.keys().any(is_item))
+        self.keys()
+            .any(|key| key.starts_with("k:") || key.starts_with("v:"))
     }
 
     /// Returns the names of the fields that our entry has.
     pub(super) fn own_fields(&self) -> impl Iterator<Item = &'a str> {
-        let keys = self.ours.into_iter().flat_map(Map::keys);
-        keys.filter_map(|key| key.strip_prefix("f:"))
+        self.ours
+            .into_iter()
+            .flat_map(Map::keys)
+            .filter_map(|key| key.strip_prefix("f:"))
     }
 
     /// Returns the names of the keys that distinguish the items of a list; none for a set.
     pub(super) fn key_names(&self) -> Vec<String> {
-        let keys = self.all().flat_map(Map::keys);
-        let keys = keys.filter_map(|key| serde_json::from_str::<Tree>(key.strip_prefix("k:")?).ok());
-        let names: BTreeSet<String> = keys
-            .flat_map(|key| key.into_iter().map(|(name, _)| name))
+        let names: BTreeSet<String> = self
+            .keys()
+            .filter_map(|key| serde_json::from_str::<Tree>(key.strip_prefix("k:")?).ok())
+            .flat_map(|fields| fields.into_iter().map(|(name, _)| name))
             .collect();
         names.into_iter().collect()
     }
 
     /// Returns the key in the trees that selects a live item; an empty text if none does.
     pub(super) fn key_of(&self, item: &Value, names: &[String]) -> String {
-        let is_of_item = |key: &&String| match key.split_at_checked(2) {
+        let key = self.keys().find(|key| match key.split_at_checked(2) {
             Some(("k:", text)) => serde_json::from_str::<Tree>(text)
                 .is_ok_and(|key| names.iter().all(|name| item.get(name) == key.get(name))),
             Some(("v:", text)) => serde_json::from_str::<Value>(text).is_ok_and(|value| value == *item),
             _ => false,
-        };
-        let mut keys = self.all().flat_map(Map::keys);
-        keys.find(is_of_item).cloned().unwrap_or_default()
+        });
+        key.cloned().unwrap_or_default()
     }
 }
 

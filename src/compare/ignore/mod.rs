@@ -39,12 +39,13 @@ pub fn reset_by_creation(object: &DesiredObject, live: &Value, manager: &str) ->
         return Vec::new();
     }
     let manifest = object.object.value();
-    let is_reset = |pointer: &&Pointer| {
-        let ignored = std::slice::from_ref(*pointer);
+    let mut reset = object.ignored.clone();
+    reset.retain(|pointer| {
+        let ignored = std::slice::from_ref(pointer);
         let kept = body(&object.object, ignored, live, manager, Purpose::Send);
         kept.value() != manifest || body_with_live_values::has_more_than(live, &manifest, pointer.segments())
-    };
-    object.ignored.iter().filter(is_reset).cloned().collect()
+    });
+    reset
 }
 
 /// Returns an object without these fields.
@@ -87,13 +88,13 @@ impl IgnoreRules {
     /// Notes at each object of the manifests which of its fields are ignored. Returns warnings for rules
     /// that match no object, and for fields that no matching manifest has. `file` is the name for them.
     pub fn mark(&self, desired: &mut Desired, file: &str) -> Vec<String> {
-        let mut used: Vec<Used> = self.rules.iter().map(Used::none).collect();
+        let mut used: Vec<Used> = self.rules.iter().map(Used::new).collect();
         for object in desired.members.iter_mut().chain(&mut desired.parent) {
-            let ignored = self.fields_of(object, &mut used);
-            object.ignored = ignored;
+            object.ignored = self.fields_of(object, &mut used);
         }
-        let warnings = self.rules.iter().zip(&used);
-        warnings
+        self.rules
+            .iter()
+            .zip(&used)
             .flat_map(|(rule, used)| rule.warnings(used, file))
             .collect()
     }
@@ -108,7 +109,7 @@ impl IgnoreRules {
             used.matches = true;
             let value = value.get_or_insert_with(|| object.object.value());
             for (path, is_hit) in rule.paths.iter().zip(&mut used.hits) {
-                let pointer = of_object(&path.pointer, object);
+                let pointer = pointer_as_sent(&path.pointer, object);
                 *is_hit |= pointer.is_in(value);
                 if !ignored.contains(&pointer) {
                     ignored.push(pointer);
@@ -120,7 +121,7 @@ impl IgnoreRules {
 }
 
 /// Returns the pointer for an object as it is sent: the `stringData` of a Secret is sent as `data`.
-fn of_object(pointer: &Pointer, object: &DesiredObject) -> Pointer {
+fn pointer_as_sent(pointer: &Pointer, object: &DesiredObject) -> Pointer {
     match pointer.segments() {
         [first, rest @ ..] if first == "stringData" && object.is_secret() => {
             Pointer::of(std::iter::once("data".to_owned()).chain(rest.iter().cloned()))
@@ -136,7 +137,7 @@ struct Used {
 }
 
 impl Used {
-    fn none(rule: &IgnoreRule) -> Self {
+    fn new(rule: &IgnoreRule) -> Self {
         Self {
             matches: false,
             hits: vec![false; rule.paths.len()],
@@ -152,9 +153,11 @@ impl IgnoreRule {
                 self.line
             )];
         }
-        let unused = self.paths.iter().zip(&used.hits).filter(|(_, is_hit)| !**is_hit);
-        let warning =
-            |path: &Path| format!("{file}:{}: no matching manifest has {}", path.line, path.pointer);
-        unused.map(|(path, _)| warning(path)).collect()
+        self.paths
+            .iter()
+            .zip(&used.hits)
+            .filter(|(_, is_hit)| !**is_hit)
+            .map(|(path, _)| format!("{file}:{}: no matching manifest has {}", path.line, path.pointer))
+            .collect()
     }
 }

@@ -51,15 +51,17 @@ impl Target {
 }
 
 fn pairs<'m>(metadata: &'m Map<String, Value>, field: &str) -> BTreeMap<&'m str, &'m str> {
-    let pairs = metadata.get(field).and_then(Value::as_object);
-    let pairs = pairs.into_iter().flatten();
-    pairs
+    metadata
+        .get(field)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
         .filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
         .collect()
 }
 
 /// Returns the expression of a pattern of Flux, which has to match the whole text; an empty one matches any.
-pub(super) fn anchored(pattern: &str) -> Option<String> {
+pub(super) fn anchor(pattern: &str) -> Option<String> {
     (!pattern.is_empty()).then(|| format!("^(?:{pattern})$"))
 }
 
@@ -75,7 +77,7 @@ pub(super) fn glob(pattern: &str) -> String {
 
 /// Returns the expression of a text of Argo CD, which has to be equal; an empty one matches any.
 pub(super) fn exactly(text: &str) -> Option<String> {
-    anchored(&regex::escape(text))
+    anchor(&regex::escape(text))
 }
 
 /// The most bytes that the compiled expressions of one file take together.

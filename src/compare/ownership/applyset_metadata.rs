@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields::{entries, is_apply_of, union};
+use super::managed_fields::{entries, is_apply_of, union_of_all};
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{IS_PARENT_TYPE_LABEL, PART_OF_LABEL};
 use crate::model::object::Object;
@@ -35,11 +35,11 @@ pub fn with_applyset_metadata(object: &Object, live: &Value, manager: &str) -> O
 
 /// Removes ApplySet metadata from an entry, and returns it as a field set.
 pub(super) fn take_applyset_metadata(entry: &mut Value) -> Option<Value> {
-    let taken = FIELDS.map(|field| take_owned(entry, field, is_kept));
-    taken
-        .into_iter()
-        .flatten()
-        .reduce(|one, other| union(&one, &other))
+    union_of_all(
+        FIELDS
+            .into_iter()
+            .filter_map(|field| take_owned(entry, field, is_kept)),
+    )
 }
 
 /// Removes labels or annotations from an entry, and returns them as a field set.

@@ -59,13 +59,13 @@ pub fn creator(metadata: &Value, appliers: &BTreeSet<String>) -> Creator {
     if managers.iter().any(|manager| CREATING.contains(manager)) {
         return Creator::Person;
     }
-    let is_person = |manager: &&str| CHANGING.contains(manager);
+
     let others = managers
         .iter()
-        .filter(|manager| !is_person(manager) && !appliers.contains(**manager))
+        .filter(|manager| !CHANGING.contains(manager) && !appliers.contains(**manager))
         .map(|manager| (*manager).to_owned())
         .collect::<Vec<_>>();
-    if others.is_empty() && managers.iter().any(is_person) {
+    if others.is_empty() && managers.iter().any(|manager| CHANGING.contains(manager)) {
         Creator::Person
     } else {
         Creator::Others(others)

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::managed_fields::union;
+use super::managed_fields::union_of_all;
 use super::owned_fields::{fields_of, manifest_with, own_fields};
 use crate::compare::changes::CrdVersion;
 use crate::compare::field_paths::{ItemKey, has_parts};
@@ -18,9 +18,7 @@ pub fn manifest_to_restore(
 ) -> Value {
     let all = fields_of(&object["metadata"], |_| true);
     let taken = fields_to_take(object, &with_string_data(desired), all.as_ref());
-    let own = own_fields(object, manager);
-    let fields = [own, taken].into_iter().flatten();
-    let fields = fields.reduce(|one, other| union(&one, &other));
+    let fields = union_of_all(own_fields(object, manager).into_iter().chain(taken));
     manifest_with(object, fields, definition)
 }
 

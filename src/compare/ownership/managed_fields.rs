@@ -6,10 +6,16 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{CLIENT_SIDE_APPLY, LAST_APPLIED};
+use crate::compare::field_paths::has_other_fields;
 
 /// Returns the entries that metadata has.
 pub(in crate::compare) fn entries(metadata: &Value) -> &[Value] {
     metadata["managedFields"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the entry that `manager` has as an applier of the whole object.
+pub(in crate::compare) fn apply_entry<'m>(metadata: &'m Value, manager: &str) -> Option<&'m Value> {
+    entries(metadata).iter().find(|entry| is_apply_of(entry, manager))
 }
 
 /// Returns whether an entry is the one that `manager` has as an applier of the whole object.
@@ -35,23 +41,21 @@ pub(super) fn is_whole_object(entry: &Value) -> bool {
 /// Returns the field managers that own anything of the object outside of its metadata and its
 /// status; each once, sorted.
 pub fn content_writers(metadata: &Value) -> Vec<String> {
-    let has_contents = |entry: &&Value| {
-        let fields = entry["fieldsV1"].as_object();
-        is_whole_object(entry)
-            && fields.is_some_and(|fields| fields.keys().any(|field| field != "f:metadata"))
-    };
-    managers(entries(metadata).iter().filter(has_contents))
+    managers(
+        entries(metadata)
+            .iter()
+            .filter(|entry| is_whole_object(entry) && has_other_fields(&entry["fieldsV1"], &["f:metadata"])),
+    )
 }
 
 /// Returns the field managers that own one of these annotations; each once, sorted.
 pub fn annotation_writers(metadata: &Value, annotations: &[&str]) -> Vec<String> {
-    let owns_one = |entry: &&Value| {
+    managers(entries(metadata).iter().filter(|entry| {
         let owned = &entry["fieldsV1"]["f:metadata"]["f:annotations"];
         annotations
             .iter()
             .any(|annotation| owned.get(format!("f:{annotation}")).is_some())
-    };
-    managers(entries(metadata).iter().filter(owns_one))
+    }))
 }
 
 /// Returns the field managers of these entries; each once, sorted.
@@ -63,15 +67,22 @@ fn managers<'e>(entries: impl Iterator<Item = &'e Value>) -> Vec<String> {
 /// Returns whether this field manager has created the object by server-side apply and not changed it
 /// since. Neither the run that created it nor the order of writes within one second can be seen.
 pub fn was_created_by(metadata: &Value, manager: &str) -> bool {
-    let is_first_apply =
-        |entry: &Value| is_apply_of(entry, manager) && entry["time"] == metadata["creationTimestamp"];
-    metadata["creationTimestamp"].is_string() && entries(metadata).iter().any(is_first_apply)
+    let created = &metadata["creationTimestamp"];
+    created.is_string()
+        && entries(metadata)
+            .iter()
+            .any(|entry| is_apply_of(entry, manager) && entry["time"] == *created)
 }
 
 /// Returns whether any manager has applied the object, client-side or server-side. Labels that a
 /// controller copied do not show that.
 pub(super) fn was_applied(metadata: &Value) -> bool {
     metadata["annotations"].get(LAST_APPLIED).is_some() || entries(metadata).iter().any(is_apply)
+}
+
+/// Returns the union of these field sets; `None` if there is none.
+pub(super) fn union_of_all(fields: impl Iterator<Item = Value>) -> Option<Value> {
+    fields.reduce(|one, other| union(&one, &other))
 }
 
 /// Returns the union of two field sets. An empty node owns its path; a node with children

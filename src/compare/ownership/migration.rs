@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
 use super::applyset_metadata::{take_applyset_metadata, take_owned};
-use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union};
+use super::managed_fields::{entries, is_apply_of, is_client_side, is_whole_object, union, union_of_all};
+use crate::compare::field_paths::{has_other_fields, has_parts};
 use crate::model::applyset::{PART_OF_LABEL, Tooling};
 
 /// The field set of `stringData`. Server-side apply owns that, and not the `data` that the server
@@ -58,14 +59,15 @@ pub fn has_client_side_apply(metadata: &Value) -> bool {
 
 /// Returns whether this manager has applied `stringData` to a Secret.
 pub fn has_string_data(metadata: &Value, manager: &str) -> bool {
-    let mut entries = entries(metadata).iter();
-    entries.any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
+    entries(metadata)
+        .iter()
+        .any(|entry| is_apply_of(entry, manager) && entry["fieldsV1"].get(STRING_DATA).is_some())
 }
 
 /// Returns a JSON patch that moves to `manager` what client-side apply owns, and what `former` has
 /// applied server-side; `None` if there is nothing to move. ApplySet metadata of a parent stays with
 /// its owner: the next apply would remove it. The patch is bound to the resourceVersion of `metadata`.
-pub fn migration(
+pub fn migration_patch(
     metadata: &Value,
     manager: &str,
     former: Option<&str>,
@@ -77,12 +79,15 @@ pub fn migration(
         writers: &[],
         last_applied,
     };
-    Some(replacement(&migrated(metadata, &former)?, metadata))
+    Some(replacement_patch(
+        &migrate_managed_fields(metadata, &former)?,
+        metadata,
+    ))
 }
 
 /// Returns `metadata.managedFields` after the fields of the former owners have moved; `None` if nothing
 /// moves.
-pub fn migrated(metadata: &Value, former: &Former) -> Option<Value> {
+pub fn migrate_managed_fields(metadata: &Value, former: &Former) -> Option<Value> {
     let (moved, mut others): (Vec<Value>, Vec<Value>) = entries(metadata)
         .iter()
         .cloned()
@@ -114,27 +119,30 @@ pub fn migrated(metadata: &Value, former: &Former) -> Option<Value> {
     Some(Value::Array(others))
 }
 
-/// Returns the patch as [`migration`] does, of a Secret.
+/// Returns the patch as [`migration_patch`] does, of a Secret.
 pub fn secret_migration_patch(metadata: &Value, former: &Former) -> Option<Value> {
-    Some(replacement(&migrated_secret(metadata, former)?, metadata))
+    Some(replacement_patch(
+        &migrate_secret_managed_fields(metadata, former)?,
+        metadata,
+    ))
 }
 
-/// Returns `metadata.managedFields` as [`migrated`] does, of a Secret: what was applied as
+/// Returns `metadata.managedFields` as [`migrate_managed_fields`] does, of a Secret: what was applied as
 /// `stringData` is owned as the `data` that the server made of it, so that a key that leaves the
 /// manifest leaves the object.
-pub fn migrated_secret(metadata: &Value, former: &Former) -> Option<Value> {
+pub fn migrate_secret_managed_fields(metadata: &Value, former: &Former) -> Option<Value> {
     let mut owned = metadata.clone();
     let entries = owned["managedFields"].as_array_mut().into_iter().flatten();
     let mut folded = false;
     for entry in entries.filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former)) {
         folded |= own_as_data(entry);
     }
-    migrated(&owned, former).or_else(|| folded.then(|| owned["managedFields"].take()))
+    migrate_managed_fields(&owned, former).or_else(|| folded.then(|| owned["managedFields"].take()))
 }
 
 /// Returns a JSON patch that replaces managedFields with these entries, bound to the resourceVersion of
 /// `metadata`.
-pub fn replacement(entries: &Value, metadata: &Value) -> Value {
+pub fn replacement_patch(entries: &Value, metadata: &Value) -> Value {
     json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
@@ -143,8 +151,8 @@ pub fn replacement(entries: &Value, metadata: &Value) -> Value {
 
 /// Returns the entries of `stringData` that a run is about to own as `data`.
 pub(super) fn applied_string_data(metadata: &Value, former: &Former) -> Vec<Value> {
-    let entries = entries(metadata).iter();
-    entries
+    entries(metadata)
+        .iter()
         .filter(|entry| is_apply_of(entry, former.manager) || is_moved(entry, former))
         .filter_map(|entry| entry["fieldsV1"].get(STRING_DATA))
         .filter(|typed| typed.as_object().is_some_and(|typed| !typed.is_empty()))
@@ -208,17 +216,12 @@ fn empty_entry(like: &Value, manager: &str) -> Value {
 fn has_something_to_move(entry: &Value) -> bool {
     let mut rest = entry.clone();
     take_kept(&mut rest, LastApplied::LeftToItsOwner);
-    let has_other = |fields: &Value, containers: &[&str]| {
-        let fields = fields.as_object();
-        fields.is_some_and(|fields| fields.keys().any(|key| !containers.contains(&key.as_str())))
-    };
     let fields = &rest["fieldsV1"];
     let metadata = &fields["f:metadata"];
-    has_other(fields, &["f:metadata"])
-        || has_other(metadata, &["f:labels", "f:annotations"])
-        || ["f:labels", "f:annotations"]
-            .into_iter()
-            .any(|field| has_other(&metadata[field], &["."]))
+    has_other_fields(fields, &["f:metadata"])
+        || has_other_fields(metadata, &["f:labels", "f:annotations"])
+        || has_parts(&metadata["f:labels"])
+        || has_parts(&metadata["f:annotations"])
 }
 
 /// Removes what stays with its owner from an entry, and returns it as a field set.
@@ -227,8 +230,7 @@ pub(super) fn take_kept(entry: &mut Value, last_applied: LastApplied) -> Option<
         LastApplied::LeftToItsOwner => take_owned(entry, "annotations", |key| key == LAST_APPLIED),
         LastApplied::Moved => None,
     };
-    let kept = annotation.into_iter().chain(take_applyset_metadata(entry));
-    let kept = kept.reduce(|one, other| union(&one, &other));
+    let kept = union_of_all(annotation.into_iter().chain(take_applyset_metadata(entry)));
     // An empty node would own all that is below it.
     if let Some(fields) = entry["fieldsV1"].as_object_mut()
         && fields
@@ -257,7 +259,7 @@ mod tests {
             {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
         ]});
         assert!(has_client_side_apply(&metadata));
-        let patch = migration(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
+        let patch = migration_patch(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
         assert_eq!(patch[1]["value"], "5");
         let fields = &patch[0]["value"];
         assert_eq!(fields.as_array().map(Vec::len), Some(2));
@@ -272,7 +274,7 @@ mod tests {
         let metadata = json!({"resourceVersion": "5", "managedFields": [
             {"manager": CLIENT_SIDE_APPLY, "operation": "Update", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
         ]});
-        let patch = migration(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
+        let patch = migration_patch(&metadata, "ours", None, LastApplied::Moved).expect("something to move");
         let entry = &patch[0]["value"][0];
         assert_eq!(
             (&entry["manager"], &entry["operation"]),
@@ -285,13 +287,13 @@ mod tests {
         let metadata = json!({"resourceVersion": "5", "managedFields": [
             {"manager": "kubectl", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:data": {"f:old": {}}}},
         ]});
-        assert_eq!(migration(&metadata, "ours", None, LastApplied::Moved), None);
+        assert_eq!(migration_patch(&metadata, "ours", None, LastApplied::Moved), None);
         assert_eq!(
-            migration(&metadata, "kubectl", Some("kubectl"), LastApplied::Moved),
+            migration_patch(&metadata, "kubectl", Some("kubectl"), LastApplied::Moved),
             None
         );
-        let patch =
-            migration(&metadata, "ours", Some("kubectl"), LastApplied::Moved).expect("something to move");
+        let patch = migration_patch(&metadata, "ours", Some("kubectl"), LastApplied::Moved)
+            .expect("something to move");
         assert_eq!(patch[0]["value"].as_array().map(Vec::len), Some(1));
         assert_eq!(patch[0]["value"][0]["manager"], "ours");
         assert_eq!(patch[0]["value"][0]["fieldsV1"], json!({"f:data": {"f:old": {}}}));
@@ -304,13 +306,13 @@ mod tests {
                 "f:metadata": {"f:annotations": {".": {}, (OWNED_LAST_APPLIED): {}}}, "f:data": {"f:old": {}},
             }},
         ]});
-        let patch =
-            migration(&metadata, "kubectl", None, LastApplied::LeftToItsOwner).expect("something to move");
+        let patch = migration_patch(&metadata, "kubectl", None, LastApplied::LeftToItsOwner)
+            .expect("something to move");
         let migrated = json!({"managedFields": patch[0]["value"]});
         assert_eq!(migrated["managedFields"].as_array().map(Vec::len), Some(2));
         assert!(!has_client_side_apply(&migrated), "nothing is left to move");
         assert_eq!(
-            migration(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
+            migration_patch(&migrated, "kubectl", None, LastApplied::LeftToItsOwner),
             None
         );
     }
@@ -335,7 +337,7 @@ mod tests {
                 let metadata = json!({"resourceVersion": "5", "managedFields": [
                     {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields},
                 ]});
-                let patch = migration(&metadata, "ours", Some("tool"), LastApplied::Moved);
+                let patch = migration_patch(&metadata, "ours", Some("tool"), LastApplied::Moved);
                 let moved = patch.map(|patch| {
                     let entries = &patch[0]["value"];
                     assert_eq!(
@@ -418,13 +420,13 @@ mod tests {
                 writers: &["helm", "kubectl"],
                 last_applied: LastApplied::Moved,
             };
-            let moved = migrated(&metadata, &former);
+            let moved = migrate_managed_fields(&metadata, &former);
             assert_eq!(moved.is_some(), expected, "{metadata}");
             if let Some(moved) = moved {
                 assert_eq!(moved[0]["manager"], manager, "{metadata}");
                 assert_eq!(moved[0]["operation"], "Apply", "{metadata}");
                 let again = json!({"managedFields": moved});
-                assert_eq!(migrated(&again, &former), None, "{metadata}");
+                assert_eq!(migrate_managed_fields(&again, &former), None, "{metadata}");
             }
         }
     }
@@ -436,7 +438,7 @@ mod tests {
             json!({"manager": CLIENT_SIDE_APPLY, "operation": "Update", "subresource": "status", "fieldsV1": {}}),
         ] {
             let metadata = json!({"resourceVersion": "5", "managedFields": [entry]});
-            assert_eq!(migration(&metadata, "ours", None, LastApplied::Moved), None);
+            assert_eq!(migration_patch(&metadata, "ours", None, LastApplied::Moved), None);
         }
     }
 }

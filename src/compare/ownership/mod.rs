@@ -20,7 +20,7 @@ pub use applyset_metadata::with_applyset_metadata;
 pub use creator::{Creator, creator};
 pub use fields_to_take::manifest_to_restore;
 pub use managed_fields::{annotation_writers, content_writers, was_created_by};
-pub(in crate::compare) use managed_fields::{entries, is_apply_of};
+pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
 pub use managers::{
     APPLIERS, CLIENT_SIDE_APPLY, FOREIGN_PARENT_FIELD_MANAGER, KUBECTL_FIELD_MANAGER,
     KUBECTL_PARENT_FIELD_MANAGER, MEMBER_FIELD_MANAGER, PARENT_FIELD_MANAGER, member_field_manager,
@@ -28,8 +28,8 @@ pub use managers::{
 };
 pub use merge_patch::merge_patch;
 pub use migration::{
-    Former, LastApplied, has_client_side_apply, has_string_data, migrated, migrated_secret, migration,
-    replacement, secret_migration_patch,
+    Former, LastApplied, has_client_side_apply, has_string_data, migrate_managed_fields,
+    migrate_secret_managed_fields, migration_patch, replacement_patch, secret_migration_patch,
 };
 pub use owned_fields::{
     applied_version, fields_applied, fields_applied_by, fields_of_all, manifest_of, needs_definition,

@@ -4,7 +4,9 @@
 use serde_json::{Map, Value, json};
 
 use super::LAST_APPLIED;
-use super::managed_fields::{entries, is_apply, is_apply_of, is_client_side, union};
+use super::managed_fields::{
+    apply_entry, entries, is_apply, is_apply_of, is_client_side, union, union_of_all,
+};
 use crate::compare::changes::{CrdVersion, Shape, zero_of};
 use crate::compare::field_paths::{ItemKey, has_parts, leaf_paths, value_at};
 use crate::model::built_in_kinds::{Relation, TypeMeta};
@@ -18,14 +20,15 @@ pub fn manifest_of(object: &Value, manager: &str, definition: Option<CrdVersion<
 
 /// Returns the field set of [`manifest_of`].
 pub(super) fn own_fields(object: &Value, manager: &str) -> Option<Value> {
-    let is_own = |entry: &Value| is_apply_of(entry, manager) || is_client_side(entry);
-    sent_fields(object, is_own)
+    sent_fields(object, |entry| {
+        is_apply_of(entry, manager) || is_client_side(entry)
+    })
 }
 
 /// Returns the part of an object that anyone has applied.
 pub fn fields_applied(object: &Value, definition: Option<CrdVersion<'_>>) -> Value {
-    let is_applied = |entry: &Value| is_apply(entry) || is_client_side(entry);
-    manifest_with(object, sent_fields(object, is_applied), definition)
+    let applied = sent_fields(object, |entry| is_apply(entry) || is_client_side(entry));
+    manifest_with(object, applied, definition)
 }
 
 /// Returns the part of an object that any manager owns: defaults of the server have no owner.
@@ -42,13 +45,11 @@ fn sent_fields(object: &Value, is_one: impl Fn(&Value) -> bool) -> Option<Value>
 /// Returns whether only the definition of a custom resource shows which of its fields `manager` has sent: a map that it
 /// owns as a whole may have been sent empty, and filled by others or with defaults.
 pub fn needs_definition(object: &Value, manager: &str) -> bool {
-    let is_filled = |path: &Vec<String>| {
-        value_at(object, path)
-            .and_then(Value::as_object)
-            .is_some_and(|map| !map.is_empty())
-    };
-    Place::of(object, None).is_none()
-        && own_fields(object, manager).is_some_and(|fields| leaf_paths(&fields).iter().any(is_filled))
+    Place::new(object, None).is_none()
+        && leaf_paths(&own_fields(object, manager).unwrap_or_default())
+            .iter()
+            .filter_map(|path| value_at(object, path)?.as_object())
+            .any(|map| !map.is_empty())
 }
 
 /// Returns the part of an object that `manager` itself has applied.
@@ -59,16 +60,13 @@ pub fn fields_applied_by(object: &Value, manager: &str) -> Value {
 
 /// Returns the `apiVersion` in which `manager` has applied the object; its field set is of that version.
 pub fn applied_version<'m>(metadata: &'m Value, manager: &str) -> Option<&'m str> {
-    let mut entries = entries(metadata).iter();
-    entries.find(|entry| is_apply_of(entry, manager))?["apiVersion"].as_str()
+    apply_entry(metadata, manager)?["apiVersion"].as_str()
 }
 
 /// The place of a value in an object, of whose type more is known than the field set says.
 #[derive(Clone, Copy)]
 struct Place<'n> {
-    /// The kind.
     type_meta: TypeMeta<'n>,
-    /// The type of the value.
     shape: Shape<'n>,
     /// The name of the field; that of its list for an item.
     name: &'n str,
@@ -76,7 +74,7 @@ struct Place<'n> {
 
 impl<'n> Place<'n> {
     /// Returns the place of an object; `None` for a custom resource without a definition.
-    fn of(object: &'n Value, definition: Option<CrdVersion<'n>>) -> Option<Self> {
+    fn new(object: &'n Value, definition: Option<CrdVersion<'n>>) -> Option<Self> {
         let type_meta = TypeMeta {
             api_version: object["apiVersion"].as_str()?,
             kind: object["kind"].as_str()?,
@@ -86,11 +84,10 @@ impl<'n> Place<'n> {
         } else {
             definition?.shape()
         };
-        let name = "";
         Some(Self {
             type_meta,
             shape,
-            name,
+            name: "",
         })
     }
 
@@ -138,7 +135,7 @@ pub(super) fn manifest_with(
 ) -> Value {
     let all = fields_of(&object["metadata"], |_| true).unwrap_or_default();
     let mut manifest = fields
-        .and_then(|fields| part(object, &fields, Some(&all), Place::of(object, definition)))
+        .and_then(|fields| part(object, &fields, Some(&all), Place::new(object, definition)))
         .unwrap_or_else(|| json!({}));
     for field in ["apiVersion", "kind"] {
         manifest[field] = object[field].clone();
@@ -179,8 +176,7 @@ fn without_last_applied(mut fields: Value) -> Value {
 
 pub(super) fn fields_of(metadata: &Value, is_it: impl Fn(&Value) -> bool) -> Option<Value> {
     let entries = entries(metadata).iter().filter(|entry| is_it(entry));
-    let fields = entries.map(|entry| entry["fieldsV1"].clone());
-    fields.reduce(|one, other| union(&one, &other))
+    union_of_all(entries.map(|entry| entry["fieldsV1"].clone()))
 }
 
 /// Returns the part of a value that a field set has; `None` if the value has none of it. `all` is the
@@ -194,25 +190,27 @@ fn part(value: &Value, fields: &Value, all: Option<&Value>, place: Option<Place<
             Some(place.map_or_else(|| value.clone(), |place| place.as_sent(value)))
         }
         Value::Object(values) => {
-            let parts = fields.iter().filter_map(|(key, below)| {
-                let name = key.strip_prefix("f:")?;
-                let all = all.and_then(|all| all.get(key));
-                let part = match values.get(name).filter(|value| !value.is_null()) {
-                    Some(value) => part(value, below, all, place.map(|place| place.below(name))),
-                    None if has_parts(below) => None,
-                    None => Place::absent(place, name),
-                };
-                Some((name.to_owned(), part?))
-            });
-            let parts: Map<String, Value> = parts.collect();
+            let parts: Map<String, Value> = fields
+                .iter()
+                .filter_map(|(key, below)| {
+                    let name = key.strip_prefix("f:")?;
+                    let all = all.and_then(|all| all.get(key));
+                    let part = match values.get(name).filter(|value| !value.is_null()) {
+                        Some(value) => part(value, below, all, place.map(|place| place.below(name))),
+                        None if has_parts(below) => None,
+                        None => Place::absent(place, name),
+                    };
+                    Some((name.to_owned(), part?))
+                })
+                .collect();
             (!parts.is_empty() || is_itself).then_some(Value::Object(parts))
         }
         Value::Array(items) => {
-            let parts = items.iter().enumerate();
-            let parts = parts.filter_map(|(position, item)| {
-                part_of_item((position, item), fields, all, place.map(Place::item))
-            });
-            let parts: Vec<Value> = parts.collect();
+            let parts: Vec<Value> = items
+                .iter()
+                .enumerate()
+                .filter_map(|item| part_of_item(item, fields, all, place.map(Place::item)))
+                .collect();
             (!parts.is_empty() || is_itself).then_some(Value::Array(parts))
         }
         value => Some(value.clone()),

@@ -55,11 +55,10 @@ fn behind<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     let in_brackets = path
         .strip_prefix('[')
         .and_then(|rest| rest.strip_prefix(name)?.strip_prefix(']'));
-    let plain = || {
+    in_brackets.or_else(|| {
         path.strip_prefix(name)
             .filter(|behind| behind.is_empty() || behind.starts_with(['.', '[']))
-    };
-    in_brackets.or_else(plain)
+    })
 }
 
 fn is_index(path: &str) -> bool {

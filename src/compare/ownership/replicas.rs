@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::managed_fields::{entries, is_apply_of};
-use super::migration::{Former, migrated};
+use super::migration::{Former, migrate_managed_fields};
 use crate::model::pointer::Pointer;
 
 /// The place of the number of replicas in an object: `spec.replicas`, or as a CRD says.
@@ -30,14 +30,17 @@ impl fmt::Display for ReplicasPath {
 impl ReplicasPath {
     /// Returns the path in a version of a CRD (`specReplicasPath`); the default without a CRD. The API
     /// server accepts only names of fields separated by dots.
-    pub fn of(custom_resource_definition: Option<&Value>, version: &str) -> Self {
+    pub fn from_definition(custom_resource_definition: Option<&Value>, version: &str) -> Self {
         let path = custom_resource_definition.and_then(|definition| {
             let mut versions = definition.pointer("/spec/versions")?.as_array()?.iter();
             let version = versions.find(|known| known["name"] == version)?;
             version.pointer("/subresources/scale/specReplicasPath")?.as_str()
         });
-        let names = path.map(|path| path.split('.').filter(|name| !name.is_empty()));
-        let names: Vec<String> = names.into_iter().flatten().map(str::to_owned).collect();
+        let fields = path
+            .unwrap_or_default()
+            .split('.')
+            .filter(|name| !name.is_empty());
+        let names: Vec<String> = fields.map(str::to_owned).collect();
         if names.is_empty() {
             Self::default()
         } else {
@@ -90,11 +93,12 @@ pub fn dropped_replicas(
     }
     let value = path.value_in(live).filter(|value| !value.is_null())?;
     let metadata = &live["metadata"];
-    let moved = migrated(metadata, former).map(|moved| json!({"managedFields": moved}));
-    let owners = entries(moved.as_ref().unwrap_or(metadata)).iter();
-    let mut owners = owners.filter(|entry| path.is_owned_by(entry)).peekable();
-    let is_owned = owners.peek().is_some();
-    let is_ours = is_owned && owners.all(|entry| is_apply_of(entry, former.manager));
+    let moved = migrate_managed_fields(metadata, former).map(|moved| json!({"managedFields": moved}));
+    let owners: Vec<&Value> = entries(moved.as_ref().unwrap_or(metadata))
+        .iter()
+        .filter(|entry| path.is_owned_by(entry))
+        .collect();
+    let is_ours = !owners.is_empty() && owners.iter().all(|entry| is_apply_of(entry, former.manager));
     is_ours.then(|| value.clone())
 }
 
@@ -165,9 +169,12 @@ mod tests {
             (Some(json!({})), "spec.replicas"),
         ];
         for (definition, expected) in table {
-            assert_eq!(ReplicasPath::of(definition.as_ref(), "v1").to_string(), expected);
+            assert_eq!(
+                ReplicasPath::from_definition(definition.as_ref(), "v1").to_string(),
+                expected
+            );
         }
-        let path = ReplicasPath::of(Some(&scaled(".spec.size.nodes")), "v1");
+        let path = ReplicasPath::from_definition(Some(&scaled(".spec.size.nodes")), "v1");
         let object = json!({"spec": {"size": {"nodes": 4}}});
         assert_eq!(path.value_in(&object), Some(&json!(4)));
         assert_eq!(path.pointer().to_string(), "/spec/size/nodes");

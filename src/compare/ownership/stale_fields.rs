@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::CLIENT_SIDE_APPLY;
 use super::managed_fields::{entries, is_apply_of};
 use super::migration::{Former, applied_string_data, is_moved, take_kept};
-use crate::compare::field_paths::ItemKey;
+use crate::compare::field_paths::{ItemKey, is_empty};
 
 /// Returns the object without these fields; `None` if it loses none.
 ///
@@ -97,14 +97,6 @@ fn remove(value: &mut Value, moved: &[&Tree], kept: &[&Tree]) {
         if kept.is_empty() && is_empty(child) {
             take(value, key);
         }
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        _ => false,
     }
 }
 

@@ -37,12 +37,15 @@ pub fn without_unusable_versions(
     {
         return None;
     }
-    let usable = versions.iter().filter(|version| {
-        contents
-            .iter()
-            .all(|object| can_convert(object, definition, version))
-    });
-    let usable: BTreeSet<&str> = usable.filter_map(|version| version["name"].as_str()).collect();
+    let usable: BTreeSet<&str> = versions
+        .iter()
+        .filter(|version| {
+            contents
+                .iter()
+                .all(|object| can_convert(object, definition, version))
+        })
+        .filter_map(|version| version["name"].as_str())
+        .collect();
     let is_unusable = |entry: &Value| {
         is_other(entry, resource) && version_of(entry, resource).is_some_and(|name| !usable.contains(name))
     };

@@ -370,16 +370,13 @@ fn names_generation(object: Object) -> bool {
 
 /// Applies the conditions `Reconciling` and `Stalled`.
 fn kstatus_conditions(object: Object) -> Option<Readiness> {
-    object.conditions().find_map(|condition| {
-        if condition.status != "True" {
-            return None;
-        }
-        match condition.kind {
-            "Reconciling" => Some(Readiness::in_progress(condition.to_string())),
-            "Stalled" => Some(Readiness::failed(condition.to_string())),
+    object
+        .conditions()
+        .find_map(|condition| match (condition.kind, condition.status) {
+            ("Reconciling", "True") => Some(Readiness::in_progress(condition.to_string())),
+            ("Stalled", "True") => Some(Readiness::failed(condition.to_string())),
             _ => None,
-        }
-    })
+        })
 }
 
 /// Applies the condition `Ready`.

@@ -33,16 +33,20 @@ impl<'a> Object<'a> {
     }
 
     pub(super) fn conditions(self) -> impl Iterator<Item = Condition<'a>> {
-        self.array("/status/conditions").iter().map(Condition::of)
+        self.array("/status/conditions").iter().map(Condition::new)
     }
 
     pub(super) fn condition(self, kind: &str) -> Option<Condition<'a>> {
         self.conditions().find(|condition| condition.kind == kind)
     }
 
-    pub(super) fn has_condition(self, kind: &str) -> bool {
+    pub(super) fn true_condition(self, kind: &str) -> Option<Condition<'a>> {
         self.condition(kind)
-            .is_some_and(|condition| condition.status == "True")
+            .filter(|condition| condition.status == "True")
+    }
+
+    pub(super) fn has_condition(self, kind: &str) -> bool {
+        self.true_condition(kind).is_some()
     }
 }
 
@@ -56,7 +60,7 @@ pub(super) struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    pub(super) fn of(condition: &'a Value) -> Self {
+    pub(super) fn new(condition: &'a Value) -> Self {
         let text = |field: &str| match &condition[field] {
             Value::String(text) => text.as_str(),
             // Some controllers write a boolean.

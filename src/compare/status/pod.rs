@@ -30,9 +30,7 @@ pub(super) fn readiness(object: Object) -> Readiness {
 /// unschedulable; `None` if no cause is known.
 pub fn trouble(pod: &Value) -> Option<String> {
     let pod = Object(pod);
-    let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
-    let mut containers = statuses.into_iter().flat_map(|pointer| pod.array(pointer));
-    containers.find_map(waiting).or_else(|| {
+    container_statuses(pod).find_map(waiting).or_else(|| {
         let scheduled = pod.condition("PodScheduled")?;
         let is_unschedulable = scheduled.status == "False" && scheduled.reason == "Unschedulable";
         is_unschedulable.then(|| scheduled.to_string())
@@ -60,26 +58,27 @@ pub enum Instance {
 
 /// Returns the first container of a Pod that has ended with an error.
 pub fn crash(pod: &Value) -> Option<Crash> {
-    let statuses = ["/status/initContainerStatuses", "/status/containerStatuses"];
-    let mut containers = statuses
-        .into_iter()
-        .flat_map(|pointer| Object(pod).array(pointer));
-    containers.find_map(|container| {
-        let has_failed = |pointer: &str| Object(container).number(pointer).is_some_and(|code| code != 0);
-        let instance = if has_failed("/state/terminated/exitCode") {
+    container_statuses(Object(pod)).map(Object).find_map(|container| {
+        let instance = if container.count("/state/terminated/exitCode") != 0 {
             Instance::Last
-        } else if container.pointer("/state/waiting").is_some()
-            && has_failed("/lastState/terminated/exitCode")
+        } else if container.0.pointer("/state/waiting").is_some()
+            && container.count("/lastState/terminated/exitCode") != 0
         {
             Instance::Previous
         } else {
             return None;
         };
         Some(Crash {
-            container: Object(container).text("/name")?.to_owned(),
+            container: container.text("/name")?.to_owned(),
             instance,
         })
     })
+}
+
+fn container_statuses(pod: Object<'_>) -> impl Iterator<Item = &Value> {
+    ["/status/initContainerStatuses", "/status/containerStatuses"]
+        .into_iter()
+        .flat_map(move |pointer| pod.array(pointer))
 }
 
 /// Reasons that every container has for a while.
@@ -87,8 +86,7 @@ const USUAL: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 fn waiting(container: &Value) -> Option<String> {
     let waiting = Object(container).0.pointer("/state/waiting")?;
-    let text = |field: &str| waiting[field].as_str().unwrap_or_default();
-    let (reason, message) = (text("reason"), text("message"));
+    let [reason, message] = ["reason", "message"].map(|field| waiting[field].as_str().unwrap_or_default());
     if reason.is_empty() || USUAL.contains(&reason) {
         return None;
     }

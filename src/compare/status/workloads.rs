@@ -12,34 +12,19 @@ pub(super) fn deployment(object: Object) -> Readiness {
         return Readiness::failed(condition.to_string());
     }
     // Its controller neither creates nor replaces Pods.
-    if object
-        .0
-        .pointer("/spec/paused")
-        .and_then(serde_json::Value::as_bool)
-        == Some(true)
-    {
+    if object.0["spec"]["paused"] == true {
         return Readiness::current("it is paused: its spec.paused is true");
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
     let replicas = object.count("/status/replicas");
     let updated = object.count("/status/updatedReplicas");
+    let available = object.count("/status/availableReplicas");
+    let ready = object.count("/status/readyReplicas");
     let shortage = too_few(replicas, wanted, "replicas exist")
         .or_else(|| too_few(updated, wanted, "replicas are of the latest revision"))
         .or_else(|| surplus(replicas, wanted))
-        .or_else(|| {
-            too_few(
-                object.count("/status/availableReplicas"),
-                updated,
-                "replicas are available",
-            )
-        })
-        .or_else(|| {
-            too_few(
-                object.count("/status/readyReplicas"),
-                wanted,
-                "replicas are ready",
-            )
-        });
+        .or_else(|| too_few(available, updated, "replicas are available"))
+        .or_else(|| too_few(ready, wanted, "replicas are ready"));
     if let Some(shortage) = shortage {
         return shortage;
     }
@@ -57,7 +42,7 @@ pub(super) fn deployment(object: Object) -> Readiness {
     if !object.has_condition("Available") {
         return Readiness::in_progress("it is not available yet");
     }
-    Readiness::current(available(replicas))
+    Readiness::current(describe_available(replicas))
 }
 
 pub(super) fn stateful_set(object: Object) -> Readiness {
@@ -67,21 +52,16 @@ pub(super) fn stateful_set(object: Object) -> Readiness {
     let wanted = object.number("/spec/replicas").unwrap_or(1);
     let replicas = object.count("/status/replicas");
     let updated = object.count("/status/updatedReplicas");
+    let ready = object.count("/status/readyReplicas");
     let shortage = too_few(replicas, wanted, "replicas exist")
-        .or_else(|| {
-            too_few(
-                object.count("/status/readyReplicas"),
-                wanted,
-                "replicas are ready",
-            )
-        })
+        .or_else(|| too_few(ready, wanted, "replicas are ready"))
         .or_else(|| surplus(replicas, wanted));
     if let Some(shortage) = shortage {
         return shortage;
     }
     if let Some(partition) = object.number("/spec/updateStrategy/rollingUpdate/partition") {
         let unfinished = too_few(updated, wanted - partition, "replicas are of the latest revision");
-        return unfinished.unwrap_or_else(|| Readiness::current(available(replicas)));
+        return unfinished.unwrap_or_else(|| Readiness::current(describe_available(replicas)));
     }
     let current = object.count("/status/currentReplicas");
     if let Some(shortage) = too_few(current, wanted, "replicas are of the current revision") {
@@ -90,7 +70,7 @@ pub(super) fn stateful_set(object: Object) -> Readiness {
     if object.text("/status/currentRevision") != object.text("/status/updateRevision") {
         return Readiness::in_progress("not all replicas are of the latest revision");
     }
-    Readiness::current(available(replicas))
+    Readiness::current(describe_available(replicas))
 }
 
 pub(super) fn daemon_set(object: Object) -> Readiness {
@@ -116,10 +96,7 @@ pub(super) fn daemon_set(object: Object) -> Readiness {
 }
 
 pub(super) fn replica_set(object: Object) -> Readiness {
-    if let Some(failure) = object
-        .condition("ReplicaFailure")
-        .filter(|failure| failure.status == "True")
-    {
+    if let Some(failure) = object.true_condition("ReplicaFailure") {
         return Readiness::in_progress(failure.to_string());
     }
     let wanted = object.number("/spec/replicas").unwrap_or(1);
@@ -133,7 +110,7 @@ pub(super) fn replica_set(object: Object) -> Readiness {
         .into_iter()
         .find_map(|(pointer, what)| too_few(object.count(pointer), wanted, what))
         .or_else(|| surplus(replicas, wanted))
-        .unwrap_or_else(|| Readiness::current(available(replicas)))
+        .unwrap_or_else(|| Readiness::current(describe_available(replicas)))
 }
 
 /// Treats a running Job as Current, however long it runs, unless its completion is waited for.
@@ -141,10 +118,7 @@ pub(super) fn job(object: Object, jobs: Jobs) -> Readiness {
     let parallelism = object.number("/spec/parallelism").unwrap_or(1);
     let wanted = object.number("/spec/completions").unwrap_or(parallelism);
     let succeeded = object.count("/status/succeeded");
-    if let Some(failed) = object
-        .condition("Failed")
-        .filter(|failed| failed.status == "True")
-    {
+    if let Some(failed) = object.true_condition("Failed") {
         return Readiness::failed(failed.to_string());
     }
     if object.has_condition("Complete") {
@@ -170,7 +144,7 @@ fn surplus(replicas: i64, wanted: i64) -> Option<Readiness> {
     (more > 0).then(|| Readiness::in_progress(format!("{more} old replicas still exist")))
 }
 
-fn available(replicas: i64) -> String {
+fn describe_available(replicas: i64) -> String {
     match replicas {
         1 => "1 replica is available".to_owned(),
         replicas => format!("{replicas} replicas are available"),

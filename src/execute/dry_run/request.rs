@@ -123,7 +123,7 @@ impl Execution<'_> {
             let rewritten = self.in_usable_versions(object, &live["metadata"]).await;
             rewritten.ok()??;
         } else {
-            ownership::migrated(&live["metadata"], &self.former(live_membership))?;
+            ownership::migrate_managed_fields(&live["metadata"], &self.former(live_membership))?;
         }
         self.after_migration(object, live_membership, live).await
     }

@@ -92,7 +92,12 @@ impl Redefined {
     fn typings(&self, object: &DesiredObject) -> (SchemaFieldSet, SchemaFieldSet) {
         let manifest = object.object.value();
         let version = &object.resource.version;
-        let typing = |definition| SchemaFieldSet::of(&manifest, CrdVersion::of(definition, version).as_ref());
+        let typing = |definition| {
+            SchemaFieldSet::new(
+                &manifest,
+                CrdVersion::from_definition(definition, version).as_ref(),
+            )
+        };
         (typing(&self.former), typing(&self.new))
     }
 

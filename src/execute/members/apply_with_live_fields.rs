@@ -63,7 +63,7 @@ pub(crate) async fn live_fields(
 /// Returns the live object as if our manager owned the fields of the `former` owners already: the run takes
 /// them, so an ignored field among them has to be sent.
 pub(crate) fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
-    if let Some(moved) = ownership::migrated(&live["metadata"], former) {
+    if let Some(moved) = ownership::migrate_managed_fields(&live["metadata"], former) {
         live["metadata"]["managedFields"] = moved;
     }
     live

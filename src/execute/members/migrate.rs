@@ -65,7 +65,8 @@ impl Execution<'_> {
             if let Some(entries) = self.in_usable_versions(object, &metadata).await? {
                 metadata["managedFields"] = entries;
             }
-            let moves = ownership::migration(&metadata, former.manager, former.tool, former.last_applied);
+            let moves =
+                ownership::migration_patch(&metadata, former.manager, former.tool, former.last_applied);
             Ok(moves)
         };
         self.patch_ownership(object, is_expected, moves).await
@@ -104,7 +105,7 @@ impl Execution<'_> {
         let is_expected = |live: &Value| self.is_still(live, live_membership, uid);
         let versions = async |metadata: &Value| {
             let entries = self.in_usable_versions(object, metadata).await?;
-            Ok(entries.map(|entries| ownership::replacement(&entries, metadata)))
+            Ok(entries.map(|entries| ownership::replacement_patch(&entries, metadata)))
         };
         let written = self.patch_ownership(object, is_expected, versions).await?;
         if let Some(written) = written

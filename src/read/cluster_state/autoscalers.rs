@@ -15,7 +15,7 @@ use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
-use crate::model::pointer::Pointer;
+
 use crate::model::resource::ScaleSubresource;
 use crate::model::set::Set;
 use crate::plan::{self, Policy};
@@ -52,8 +52,8 @@ impl DroppedReplicas {
         former: &Former<'_>,
     ) -> Option<Self> {
         let pointer = path.pointer();
-        let has_it = |ignored: &Pointer| pointer.segments().starts_with(ignored.segments());
-        if member.ignored.iter().any(has_it) {
+        let mut ignored = member.ignored.iter();
+        if ignored.any(|field| pointer.segments().starts_with(field.segments())) {
             return None;
         }
         let value = ownership::dropped_replicas(&member.object.value(), live, &path, former)?;
@@ -109,10 +109,10 @@ pub(super) fn leaving<'m>(
     policy: &Policy,
 ) -> BTreeSet<&'m ObjectKey> {
     let kinds = plan::autoscaler_kinds();
-    let is_desired = |key: &ObjectKey| desired.members.iter().any(|member| member.key == *key);
+
     members
         .iter()
-        .filter(|live| kinds.contains(&live.key.group_kind) && !is_desired(&live.key))
+        .filter(|live| kinds.contains(&live.key.group_kind) && desired_member(desired, &live.key).is_none())
         .filter(|live| plan::is_leaving(live, set, policy))
         .map(|live| &live.key)
         .collect()
@@ -129,20 +129,17 @@ pub(super) async fn add_taken(
 ) -> Result<(), ReadError> {
     let path = ReplicasPath::default();
     for live in others {
-        let is_it = |member: &&DesiredObject| {
-            member.key == live.key && member.resource.scale == ScaleSubresource::Listed
-        };
-        let Some(member) = desired.members.iter().find(is_it) else {
+        let Some(member) = desired_member(desired, &live.key) else {
             continue;
         };
-        if path.value_in(&member.object.value()).is_some() {
+        if member.resource.scale != ScaleSubresource::Listed
+            || path.value_in(&member.object.value()).is_some()
+        {
             continue;
         }
-        let object = read::object(server, &member.resource, &live.key).await;
-        let object = object.map_err(|error| ReadError::Object {
-            what: live.key.to_string(),
-            error,
-        })?;
+        let object = read::object(server, &member.resource, &live.key)
+            .await
+            .map_err(|error| ReadError::object(&live.key, error))?;
         let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path.clone(), former));
         if let Some(dropped) = dropped {
             scaled.insert(live.key.clone(), dropped);
@@ -151,10 +148,12 @@ pub(super) async fn add_taken(
     Ok(())
 }
 
+fn desired_member<'d>(desired: &'d Desired, key: &ObjectKey) -> Option<&'d DesiredObject> {
+    desired.members.iter().find(|member| member.key == *key)
+}
+
 fn position(desired: &Desired, key: &ObjectKey) -> String {
-    let is_it = |member: &&DesiredObject| member.key == *key;
-    let found = desired.members.iter().find(is_it);
-    found
+    desired_member(desired, key)
         .map(|member| member.position.to_string())
         .unwrap_or_default()
 }

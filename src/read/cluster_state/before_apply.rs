@@ -27,9 +27,9 @@ pub(super) async fn read(
     rules: Rules<'_>,
 ) -> Result<ClusterState, ReadError> {
     let server = &cluster.server.clone();
-    let former = scope::former_tooling(named, &scoped.judged.parent_status);
-    let former = former.as_ref().map(member_field_manager);
-    let mut warnings = warnings_before_lists(named, &scoped);
+    let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
+    let former = former_tooling.as_ref().map(member_field_manager);
+    let mut warnings = scoped.warnings(named);
     desired.leave_to_autoscalers(BTreeMap::new());
     let members = match &scoped.judged.parent {
         Some(_) => Members::PerhapsInScope,
@@ -123,15 +123,6 @@ async fn leave_to_autoscalers(
     Ok(())
 }
 
-/// Returns the warnings about the scope, and about what was found while it was determined.
-fn warnings_before_lists(named: &NamedSet, scoped: &Scoped) -> Vec<String> {
-    let mut warnings = scoped.member_scope.warnings();
-    if let Some(orphans) = &scoped.orphans {
-        warnings.extend(orphans.warnings(named, scoped.judged.presence()));
-    }
-    warnings
-}
-
 /// Where a set may have members.
 enum Members {
     /// Nowhere. Objects of the manifests are in these other sets.
@@ -156,7 +147,7 @@ async fn first_look(
     let in_cluster = async {
         match scoped.orphans {
             Some(_) => Ok(false),
-            None => orphans::sight(server, named, desired, rules.concurrency).await,
+            None => orphans::has_members(server, named, desired, rules.concurrency).await,
         }
     };
     let (in_scope, in_cluster) = join(in_scope, in_cluster).await;

@@ -28,7 +28,6 @@ use crate::read::{NamedSet, ReadError, unique_by_uid};
 /// The members, and what was found out while their pages were at hand.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
-    /// The members.
     pub(super) members: Vec<Live>,
     /// How each compares with its manifest, by index in `Desired::members`.
     pub(super) comparisons: BTreeMap<usize, Verdict>,
@@ -84,8 +83,8 @@ pub(super) async fn read_members(
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: WHOLE_OBJECTS,
     };
-    let wanted = desired.members.iter().enumerate();
-    let wanted = wanted.map(|(index, member)| (&member.key, (index, member)));
+    let numbered = desired.members.iter().enumerate();
+    let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);
     let depended_on: HashSet<&ObjectKey> = named_dependencies.collect();
     let mut comparing = Comparing {
@@ -97,26 +96,28 @@ pub(super) async fn read_members(
         depended_on_kinds: depended_on.iter().map(|key| &key.group_kind).collect(),
         depended_on,
     };
-    let needed = NeededDefinitions::of(places, desired);
+    let needed = NeededDefinitions::new(places, desired);
     let (definitions, listed_definitions) = needed
         .read(server, &selector, rules.concurrency, |item, resource| {
-            comparing.listed(item, resource)
+            comparing.read_item(item, resource)
         })
         .await?;
     comparing.definitions = definitions;
-    let reduce = |item: &Value, resource: &Arc<Resource>| comparing.listed(item, resource);
     let rest = needed.places_not_listed();
     // There are few definitions: the long list is not copied.
-    let mut listed = members(server, &rest, &selector, rules.concurrency, reduce).await?;
+    let mut listed = members(server, &rest, &selector, rules.concurrency, |item, resource| {
+        comparing.read_item(item, resource)
+    })
+    .await?;
     listed.extend(listed_definitions);
     let is_desired = |key: &ObjectKey| comparing.wanted.contains_key(key);
     unique_by_uid(&mut listed, |listed| &listed.live, is_desired);
-    Ok(Compared::of(listed, named))
+    Ok(Compared::new(listed, named))
 }
 
 impl Comparing<'_> {
     /// Returns what an item of a list shows; `None` if it is not an object.
-    fn listed(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
+    fn read_item(&self, item: &Value, resource: &Arc<Resource>) -> Option<Listed> {
         let mut live = Live::from_object(item, resource)?;
         let wanted = self.wanted.get(&live.key).copied();
         let member = wanted.map(|(_, member)| member);
@@ -125,11 +126,11 @@ impl Comparing<'_> {
         }
         let mut with_live_fields = None;
         let compared = wanted.map(|(index, member)| {
-            let (verdict, over) = self.compared(member, item, resource);
+            let (verdict, over) = self.compare(member, item, resource);
             with_live_fields = over.map(Box::new);
             (index, verdict)
         });
-        let scaled = wanted.and_then(|wanted| self.scaled(wanted, item, resource));
+        let scaled = wanted.and_then(|wanted| self.dropped_replicas(wanted, item, resource));
         Some(Listed {
             compared,
             with_live_fields,
@@ -139,7 +140,7 @@ impl Comparing<'_> {
         })
     }
 
-    fn compared(
+    fn compare(
         &self,
         member: &DesiredObject,
         item: &Value,
@@ -150,10 +151,11 @@ impl Comparing<'_> {
         }
         let field_manager = self.rules.field_manager;
         let definition = self.definitions.get(&member.key.group_kind);
-        let definition = definition.and_then(|definition| CrdVersion::of(definition, &resource.version));
+        let version =
+            definition.and_then(|definition| CrdVersion::from_definition(definition, &resource.version));
         let body = |purpose| body_over(member, item, field_manager, purpose);
         let manifest = body(Purpose::Compare).value();
-        let verdict = changes::compare(&manifest, item, field_manager, definition.as_ref());
+        let verdict = changes::compare(&manifest, item, field_manager, version.as_ref());
         let is_sent = verdict != Verdict::Unchanged && !member.ignored.is_empty();
         let with_live_fields = is_sent.then(|| WithLiveFields {
             object: body(Purpose::Send),
@@ -164,7 +166,7 @@ impl Comparing<'_> {
 
     /// Returns the number of replicas that an apply of a member would remove, and how the member compares
     /// without it; `None` if its kind cannot be scaled.
-    fn scaled(
+    fn dropped_replicas(
         &self,
         (index, member): (usize, &DesiredObject),
         item: &Value,
@@ -174,11 +176,11 @@ impl Comparing<'_> {
             return None;
         }
         let definition = self.definitions.get(&member.key.group_kind);
-        let path = ReplicasPath::of(definition, &resource.version);
+        let path = ReplicasPath::from_definition(definition, &resource.version);
         let mut dropped = DroppedReplicas::find(member, item, path, &self.former)?;
         let mut ignoring = member.clone();
         ignoring.ignored.push(dropped.path.pointer());
-        let (verdict, with_live_fields) = self.compared(&ignoring, item, resource);
+        let (verdict, with_live_fields) = self.compare(&ignoring, item, resource);
         dropped.if_ignored = Some((index, verdict, with_live_fields));
         Some(dropped)
     }
@@ -196,58 +198,52 @@ impl Comparing<'_> {
 
 impl Compared {
     /// Sorts what was found out. Only a complete list shows whether another object of a kind reports.
-    fn of(listed: Vec<Listed>, named: &NamedSet) -> Self {
+    fn new(listed: Vec<Listed>, named: &NamedSet) -> Self {
         let mut all = Self::default();
-        let reporting = listed.iter().filter(|listed| listed.signs.reports);
-        let reporting: HashSet<GroupKind> = reporting
+        let reporting: HashSet<GroupKind> = listed
+            .iter()
+            .filter(|listed| listed.signs.reports)
             .map(|listed| listed.live.key.group_kind.clone())
             .collect();
-        let mut noted = |listed: Listed| {
-            let Listed {
-                live,
-                compared,
-                with_live_fields,
-                signs,
-                scaled,
-            } = listed;
-            if named.set.is_parent(&live) {
-                return None;
-            }
-            all.comparisons.extend(compared);
-            let with_live_fields = with_live_fields.map(|sent| (live.key.clone(), *sent));
-            all.with_live_fields.extend(with_live_fields);
-            if let Some(scaled) = scaled {
-                all.scaled.insert(live.key.clone(), *scaled);
-            }
-            let others = if reporting.contains(&live.key.group_kind) {
-                Others::Report
-            } else {
-                Others::Silent
-            };
-            if signs
-                .currentness
-                .is_some_and(|current| current.is_current_among(others))
-            {
-                all.current.insert(live.key.clone());
-            }
-            Some(live)
-        };
         // Collects in place, without a second copy in memory.
-        let mut members: Vec<Live> = listed.into_iter().filter_map(&mut noted).collect();
+        let mut members: Vec<Live> = listed
+            .into_iter()
+            .filter(|listed| !named.set.is_parent(&listed.live))
+            .map(|listed| all.note(listed, &reporting))
+            .collect();
         members.shrink_to_fit();
         all.members = members;
         all
     }
-}
 
-impl Compared {
+    /// Notes what was found out about a member, and returns the member.
+    fn note(&mut self, listed: Listed, reporting: &HashSet<GroupKind>) -> Live {
+        let key = &listed.live.key;
+        self.comparisons.extend(listed.compared);
+        if let Some(sent) = listed.with_live_fields {
+            self.with_live_fields.insert(key.clone(), *sent);
+        }
+        if let Some(scaled) = listed.scaled {
+            self.scaled.insert(key.clone(), *scaled);
+        }
+        let others = if reporting.contains(&key.group_kind) {
+            Others::Report
+        } else {
+            Others::Silent
+        };
+        let currentness = listed.signs.currentness;
+        if currentness.is_some_and(|current| current.is_current_among(others)) {
+            self.current.insert(key.clone());
+        }
+        listed.live
+    }
     /// Takes the comparisons of members whose number of replicas is ignored, since it is left to an autoscaler.
     pub(super) fn ignore_replicas(&mut self) {
         for (key, dropped) in &mut self.scaled {
             if let Some((index, verdict, with_live_fields)) = dropped.if_ignored.take() {
                 self.comparisons.insert(index, verdict);
-                let with_live_fields = with_live_fields.map(|sent| (key.clone(), sent));
-                self.with_live_fields.extend(with_live_fields);
+                self.with_live_fields
+                    .extend(with_live_fields.map(|sent| (key.clone(), sent)));
             }
         }
     }

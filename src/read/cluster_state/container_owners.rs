@@ -20,10 +20,9 @@ pub(super) async fn owners(
         .into_iter()
         .partition(|name| namespaces.contains_key(name));
     let mut owners = owners_of_containers(server, &containers).await?;
-    let known = known.iter().filter_map(|name| {
+    owners.extend(known.iter().filter_map(|name| {
         let state = namespaces.get(name)?;
         Some((Containers::namespace_key(name), Owners::of(state)))
-    });
-    owners.extend(known);
+    }));
     Ok(owners)
 }

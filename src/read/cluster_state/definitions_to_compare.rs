@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use futures_util::TryFutureExt as _;
 use futures_util::future::try_join;
 use serde_json::Value;
 
@@ -29,18 +30,18 @@ pub(super) struct NeededDefinitions<'a> {
 
 impl<'a> NeededDefinitions<'a> {
     /// Returns the definitions that are needed to compare the objects of the manifests.
-    pub(super) fn of(places: &'a ListTargets, desired: &Desired) -> Self {
+    pub(super) fn new(places: &'a ListTargets, desired: &Desired) -> Self {
         let keys = desired.members.iter().map(|member| &member.key);
         let compared: BTreeSet<&GroupKind> = keys.clone().map(|key| &key.group_kind).collect();
         let kind = GroupKind::custom_resource_definition();
         let in_manifests = keys.filter(|key| key.group_kind == kind);
         let in_manifests: BTreeSet<&str> = in_manifests.map(|key| &*key.name).collect();
-        let is_custom = |resource: &&Arc<Resource>| {
-            compared.contains(&resource.group_kind()) && !is_built_in(&resource.api_version(), &resource.kind)
-        };
-        let custom = places.resources.iter().filter(is_custom);
-        let (of_manifests, others) =
-            custom.partition(|resource| in_manifests.contains(&*resource.definition_name()));
+        let (of_manifests, others) = places
+            .resources
+            .iter()
+            .filter(|resource| compared.contains(&resource.group_kind()))
+            .filter(|resource| !is_built_in(&resource.api_version(), &resource.kind))
+            .partition(|resource| in_manifests.contains(&*resource.definition_name()));
         Self {
             places,
             of_manifests,
@@ -61,26 +62,23 @@ impl<'a> NeededDefinitions<'a> {
         if self.of_manifests.is_empty() {
             return Ok((one_by_one.await?, Vec::new()));
         }
-        let kinds = self.of_manifests.iter();
-        let kinds: HashMap<String, &Arc<Resource>> = kinds
+        let kinds: HashMap<String, &Arc<Resource>> = self
+            .of_manifests
+            .iter()
             .map(|resource| (resource.definition_name(), *resource))
             .collect();
-        let both = |item: &Value, resource: &Arc<Resource>| {
+        let places = self.definitions();
+        let listed = members(server, &places, selector, concurrency, |item, resource| {
             let defined = item["metadata"]["name"].as_str().and_then(|name| kinds.get(name));
             let definition = defined.map(|defined| (defined.group_kind(), relevant(defined, item.clone())));
             Some((reduce(item, resource)?, definition))
-        };
-        let listed = async {
-            let listed = members(server, &self.definitions(), selector, concurrency, both).await;
-            Ok(listed?)
-        };
-        let (mut definitions, listed) = try_join(one_by_one, listed).await?;
+        });
+        let (mut definitions, listed) = try_join(one_by_one, listed.err_into()).await?;
         let (found, listed_definitions): (Vec<T>, Vec<_>) = listed.into_iter().unzip();
         definitions.extend(listed_definitions.into_iter().flatten());
         // They may exist without being members, for example before the first apply.
-        let missing = self.of_manifests.iter().copied();
-        let missing = missing.filter(|resource| !definitions.contains_key(&resource.group_kind()));
-        let missing: Vec<_> = missing.collect();
+        let mut missing = self.of_manifests.clone();
+        missing.retain(|resource| !definitions.contains_key(&resource.group_kind()));
         definitions.extend(definitions_by_kind(server, &missing, relevant, concurrency).await?);
         Ok((definitions, found))
     }
@@ -99,14 +97,9 @@ impl<'a> NeededDefinitions<'a> {
     }
 
     fn places_of(&self, is_wanted: fn(&Resource) -> bool) -> ListTargets {
-        let resources = self.places.resources.iter();
-        ListTargets {
-            resources: resources
-                .filter(|resource| is_wanted(resource))
-                .cloned()
-                .collect(),
-            namespaces: self.places.namespaces.clone(),
-        }
+        let mut places = self.places.clone();
+        places.resources.retain(|resource| is_wanted(resource));
+        places
     }
 }
 
@@ -115,5 +108,5 @@ fn is_definition(resource: &Resource) -> bool {
 }
 
 fn relevant(resource: &Resource, definition: Value) -> Value {
-    CrdVersion::relevant(definition, &resource.version)
+    CrdVersion::reduce_definition(definition, &resource.version)
 }

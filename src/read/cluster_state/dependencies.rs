@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Rules;
 use crate::cluster::discovery::KindLookup;
-use crate::compare::status::{self, Others, State, StatusRules, Surroundings};
+use crate::compare::status::{self, Others, State, Surroundings};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -98,18 +98,18 @@ async fn read_all<'k>(
     rules: Rules<'_>,
 ) -> Result<Vec<(&'k ObjectKey, Arc<Resource>, Option<bool>)>, ReadError> {
     let reads = unread.into_iter().map(async |(key, resource)| {
-        let object = object(&cluster.server, &resource, key).await;
-        let object = object.map_err(|error| ReadError::Object {
-            what: key.to_string(),
-            error,
-        })?;
+        let object = object(&cluster.server, &resource, key)
+            .await
+            .map_err(|error| ReadError::object(key, error))?;
         let now = cluster.server.now();
         // As the wait does, which finds it by its name.
         let is_current = object.map(|object| is_current(&object, &resource, Others::Silent, now, rules));
         Ok((key, resource, is_current))
     });
-    let reads = stream::iter(reads).buffer_unordered(rules.concurrency);
-    reads.try_collect().await
+    stream::iter(reads)
+        .buffer_unordered(rules.concurrency)
+        .try_collect()
+        .await
 }
 
 /// The status of an object that others depend on, from a list that may not be complete yet.
@@ -169,8 +169,8 @@ fn state(
         subresource: resource.status,
         now,
     };
-    let state = |rules: &StatusRules| rules.judge(object, &resource.group_kind(), around).state;
-    rules.status.map(state)
+    let rules = rules.status?;
+    Some(rules.judge(object, &resource.group_kind(), around).state)
 }
 
 /// Returns whether the object has a namespace if objects of its kind have one.
@@ -180,8 +180,9 @@ fn has_scope_of(key: &ObjectKey, resource: &Resource) -> bool {
 
 /// Returns the places in the manifests that name these objects.
 fn missing_of(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Vec<MissingDependency> {
-    let members = desired.members.iter();
-    members
+    desired
+        .members
+        .iter()
         .flat_map(|member| {
             let named = member.depends_on.iter().filter(|key| missing.contains(key));
             named.map(|dependency| MissingDependency {

@@ -138,8 +138,9 @@ impl ClusterState {
             labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
             accept: METADATA_LIST,
         };
-        let found = members(server, &self.places, &selector, concurrency, Live::from_object).await;
-        let mut found = found.map_err(|failure| ReadError::selecting(failure, labels))?;
+        let mut found = members(server, &self.places, &selector, concurrency, Live::from_object)
+            .await
+            .map_err(|failure| ReadError::from_selector(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
         unique_by_uid(&mut found, |live| live, |key| asked.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));

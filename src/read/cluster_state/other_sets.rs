@@ -47,8 +47,9 @@ pub(super) async fn unless_members(
         accept: METADATA_LIST,
     };
     let found = members(server, places, &selector, concurrency, Live::from_object).await?;
-    let is_member = |live: &Live| live.part_of.as_deref() == Some(named.set.id.as_str());
-    Ok((!found.iter().any(is_member)).then_some(found))
+    let mut ids = found.iter().filter_map(|live| live.part_of.as_deref());
+    let has_member = ids.any(|id| id == named.set.id.as_str());
+    Ok((!has_member).then_some(found))
 }
 
 /// Finds the parents of the sets that hold objects of the manifests, so that the refusal can name them.
@@ -66,7 +67,7 @@ pub(super) async fn parents(
         .filter(|live| wanted.contains(&live.key))
         .filter_map(|live| live.part_of.as_deref())
         .collect();
-    let namespaces = wanted.iter().filter_map(|key| key.namespace.clone());
-    let namespaces = namespaces.chain(named.set.parent.namespace.clone()).collect();
+    let of_members = wanted.iter().filter_map(|key| key.namespace.clone());
+    let namespaces = of_members.chain(named.set.parent.namespace.clone()).collect();
     parents_of_other_sets(cluster, &ids, namespaces, concurrency, warnings).await
 }

@@ -23,12 +23,19 @@ pub(super) struct Scoped {
 impl Scoped {
     /// The state of a set whose members are not listed.
     pub(super) fn state_without_members(&self, named: &NamedSet) -> ClusterState {
-        let orphans = self.orphans.iter();
-        let orphans = orphans.flat_map(|orphans| orphans.warnings(named, self.judged.presence()));
         ClusterState {
-            warnings: self.member_scope.warnings().into_iter().chain(orphans).collect(),
+            warnings: self.warnings(named),
             ..self.state(named)
         }
+    }
+
+    /// Returns the warnings about the scope, and about what was found while it was determined.
+    pub(super) fn warnings(&self, named: &NamedSet) -> Vec<String> {
+        let mut warnings = self.member_scope.warnings();
+        if let Some(orphans) = &self.orphans {
+            warnings.extend(orphans.warnings(named, self.judged.presence()));
+        }
+        warnings
     }
 
     /// The state before members are read.
@@ -130,9 +137,9 @@ fn searches_everywhere(goal: &Goal<'_>, parent_status: &ParentStatus, parent: Pa
 fn left_behind(named: &NamedSet, namespaces: &BTreeMap<String, NamespaceState>) -> BTreeSet<GroupKind> {
     let is_ours = |part_of: &Option<String>| part_of.as_deref() == Some(named.set.id.as_str());
     let parent_namespace = named.set.parent.namespace.as_ref();
-    let parent_namespace = parent_namespace.and_then(|name| namespaces.get(name));
+    let state = parent_namespace.and_then(|name| namespaces.get(name));
     let mut kinds = BTreeSet::new();
-    if parent_namespace.is_some_and(|state| is_ours(&state.part_of)) {
+    if state.is_some_and(|state| is_ours(&state.part_of)) {
         kinds.insert(GroupKind::namespace());
     }
     if is_ours(&named.definition_part_of) {

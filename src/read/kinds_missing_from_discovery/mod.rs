@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::definitions::{aggregated, definitions};
+use super::definitions::{aggregated_apis, definitions};
 use super::list::ListError;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{
@@ -161,11 +161,9 @@ pub async fn settle(
         let Some(first) = kinds.first() else {
             return Ok(Outlook::Settled(()));
         };
-        let evidence = evidence(server, discovery, &kinds).await;
-        let evidence = evidence.map_err(|error| UnsettledError::Unread {
-            kind: first.to_string(),
-            error,
-        })?;
+        let evidence = evidence(server, discovery, &kinds)
+            .await
+            .map_err(|error| unread(first, error))?;
         let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
@@ -201,8 +199,7 @@ pub(super) async fn await_defined(
 ) -> Result<(), UnsettledError> {
     until_settled(server, discovery, wait, async |discovery| {
         let kinds = unlisted(discovery);
-        let is_unlisted = |name: &str| !discovery.has_definition(name);
-        let definitions = definitions_of(server, &kinds, is_unlisted).await?;
+        let definitions = definitions_of(server, &kinds, |name| !discovery.has_definition(name)).await?;
         let awaited = definitions
             .iter()
             .find(|definition| definition.is_served())
@@ -222,12 +219,10 @@ async fn definitions_of(
     let Some(first) = kinds.first() else {
         return Ok(Vec::new());
     };
-    let definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name)).await;
-    let definitions = definitions.map_err(|error| UnsettledError::Unread {
-        kind: first.to_string(),
-        error,
-    })?;
-    let mut definitions = definitions.unwrap_or_default();
+    let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
+        .await
+        .map_err(|error| unread(first, error))?
+        .unwrap_or_default();
     definitions.retain(|definition| kinds.contains(&definition.kind));
     Ok(definitions)
 }
@@ -290,10 +285,14 @@ pub(super) async fn await_named(
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
     let read = read(server, discovery, |_| true).await;
-    read.map_err(|error| UnsettledError::Unread {
-        kind: "of every CustomResourceDefinition".to_owned(),
+    read.map_err(|error| unread(&"of every CustomResourceDefinition", error))
+}
+
+fn unread(kind: &impl ToString, error: ListError) -> UnsettledError {
+    UnsettledError::Unread {
+        kind: kind.to_string(),
         error,
-    })
+    }
 }
 
 /// Kinds that a search of all kinds cannot list.
@@ -389,9 +388,10 @@ async fn read(
     discovery: &Discovery,
     is_relevant: impl Fn(&str) -> bool,
 ) -> Result<Evidence, ListError> {
-    let is_unlisted = |name: &str| is_relevant(name) && !discovery.has_definition(name);
-    let definitions = definitions(server, is_unlisted);
-    let (definitions, aggregated) = tokio::try_join!(definitions, aggregated(server, discovery))?;
+    let definitions = definitions(server, |name| {
+        is_relevant(name) && !discovery.has_definition(name)
+    });
+    let (definitions, aggregated) = tokio::try_join!(definitions, aggregated_apis(server, discovery))?;
     Ok(Evidence {
         definitions,
         aggregated,

@@ -209,12 +209,11 @@ async fn list_once<T>(
             Err(error) => return Err(error.into()),
         };
         let mut items = 0;
-        let mut counted = |item: &Value| {
+        let page = read_page(&reply.body, &mut found, |item| {
             items += 1;
             reduce(item)
-        };
-        let page =
-            read_page(&reply.body, &mut counted, &mut found).map_err(|error| unreadable(path, &error))?;
+        })
+        .map_err(|error| unreadable(path, &error))?;
         limit = next_limit(limit, reply.body.len(), items, *most);
         let next = page.continue_token.filter(|next| !next.is_empty());
         if next.is_none() {
@@ -267,11 +266,11 @@ pub(super) async fn first_page<T>(
         .await?;
     let mut found = Vec::new();
     let mut fault = None;
-    let mut reduce = |item: &Value| {
+    let page = read_page(&reply.body, &mut found, |item| {
         fault = fault.or_else(|| fault_of(item, resource, None));
         reduce(item)
-    };
-    let page = read_page(&reply.body, &mut reduce, &mut found).map_err(|error| unreadable(&path, &error))?;
+    })
+    .map_err(|error| unreadable(&path, &error))?;
     if let Some(fault) = fault {
         return Err(senseless(path, fault));
     }

@@ -131,7 +131,7 @@ async fn pages_shrink_after_a_large_one() {
 
 fn page(body: &str) -> Result<(Vec<i64>, Option<String>), String> {
     let mut found = Vec::new();
-    read_page(body.as_bytes(), &mut Value::as_i64, &mut found)
+    read_page(body.as_bytes(), &mut found, Value::as_i64)
         .map(|metadata| (found, metadata.continue_token))
         .map_err(|error| error.to_string())
 }

@@ -62,7 +62,7 @@ pub(super) async fn credible(
         ..NeededPermissions::default()
     };
     let missing = missing_permissions(server, &needed, search.concurrency).await;
-    let doubt = |live: &Live| {
+    sort_out(found, |live| {
         if is_known(live) {
             None
         } else if !is_applied(live) {
@@ -70,33 +70,31 @@ pub(super) async fn credible(
         } else {
             missing.contains(&deletion(live)).then_some(Doubt::Permission)
         }
-    };
-    sort_out(found, doubt)
+    })
 }
 
 fn sort_out(found: Vec<Live>, doubt: impl Fn(&Live) -> Option<Doubt>) -> Credible {
-    let mut left_out: BTreeMap<(Option<String>, Doubt), Vec<Live>> = BTreeMap::new();
+    let mut doubtful: BTreeMap<(Option<String>, Doubt), Vec<Live>> = BTreeMap::new();
     let mut credible = Vec::new();
     for live in found {
         match doubt(&live) {
             None => credible.push(live),
-            Some(doubt) => left_out
+            Some(doubt) => doubtful
                 .entry((live.key.namespace.clone(), doubt))
                 .or_default()
                 .push(live),
         }
     }
-    let likely = left_out
-        .iter()
-        .filter(|((_, doubt), _)| *doubt == Doubt::Permission);
-    let likely_members = likely.map(|(_, objects)| objects.len()).sum();
-    let warning = |((_, doubt), objects): ((Option<String>, Doubt), Vec<Live>)| warning(doubt, &objects);
+    let mut left_out = LeftOut::default();
+    for ((_, doubt), objects) in doubtful {
+        left_out.warnings.push(warning(doubt, &objects));
+        if doubt == Doubt::Permission {
+            left_out.likely_members += objects.len();
+        }
+    }
     Credible {
         found: credible,
-        left_out: LeftOut {
-            warnings: left_out.into_iter().map(warning).collect(),
-            likely_members,
-        },
+        left_out,
     }
 }
 

@@ -13,7 +13,7 @@ use members_outside_known_namespaces::{Credible, LeftOut};
 use super::cluster::Cluster;
 use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
-use super::list_all::{Look, Looking, list_all};
+use super::list_all::{ListOptions, ListResults, list_all};
 use super::named_set::NamedSet;
 use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
@@ -28,7 +28,6 @@ use crate::plan::{self, MemberScope};
 /// The result of a search of the whole cluster for a set without a record.
 #[derive(Debug)]
 pub(super) struct OrphanSearchResult {
-    /// The number of members.
     pub(super) members: usize,
     /// Names of what could not be listed in all namespaces: resources by their plural, kinds that
     /// definitions do not serve, APIs that do not answer.
@@ -44,7 +43,6 @@ pub(super) struct OrphanSearchResult {
 pub(super) struct Search<'a> {
     /// Field managers whose part-of labels make an object a member.
     pub(super) appliers: &'a BTreeSet<String>,
-    /// The concurrency limit.
     pub(super) concurrency: usize,
 }
 
@@ -64,9 +62,13 @@ pub(super) async fn find(
 ) -> Result<OrphanSearchResult, ReadError> {
     let unlistable = cluster.await_everything().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
-    let can_be_member = |resource: &&Resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb));
-    let resources = cluster.discovery.listable().filter(can_be_member);
-    let resources: Vec<Arc<Resource>> = resources.cloned().map(Arc::new).collect();
+    let resources: Vec<Arc<Resource>> = cluster
+        .discovery
+        .listable()
+        .filter(|resource| VERBS_OF_MEMBERS.iter().all(|verb| resource.supports(verb)))
+        .cloned()
+        .map(Arc::new)
+        .collect();
     let mut namespaces = member_scope.places.namespaces.clone();
     namespaces.insert(cluster.namespace.clone());
     let server = &cluster.server;
@@ -103,16 +105,15 @@ pub(super) async fn find(
 ///
 /// A run that creates a parent needs it: the set may have had one before, whose record is gone. No later run
 /// would find its members in namespaces that are not recorded again.
-pub(super) async fn sight(
+pub(super) async fn has_members(
     server: &ApiServer,
     named: &NamedSet,
     desired: &Desired,
     concurrency: usize,
 ) -> Result<bool, ReadError> {
-    let kinds = plan::scope_of_newcomers(desired, &[]).resources;
-    let is_namespaced = |resource: &Arc<Resource>| resource.scope == Scope::Namespaced;
+    let mut kinds = plan::scope_of_newcomers(desired, &[]).resources;
     // The scope of the set has the others as a whole.
-    let kinds: Vec<Arc<Resource>> = kinds.into_iter().filter(is_namespaced).collect();
+    kinds.retain(|resource| resource.scope == Scope::Namespaced);
     let nowhere_else = BTreeSet::new();
     let listed = list_labeled(server, named, &kinds, &nowhere_else, concurrency, |_, _| Some(()));
     let (found, _) = listed.await?;
@@ -134,12 +135,12 @@ async fn list_labeled<T>(
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: METADATA_LIST,
     };
-    let looking = Looking {
+    let options = ListOptions {
         selector: &selector,
         concurrency,
         seen: &|| {},
     };
-    let Look { found, unread } = list_all(server, kinds, namespaces, looking, reduce).await;
+    let ListResults { found, unread } = list_all(server, kinds, namespaces, options, reduce).await;
     let (forbidden, failed): (Vec<_>, Vec<_>) =
         unread.into_iter().partition(|(_, error)| error.is_forbidden());
     match failed.into_iter().next() {

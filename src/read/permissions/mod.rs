@@ -223,14 +223,14 @@ async fn brought_namespaces(
     needed: &NeededPermissions,
     missing: &[Permission],
 ) -> BTreeSet<String> {
-    let brought: BTreeSet<&str> = missing
+    let mut brought: BTreeSet<&str> = missing
         .iter()
         .filter_map(|right| right.namespace.as_deref())
         .filter(|namespace| needed.brought_namespaces.contains(*namespace))
         .collect();
     let found = namespaces(server, &brought).await.unwrap_or_default();
-    let is_absent = |namespace: &&str| !found.contains_key(*namespace);
-    brought.into_iter().filter(is_absent).map(str::to_owned).collect()
+    brought.retain(|namespace| !found.contains_key(*namespace));
+    brought.into_iter().map(str::to_owned).collect()
 }
 
 async fn may(server: &ApiServer, right: &Permission) -> bool {

@@ -29,15 +29,16 @@ pub(super) fn describe(current: &Pairs, key: &str, value: &str) -> Option<String
 /// Lists the entries of the one list that the other lacks.
 fn beyond(one: &str, other: &str) -> String {
     let known: BTreeSet<&str> = other.split(',').collect();
-    let shown = |entry: &str| {
-        if entry.is_empty() || entry.contains(char::is_whitespace) {
-            format!("{entry:?}")
-        } else {
-            entry.to_owned()
-        }
-    };
-    let missing = one
+    let mut missing = Vec::new();
+    for entry in one
         .split(',')
-        .filter(|entry| !known.contains(entry) && !one.is_empty());
-    missing.map(shown).collect::<Vec<_>>().join(", ")
+        .filter(|entry| !known.contains(entry) && !one.is_empty())
+    {
+        if entry.is_empty() || entry.contains(char::is_whitespace) {
+            missing.push(format!("{entry:?}"));
+        } else {
+            missing.push(entry.to_owned());
+        }
+    }
+    missing.join(", ")
 }

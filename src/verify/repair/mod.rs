@@ -17,7 +17,7 @@ use target_record::target_record;
 
 use super::lenient_record::tooling;
 use super::parent_findings::annotations_size;
-use super::recorded_scope::served;
+use super::recorded_scope::served_record;
 use super::{Examined, RunsUnderWay, Surroundings};
 use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, read};
 use crate::model::applyset::{
@@ -69,8 +69,8 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
     check_repairable(set, surroundings)?;
     let parent = &set.parent;
     let discovery = surroundings.discovery;
-    let bookkeeping = set.found.bookkeeping();
-    let recorded = bookkeeping.map_or_else(Record::default, |found| served(found, discovery));
+    let applyset_record = set.found.recorded();
+    let recorded = applyset_record.map_or_else(Record::default, |found| served_record(found, discovery));
     let record = match target_record(set, surroundings)? {
         record if !parent.object.is_being_added_to() => record,
         // Members that a run is about to write are not there yet.
@@ -135,7 +135,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         ended: ended.iter().map(|run| run.id.clone()).collect(),
         changes,
     };
-    let size = annotations_size(&repair.applied_to(set).parent.object.annotations);
+    let size = annotations_size(&repair.apply_to(set).parent.object.annotations);
     if size > ANNOTATIONS_LIMIT {
         return Err(format!(
             "its annotations would take {size} bytes, and the server allows {ANNOTATIONS_LIMIT}"
@@ -146,7 +146,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
 
 impl Repair {
     /// Returns the set after the repair.
-    pub(super) fn applied_to(&self, set: &Examined) -> Examined {
+    pub(super) fn apply_to(&self, set: &Examined) -> Examined {
         let mut parent = set.parent.clone();
         let object = &mut parent.object;
         parent.labels.insert(ID_LABEL.to_owned(), self.set.id.to_string());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::lenient_record::{namespaces, understood};
-use super::super::recorded_scope::{accounted, needed, served};
+use super::super::lenient_record::{namespaces, read_leniently};
+use super::super::recorded_scope::{labeled_record, needed_record, served_record};
 use super::super::{Examined, Extent, NewNamespaces, Surroundings, is_within};
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
@@ -17,12 +17,12 @@ use crate::read::found_set::FoundSet;
 /// Otherwise it is what is recorded and what was seen. The reason is returned if neither is certain.
 pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> Result<Record, String> {
     let incomplete = |what: &str| format!("{what}, and not everything in the cluster can be listed");
-    let understood = understood(&set.parent);
+    let understood = read_leniently(&set.parent);
     let understood_extent = understood
         .as_ref()
         .map_or(Extent::Part, |understood| understood.extent);
     let found = recordable(set, surroundings.new_namespaces, understood_extent)?;
-    let needed = needed(&found, surroundings.appliers);
+    let needed = needed_record(&found, surroundings.appliers);
     let Some(understood) = understood else {
         return match surroundings.extent {
             Extent::Whole => Ok(needed),
@@ -30,16 +30,16 @@ pub(super) fn target_record(set: &Examined, surroundings: Surroundings<'_>) -> R
         };
     };
     if surroundings.extent == Extent::Whole {
-        let recorded = served(&understood.bookkeeping, surroundings.discovery);
-        let unlisted = unlisted(&understood.bookkeeping, surroundings.discovery)?;
-        let accounted = intersection(&recorded, &accounted(&found));
-        let lost = lost(&found, &recorded, surroundings.lost);
+        let recorded = served_record(&understood.record, surroundings.discovery);
+        let unlisted = unlisted_record(&understood.record, surroundings.discovery)?;
+        let accounted = intersection(&recorded, &labeled_record(&found));
+        let lost = lost_record(&found, &recorded, surroundings.lost);
         return Ok(needed.union(&accounted).union(&unlisted).union(&lost));
     }
     if understood.extent == Extent::Part {
         return Err(incomplete("part of the record is invalid"));
     }
-    let recorded = served_or_unlisted(&understood.bookkeeping, surroundings.discovery)?;
+    let recorded = served_or_unlisted(&understood.record, surroundings.discovery)?;
     Ok(recorded.union(&needed))
 }
 
@@ -49,7 +49,7 @@ fn recordable(set: &Examined, new_namespaces: NewNamespaces, understood: Extent)
     if new_namespaces == NewNamespaces::Included {
         return Ok(set.found.clone());
     }
-    let found = within_namespaces(&set.found, &namespaces(&set.parent));
+    let found = within_namespaces(set.found.clone(), &namespaces(&set.parent));
     // The namespace of a member may be missing because that part of the record makes no sense.
     if understood == Extent::Part && found.members.len() < set.found.members.len() {
         return Err(
@@ -62,8 +62,7 @@ fn recordable(set: &Examined, new_namespaces: NewNamespaces, understood: Extent)
 
 /// Returns the set with only those members that are cluster-scoped, in the parent's namespace, or in
 /// one of the recorded namespaces.
-fn within_namespaces(found: &FoundSet, recorded: &BTreeSet<String>) -> FoundSet {
-    let mut found = found.clone();
+fn within_namespaces(mut found: FoundSet, recorded: &BTreeSet<String>) -> FoundSet {
     let parent_namespace = found.identity.namespace.clone();
     found.members.retain(|live| {
         let namespace = live.key.namespace.as_ref();
@@ -76,19 +75,19 @@ fn within_namespaces(found: &FoundSet, recorded: &BTreeSet<String>) -> FoundSet 
 
 /// Returns the record with its kinds as they are served, and those that cannot be listed. A kind that
 /// is certainly gone has no members.
-fn served_or_unlisted(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
-    Ok(served(bookkeeping, discovery).union(&unlisted(bookkeeping, discovery)?))
+fn served_or_unlisted(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
+    Ok(served_record(recorded, discovery).union(&unlisted_record(recorded, discovery)?))
 }
 
 /// Returns the record of the kinds that cannot be listed, with every namespace that may hold their
 /// objects.
-fn unlisted(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
+fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<Record, String> {
     let mut record = Record::default();
-    for (name, entry) in recorded_kinds::entries(&bookkeeping.kinds, discovery) {
+    for (name, entry) in recorded_kinds::entries(&recorded.kinds, discovery) {
         let kind = match entry {
             Entry::Served(_) | Entry::Misspelled(_) | Entry::Gone => continue,
             Entry::Kept(kept) => kept.kind.clone(),
-            Entry::Unlisted(_) | Entry::Unknowable(_) => match bookkeeping.kinds {
+            Entry::Unlisted(_) | Entry::Unknowable(_) => match recorded.kinds {
                 RecordedKinds::GroupKinds(_) => Some(name.clone()),
                 RecordedKinds::GroupResources(_) => None,
             },
@@ -99,13 +98,13 @@ fn unlisted(bookkeeping: &ApplySetRecord, discovery: &Discovery) -> Result<Recor
     if !record.group_kinds.is_empty() {
         record
             .additional_namespaces
-            .clone_from(&bookkeeping.additional_namespaces);
+            .clone_from(&recorded.additional_namespaces);
     }
     Ok(record)
 }
 
 /// Returns the record of the lost members that the record of the set covers: nothing else leads to them.
-fn lost(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
+fn lost_record(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
     let covered = lost.iter().filter(|live| is_within(live, recorded, set));
     Record::of(covered.map(|live| &live.key), &set.identity)
 }

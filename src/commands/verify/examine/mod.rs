@@ -24,7 +24,8 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListTarget, Look, Looking, ParentCandidate, ParentError, ParentKind, Selector,
+    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentError, ParentKind,
+    Selector,
 };
 use crate::report::{self, Loudness, SearchBar, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
@@ -153,7 +154,7 @@ impl Inspection<'_> {
 
     /// Determines the state of recorded kinds that discovery does not list.
     async fn settle(&mut self, sets: &[Examined]) -> Result<(), Error> {
-        let recorded = sets.iter().filter_map(|set| set.found.bookkeeping());
+        let recorded = sets.iter().filter_map(|set| set.found.recorded());
         let kinds: Vec<&RecordedKinds> = recorded.map(|bookkeeping| &bookkeeping.kinds).collect();
         self.cluster.settle(&kinds).await?;
         self.resources = listable(self.cluster);
@@ -240,7 +241,7 @@ impl Inspection<'_> {
             report::note(&format!("searching {kinds} for members"), self.style);
         }
         let bar = SearchBar::begin(self.style.progress, self.resources.len());
-        let looking = Looking {
+        let looking = ListOptions {
             selector: &selector,
             concurrency: self.concurrency,
             seen: &|| bar.advance(),
@@ -252,7 +253,7 @@ impl Inspection<'_> {
     }
 
     /// Takes the objects out of a result, and remembers what could not be listed.
-    fn remember(&mut self, look: Look<Live>) -> Vec<Live> {
+    fn remember(&mut self, look: ListResults<Live>) -> Vec<Live> {
         let is_whole = |place: &&ListTarget| place.namespace.is_none();
         let unread = look.unread.iter().map(|(place, _)| place);
         self.unread.extend(
@@ -277,7 +278,7 @@ impl Inspection<'_> {
         }
         let now = self.cluster.server.now();
         let is_wanted = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource, now).filter(|parent| {
+            ParentCandidate::from_object(item, resource, now).filter(|parent| {
                 !parent.has_applyset_metadata() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
             })
         };

@@ -9,7 +9,7 @@ use super::{Inspection, selector};
 use crate::error::Error;
 use crate::model::applyset::{ApplySetId, ID_LABEL};
 use crate::model::resource::Resource;
-use crate::read::{self, ListTargets, Look, Looking, ParentCandidate, ParentKind};
+use crate::read::{self, ListOptions, ListResults, ListTargets, ParentCandidate, ParentKind};
 use crate::verify::{Examined, Extent};
 
 /// The parents that were found.
@@ -28,15 +28,16 @@ impl Inspection<'_> {
         let custom = read::custom_parent_kinds(&self.cluster.server).await;
         let kinds = read::parent_kinds(self.cluster, custom, &mut Vec::new()).await;
         let selector = selector(ID_LABEL);
-        let looking = Looking {
+        let looking = ListOptions {
             selector: &selector,
             concurrency: self.concurrency,
             seen: &|| {},
         };
         let own = BTreeSet::from([self.cluster.namespace.clone()]);
         let server = &self.cluster.server;
-        let candidate =
-            |item: &Value, resource: &Arc<Resource>| ParentCandidate::of(item, resource, server.now());
+        let candidate = |item: &Value, resource: &Arc<Resource>| {
+            ParentCandidate::from_object(item, resource, server.now())
+        };
         let look = read::list_all(server, &kinds, &own, looking, candidate).await;
         let is_other =
             |parent: &ParentCandidate| sets.iter().all(|set| set.parent.identity != parent.identity);
@@ -53,7 +54,7 @@ impl Inspection<'_> {
         let kinds = read::parent_kinds(self.cluster, custom, &mut self.warnings).await;
         let now = self.cluster.server.now();
         let has_applyset_metadata = |item: &Value, resource: &Arc<Resource>| {
-            ParentCandidate::of(item, resource, now).filter(ParentCandidate::has_applyset_metadata)
+            ParentCandidate::from_object(item, resource, now).filter(ParentCandidate::has_applyset_metadata)
         };
         let mut look = self
             .candidates(&kinds, namespace, "", has_applyset_metadata)
@@ -79,7 +80,8 @@ impl Inspection<'_> {
                     .any(|kind| kind.group_kind() == resource.group_kind())
             };
             let others: Vec<Arc<Resource>> = self.resources.iter().filter(is_other).cloned().collect();
-            let candidate = |item: &Value, resource: &Arc<Resource>| ParentCandidate::of(item, resource, now);
+            let candidate =
+                |item: &Value, resource: &Arc<Resource>| ParentCandidate::from_object(item, resource, now);
             let look = self.candidates(&others, None, ID_LABEL, candidate).await;
             is_whole &= look.unread.is_empty() && self.cluster.discovery.failures().is_empty();
             for parent in look.found {
@@ -120,9 +122,9 @@ impl Inspection<'_> {
         namespace: Option<&str>,
         labels: &str,
         reduce: impl Fn(&Value, &Arc<Resource>) -> Option<ParentCandidate>,
-    ) -> Look<ParentCandidate> {
+    ) -> ListResults<ParentCandidate> {
         let selector = selector(labels);
-        let looking = Looking {
+        let looking = ListOptions {
             selector: &selector,
             concurrency: self.concurrency,
             seen: &|| {},

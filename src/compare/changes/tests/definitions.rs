@@ -15,8 +15,8 @@ fn a_definition_shows_what_is_atomic() {
                 "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
                 "kind": {"type": "string"}}},
             "any": {"x-kubernetes-preserve-unknown-fields": true}}}}}}}]}});
-    let definition = CrdVersion::of(&definition, "v1").expect("it has this version");
-    assert!(CrdVersion::of(&json!({"spec": {"versions": []}}), "v1").is_none());
+    let definition = CrdVersion::from_definition(&definition, "v1").expect("it has this version");
+    assert!(CrdVersion::from_definition(&json!({"spec": {"versions": []}}), "v1").is_none());
     let cases = [
         (
             json!({"selector": {"a": "b"}}),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::object::{Condition, Object};
 use super::Evidence;
-use super::words::{Tone, tone, tone_of_text, words};
+use super::words::{Tone, has_word, tone, tone_of_text, words};
 
 /// Lists below `status` whose items have conditions of their own: routes and policies have them
 /// for each parent, gateways for each listener.
@@ -14,19 +14,18 @@ const NESTED: [&str; 4] = [
     "/status/listeners",
     "/status/ingress",
 ];
-/// Maps below `status` with conditions.
-const INNER: [&str; 2] = [
+/// Lists of conditions of the whole object.
+const WHOLE: [&str; 3] = [
+    "/status/conditions",
     "/status/conditionedStatus/conditions",
     "/status/status/conditions",
 ];
 
 /// Collects the signs in all conditions of an object.
-pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
+pub(super) fn collect(object: Object, found: &mut Vec<Evidence>) {
     let generation = object.number("/metadata/generation");
-    let list = |pointer: &str| object.array(pointer).iter().collect::<Vec<_>>();
-    of_list(&list("/status/conditions"), generation, "", found);
-    for pointer in INNER {
-        of_list(&list(pointer), generation, "", found);
+    for pointer in WHOLE {
+        collect_from_conditions(object.array(pointer), generation, "", found);
     }
     for pointer in NESTED {
         let place = pointer.trim_start_matches("/status/");
@@ -39,9 +38,8 @@ pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
             found.push(Evidence::progress(format!("it has no {place} yet")));
         }
         for item in object.array(pointer) {
-            let conditions: Vec<&Value> = Object(item).array("/conditions").iter().collect();
             let prefix = format!("{}: ", name_of(item, place));
-            of_list(&conditions, generation, &prefix, found);
+            collect_from_conditions(Object(item).array("/conditions"), generation, &prefix, found);
         }
     }
 }
@@ -68,14 +66,19 @@ enum Part {
     Detail,
 }
 
-fn of_list(conditions: &[&Value], generation: Option<i64>, prefix: &str, found: &mut Vec<Evidence>) {
+fn collect_from_conditions(
+    conditions: &[Value],
+    generation: Option<i64>,
+    prefix: &str,
+    found: &mut Vec<Evidence>,
+) {
     let read: Vec<(Condition, Vec<String>, &Value)> = conditions
         .iter()
         .map(|value| {
-            let condition = Condition::of(value);
+            let condition = Condition::new(value);
             // `platform.example.com/app-ready`
             let name = condition.kind.rsplit('/').next().unwrap_or_default();
-            (condition, words(name), *value)
+            (condition, words(name), value)
         })
         .collect();
     let has_summary = read.iter().any(|(_, words, _)| sums_up_details(words));
@@ -93,7 +96,7 @@ fn of_list(conditions: &[&Value], generation: Option<i64>, prefix: &str, found: 
             has_summary,
             is_ready,
         };
-        if let Some(mut evidence) = of_condition(*condition, words, weight) {
+        if let Some(mut evidence) = judge_condition(*condition, words, weight) {
             let seen = Object(value).number("/observedGeneration");
             if let (Some(seen), Some(generation), Part::Summary) = (seen, generation, part)
                 && seen < generation
@@ -145,10 +148,10 @@ struct Weight {
     is_ready: bool,
 }
 
-fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Option<Evidence> {
+fn judge_condition(condition: Condition, words: &[String], weight: Weight) -> Option<Evidence> {
     let is_detail = weight.part == Part::Detail;
     // `LastBackupSucceeded` is history.
-    if words.iter().any(|word| word == "last" || word == "previous") {
+    if has_word(words, &["last", "previous"]) {
         return None;
     }
     let Some(tone) = tone(words) else {
@@ -160,7 +163,7 @@ fn of_condition(condition: Condition, words: &[String], weight: Weight) -> Optio
         (Tone::Fine, "True") if !is_detail && begins_with_work(condition.message) => {
             Some(Evidence::detail(condition.to_string()))
         }
-        (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirmed(condition))),
+        (Tone::Fine, "True") => (!is_detail).then(|| Evidence::weak(affirm(condition))),
         (Tone::Fine, "False" | "Unknown") if is_step(words) => Some(Evidence::detail(condition.to_string())),
         (Tone::Good, _) if !is_detail || !weight.has_summary => {
             not_good(condition, words, is_detail, weight.is_ready)
@@ -203,15 +206,14 @@ fn is_step(words: &[String]) -> bool {
         "scheduled",
         "started",
     ];
-    words.iter().any(|word| STEPS.contains(&word.as_str()))
+    has_word(words, &STEPS)
 }
 
 /// Returns whether a message begins with what a controller does, and does not end with what it has done.
 fn begins_with_work(message: &str) -> bool {
-    let words = super::words::words(message);
-    let tone_of = |word: Option<&String>| tone(std::slice::from_ref(word?));
-    tone_of(words.first()) == Some(Tone::Progress)
-        && !matches!(tone_of(words.last()), Some(Tone::Fine | Tone::Good))
+    let words = words(message);
+    let [first, last] = [words.first(), words.last()].map(|word| tone(std::slice::from_ref(word?)));
+    first == Some(Tone::Progress) && !matches!(last, Some(Tone::Fine | Tone::Good))
 }
 
 /// A good condition is True. `Complete` is True of a failed object, too; then the reason says so.
@@ -222,13 +224,13 @@ fn good(condition: Condition, words: &[String]) -> Evidence {
     }
     // `Accepted`, `Deployed` and the like are steps on the way.
     if sums_up_details(words) {
-        Evidence::good(affirmed(condition))
+        Evidence::good(affirm(condition))
     } else {
-        Evidence::weak(affirmed(condition))
+        Evidence::weak(affirm(condition))
     }
 }
 
-fn affirmed(condition: Condition) -> String {
+fn affirm(condition: Condition) -> String {
     format!("its condition {} is {}", condition.kind, condition.status)
 }
 
@@ -247,14 +249,11 @@ const NOT_WANTED: [&str; 8] = [
 fn not_good(condition: Condition, words: &[String], is_detail: bool, is_ready: bool) -> Option<Evidence> {
     let reason = super::words::words(condition.reason);
     let of_reason = tone_of_text(condition.reason);
-    if is_detail && reason.iter().any(|word| NOT_WANTED.contains(&word.as_str())) {
+    if is_detail && has_word(&reason, &NOT_WANTED) {
         return None;
     }
     // It is not ready any more, since it has ended.
-    if reason
-        .iter()
-        .any(|word| matches!(word.as_str(), "completed" | "succeeded" | "finished"))
-    {
+    if has_word(&reason, &["completed", "succeeded", "finished"]) {
         return None;
     }
     // It runs to completion, and is ready for use before.
@@ -286,7 +285,7 @@ fn is_hopeless(reason: &[String]) -> bool {
         "illegal",
         "stalled",
     ];
-    reason.iter().any(|word| HOPELESS.contains(&word.as_str()))
+    has_word(reason, &HOPELESS)
 }
 
 /// Returns whether the type is about a change in progress, as `ControlPlaneUpdating` does. While it
@@ -302,7 +301,7 @@ fn is_change(words: &[String]) -> bool {
         "migrating",
         "rolling",
     ];
-    words.iter().any(|word| CHANGES.contains(&word.as_str()))
+    has_word(words, &CHANGES)
 }
 
 /// `Progressing` stays True after a rollout for some controllers, with a reason that says so.
@@ -317,10 +316,7 @@ fn progressing(condition: Condition, words: &[String], weight: Weight) -> Option
             return None;
         }
     }
-    if super::words::words(condition.reason)
-        .iter()
-        .any(|word| word == "approval")
-    {
+    if has_word(&super::words::words(condition.reason), &["approval"]) {
         return Some(Evidence::paused(format!(
             "it is waiting for approval: {condition}"
         )));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::object::Object;
 use super::Evidence;
-use super::words::{Tone, tone_of_text, words};
+use super::words::{Tone, has_word, tone_of_text, words};
 
 /// Fields of a status that sum the object up.
 const SUMMARIES: [&str; 12] = [
@@ -32,7 +32,7 @@ const FLAGS: [&str; 7] = [
     "succeeded",
 ];
 /// Collects the signs in the fields of the status.
-pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
+pub(super) fn collect(object: Object, found: &mut Vec<Evidence>) {
     let Some(status) = object.0.get("status") else {
         return;
     };
@@ -47,7 +47,7 @@ pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
                 summary(&shown, text, found);
             }
         } else if let Some(text) = value.as_str() {
-            of_text(name, &shown, text, found);
+            collect_from_text(name, &shown, text, found);
         }
         if FLAGS.contains(&name.as_str()) {
             flag(&shown, value, found);
@@ -56,10 +56,10 @@ pub(super) fn evidence(object: Object, found: &mut Vec<Evidence>) {
             error(&shown, value, found);
         }
         if let Some(inner) = value.as_object() {
-            of_part(name, inner, found);
+            collect_from_map(name, inner, found);
         }
         if let Some(items) = value.as_array() {
-            of_items(name, items, found);
+            collect_from_list(name, items, found);
         }
     }
     numbers(object, found);
@@ -84,7 +84,7 @@ fn summary(name: &str, text: &str, found: &mut Vec<Evidence>) {
 }
 
 /// A field such as `clusterState`, or `tasksReady: 2/3`.
-fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
+fn collect_from_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
     if let Some((have, wanted)) = text.split_once('/').or_else(|| text.split_once(" of "))
         && let (Ok(have), Ok(wanted)) = (have.trim().parse::<i64>(), wanted.trim().parse::<i64>())
     {
@@ -94,11 +94,8 @@ fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
         return;
     }
     let words = words(name);
-    let is_state = words
-        .last()
-        .is_some_and(|word| matches!(word.as_str(), "state" | "status" | "phase" | "health" | "stage"))
-        && !is_history(&words);
-    if !is_state {
+    let last = words.last().map_or("", String::as_str);
+    if !matches!(last, "state" | "status" | "phase" | "health" | "stage") || is_history(&words) {
         return;
     }
     let reason = format!("its {shown} is {text}");
@@ -112,28 +109,25 @@ fn of_text(name: &str, shown: &str, text: &str, found: &mut Vec<Evidence>) {
 /// Returns whether a field reports an error: `errorMessage`, `failureReason`, `validationErrors`.
 fn is_about_error(name: &str) -> bool {
     let words = words(name);
-    let is_about = |word: &String| matches!(word.as_str(), "error" | "errors" | "failure");
-    words.iter().any(is_about) && !is_history(&words)
+    has_word(&words, &["error", "errors", "failure"]) && !is_history(&words)
 }
 
 /// `lastRunStatus`, `phaseTransitionTimestamps`; but `lastObservedState` is of now.
 fn is_history(words: &[String]) -> bool {
-    let has = |name: &str| words.iter().any(|word| word == name);
-    has("history") || has("transition") || has("previous") || has("last") && !has("observed")
+    has_word(words, &["history", "transition", "previous"])
+        || has_word(words, &["last"]) && !has_word(words, &["observed"])
 }
 
 /// `ready: 2/3`, `statusReplicas: 2/3`
 fn is_about_readiness(name: &str) -> bool {
-    words(name).iter().any(|word| {
-        matches!(
-            word.as_str(),
-            "ready" | "replicas" | "available" | "healthy" | "nodes"
-        )
-    })
+    has_word(
+        &words(name),
+        &["ready", "replicas", "available", "healthy", "nodes"],
+    )
 }
 
 /// A map below the status, such as `applicationState: {state: RUNNING}`.
-fn of_part(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<Evidence>) {
+fn collect_from_map(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<Evidence>) {
     // A provider has its own terms for the resource that it manages.
     if matches!(
         name,
@@ -156,7 +150,7 @@ fn of_part(name: &str, fields: &serde_json::Map<String, Value>, found: &mut Vec<
             if field == "health" || is_state && matches!(field.as_str(), "state" | "status" | "phase") {
                 summary(&shown, text, found);
             } else {
-                of_text(field, &shown, text, found);
+                collect_from_text(field, &shown, text, found);
             }
         }
         if is_state && is_about_error(field) {
@@ -216,7 +210,7 @@ fn numbers(object: Object, found: &mut Vec<Evidence>) {
                 && let Some(wanted) = wanted(object, word, parts)
             {
                 let parts = if parts.is_empty() { "parts" } else { parts };
-                found.push(of_all(
+                found.push(compare_counts(
                     have,
                     wanted,
                     &format!("{} are {word}", parts.to_lowercase()),
@@ -226,7 +220,7 @@ fn numbers(object: Object, found: &mut Vec<Evidence>) {
     }
     let scheduled = object.number("/status/desiredNumberScheduled");
     if let (Some(have), Some(wanted)) = (object.number("/status/numberAvailable"), scheduled) {
-        found.push(of_all(have, wanted, "are ready"));
+        found.push(compare_counts(have, wanted, "are ready"));
     }
 }
 
@@ -283,7 +277,7 @@ fn wanted(object: Object, word: &str, parts: &str) -> Option<i64> {
 /// Collects the signs in a status without any other sign: what its texts say, be their names unknown. A text is a word
 /// as controllers write them, such as `Pending`, or the message of a field that has one: names of other objects and
 /// addresses may have any word in them.
-pub(super) fn texts(object: Object, found: &mut Vec<Evidence>) {
+pub(super) fn collect_texts(object: Object, found: &mut Vec<Evidence>) {
     let fields = object.0.get("status").and_then(Value::as_object);
     for (name, value) in fields.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
@@ -300,13 +294,17 @@ pub(super) fn texts(object: Object, found: &mut Vec<Evidence>) {
 }
 
 /// A list of parts with replicas of their own, such as instances.
-fn of_items(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
+fn collect_from_list(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
     for item in items {
-        let number = |field: &str| item.get(field).and_then(Value::as_i64);
-        if let (Some(have), Some(wanted)) = (number("readyReplicas"), number("replicas"))
+        let [ready, wanted] = ["readyReplicas", "replicas"].map(|field| item.get(field)?.as_i64());
+        if let (Some(have), Some(wanted)) = (ready, wanted)
             && have < wanted
         {
-            found.push(of_all(have, wanted, &format!("replicas of its {name} are ready")));
+            found.push(compare_counts(
+                have,
+                wanted,
+                &format!("replicas of its {name} are ready"),
+            ));
         }
         for field in FLAGS.into_iter().chain(["applied"]) {
             if item.get(field) == Some(&Value::Bool(false)) && !is_history(&words(name)) {
@@ -331,7 +329,7 @@ fn of_items(name: &str, items: &[Value], found: &mut Vec<Evidence>) {
     }
 }
 
-fn of_all(have: i64, wanted: i64, what: &str) -> Evidence {
+fn compare_counts(have: i64, wanted: i64, what: &str) -> Evidence {
     let reason = format!("{have} of {wanted} {what}");
     if have == 0 && wanted > 0 {
         Evidence::progress(reason)

@@ -80,10 +80,10 @@ impl Evidence {
 /// reports a state. What runs to completion is Current at the same time as a Job.
 pub(super) fn status(object: Object, jobs: Jobs) -> Option<(State, String)> {
     let mut found = Vec::new();
-    conditions::evidence(object, &mut found);
-    fields::evidence(object, &mut found);
+    conditions::collect(object, &mut found);
+    fields::collect(object, &mut found);
     if found.is_empty() {
-        fields::texts(object, &mut found);
+        fields::collect_texts(object, &mut found);
     }
     let most = found.iter().map(|evidence| evidence.weight).max()?;
     // The first of the most serious.
@@ -128,17 +128,15 @@ fn runs_to_completion(object: Object) -> bool {
         "migration",
     ];
     let words = words::words(object.text("/kind").unwrap_or_default());
-    let is = |names: &[&str], word: Option<&String>| word.is_some_and(|word| names.contains(&word.as_str()));
-    is(&ENDS, words.last()) && !is(&["cron", "scheduled", "schedule", "recurring"], words.first())
+    let [first, last] = [words.first(), words.last()].map(|word| word.map_or("", String::as_str));
+    ENDS.contains(&last) && !matches!(first, "cron" | "scheduled" | "schedule" | "recurring")
 }
 
 /// Returns why an object is suspended by its manifest: `spec.suspend` and the like.
 pub(super) fn suspension(object: Object) -> Option<String> {
     const FLAGS: [&str; 5] = ["suspend", "suspended", "paused", "pause", "hibernate"];
     let spec = object.0.get("spec")?;
-    let flag = FLAGS
-        .into_iter()
-        .find(|flag| spec.get(flag).and_then(Value::as_bool) == Some(true))?;
+    let flag = FLAGS.into_iter().find(|flag| spec[flag] == true)?;
     Some(format!("it is suspended: its spec.{flag} is true"))
 }
 

@@ -72,8 +72,8 @@ static TONES: LazyLock<HashMap<&'static str, Tone>> = LazyLock::new(|| {
         (TROUBLE, Tone::Trouble),
         (FINAL, Tone::Final),
     ];
-    let words = lists.into_iter();
-    words
+    lists
+        .into_iter()
         .flat_map(|(words, tone)| words.split_whitespace().map(move |word| (word, tone)))
         .collect()
 });
@@ -104,6 +104,11 @@ pub(super) fn words(text: &str) -> Vec<String> {
         words.push(word);
     }
     words
+}
+
+/// Returns whether one of these names is among the words.
+pub(super) fn has_word(words: &[String], names: &[&str]) -> bool {
+    words.iter().any(|word| names.contains(&word.as_str()))
 }
 
 /// Returns the most serious tone among the words; `None` if none of them is known.

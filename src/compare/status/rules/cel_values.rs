@@ -19,8 +19,8 @@ pub(super) fn to_cel(value: &Value) -> cel::Value {
         Value::String(text) => cel::Value::String(Arc::new(text.clone())),
         Value::Array(items) => cel::Value::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
-            let entries = fields.iter();
-            let map: HashMap<Key, cel::Value> = entries
+            let map: HashMap<Key, cel::Value> = fields
+                .iter()
                 .map(|(name, value)| (Key::from(name.clone()), to_cel(value)))
                 .collect();
             cel::Value::Map(Map { map: Arc::new(map) })

@@ -54,7 +54,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    pub(super) fn of(expression: &IdedExpr) -> Result<Self, ExpressionError> {
+    pub(super) fn new(expression: &IdedExpr) -> Result<Self, ExpressionError> {
         let cost = Self {
             nesting: nesting(expression, &|_| 0),
             items: count(expression, &|expression| match expression {
@@ -286,19 +286,25 @@ fn unbounded_patterns(expression: &Expr) -> usize {
 /// Counts what may double a value inside macros: additions, except those of the macros themselves, and
 /// lists of several values that are computed.
 fn additions(expression: &IdedExpr) -> usize {
-    let is_literal = |inner: &IdedExpr| matches!(inner.expr, Expr::Literal(_));
-    let doubles = |expression: &Expr| {
-        let parts = children(expression);
-        usize::from(match expression {
-            Expr::Call(call) => call.func_name == "_+_" && !parts.into_iter().any(is_result),
-            Expr::List(_) | Expr::Map(_) => parts.into_iter().filter(|part| !is_literal(part)).count() > 1,
-            _ => false,
-        })
-    };
     match &expression.expr {
         Expr::Comprehension(of) => count(&of.loop_step, &doubles) + additions(&of.iter_range),
         other => children(other).into_iter().map(additions).sum(),
     }
+}
+
+/// Returns 1 for an expression that may double a value.
+fn doubles(expression: &Expr) -> usize {
+    let mut parts = children(expression).into_iter();
+    usize::from(match expression {
+        Expr::Call(call) => call.func_name == "_+_" && !parts.any(is_result),
+        Expr::List(_) | Expr::Map(_) => {
+            parts
+                .filter(|part| !matches!(part.expr, Expr::Literal(_)))
+                .count()
+                > 1
+        }
+        _ => false,
+    })
 }
 
 pub(super) fn children(expression: &Expr) -> Vec<&IdedExpr> {

@@ -37,10 +37,10 @@ impl SlowObjects {
             ))
         };
         let name = name(object);
-        if locked(&self.names).contains(&name) {
+        if lock(&self.names).contains(&name) {
             return too_long();
         }
-        let mut left = locked(&self.left);
+        let mut left = lock(&self.left);
         left.retain(|thread| !thread.is_finished());
         if left.len() >= MOST {
             return Answer::Unclear(format!(
@@ -53,8 +53,8 @@ impl SlowObjects {
         // No one receives the answer after the deadline.
         let thread = std::thread::spawn(move || drop(sender.send(evaluate())));
         receiver.recv_timeout(deadline).unwrap_or_else(|_| {
-            locked(&self.left).push(thread);
-            locked(&self.names).insert(name);
+            lock(&self.left).push(thread);
+            lock(&self.names).insert(name);
             too_long()
         })
     }
@@ -67,7 +67,7 @@ fn name(object: &Value) -> String {
     format!("{} {}/{}", text("uid"), text("namespace"), text("name"))
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

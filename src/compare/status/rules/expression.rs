@@ -100,11 +100,12 @@ impl Expression {
         }
         // The parser needs much stack.
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(STACK);
-            let parsed = thread.spawn_scoped(scope, || Self::parse(text));
-            let parsed = parsed.map_err(|error| ExpressionError::Syntax(error.to_string()))?;
-            let parsed = parsed.join();
-            parsed.unwrap_or_else(|_| Err(ExpressionError::Syntax("malformed".to_owned())))
+            std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, || Self::parse(text))
+                .map_err(|error| ExpressionError::Syntax(error.to_string()))?
+                .join()
+                .unwrap_or_else(|_| Err(ExpressionError::Syntax("malformed".to_owned())))
         })
     }
 
@@ -121,8 +122,8 @@ impl Expression {
         if let Some(name) = unknown_function(program.expression()) {
             return Err(ExpressionError::NoSuchFunction(name));
         }
-        let cost = Cost::of(program.expression())?;
-        let inputs = Inputs::of(program.expression());
+        let cost = Cost::new(program.expression())?;
+        let inputs = Inputs::new(program.expression());
         Ok(Self {
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
             program: Arc::new(program),
@@ -153,8 +154,8 @@ impl Expression {
         }
         if may_take_long {
             let program = Arc::clone(&self.program);
-            let evaluate = move || answer(&program, &context);
-            self.slow.evaluate_within(DEADLINE, object, evaluate)
+            self.slow
+                .evaluate_within(DEADLINE, object, move || answer(&program, &context))
         } else {
             answer(&self.program, &context)
         }
@@ -187,8 +188,8 @@ fn unknown_function(expression: &IdedExpr) -> Option<String> {
             Some(Expr::Ident(namespace)) => format!("{namespace}.{name}"),
             _ => name.to_owned(),
         };
-        let is_known = |name: &str| FUNCTIONS.split_whitespace().any(|known| known == name);
-        if !is_operator && !is_known(name) && !is_known(&qualified) {
+        let mut functions = FUNCTIONS.split_whitespace();
+        if !is_operator && !functions.any(|known| known == name || known == qualified) {
             return Some(qualified);
         }
     }

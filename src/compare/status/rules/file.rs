@@ -7,7 +7,7 @@ use kubernetes_yaml::Node;
 
 use super::expression::ExpressionError;
 use super::{Clause, KindRule, Origin, RuleSet};
-use crate::compare::rule_file::{self, Fault, Format, at};
+use crate::compare::rule_file::{self, Fault, Format, fault_at};
 
 /// The fault of a file of status rules, with its line.
 pub type RuleFileError = rule_file::RuleFileError<RuleFault>;
@@ -38,7 +38,6 @@ impl RuleFileError {
     }
 }
 
-/// The format of the file.
 const FORMAT: Format = Format {
     names: &["healthCheckExprs"],
     described: "a list, healthCheckExprs or spec.healthCheckExprs",
@@ -64,7 +63,7 @@ pub(super) fn read(
         let name = name_of(&group, rule.kind.as_deref());
         let line = item.position().line();
         if let Some(before) = lines.insert(name.clone(), line) {
-            return Err(at(item, Fault::Rule(RuleFault::Duplicate(name, before))));
+            return Err(fault_at(item, Fault::Rule(RuleFault::Duplicate(name, before))));
         }
         rules.by_group.entry(group).or_default().push(rule);
         Ok(())
@@ -72,7 +71,6 @@ pub(super) fn read(
     Ok(rules)
 }
 
-/// The fields of a rule.
 const FIELDS: [&str; 5] = ["apiVersion", "kind", "current", "inProgress", "failed"];
 
 fn rule(
@@ -85,39 +83,46 @@ fn rule(
         &FIELDS,
         "a rule has apiVersion, kind, current, inProgress and failed",
     )?;
-    let text = |name: &'static str| rule_file::text(item, name);
-    let needed = |name: &'static str| text(name)?.ok_or_else(|| at(item, Fault::Missing(name)));
-    let clause = |name: &'static str| {
-        let Some(expression) = text(name)? else {
-            return Ok(None);
-        };
-        let clause = Clause::new(expression);
-        if check == Check::Now
-            && let Err(error) = super::Expression::compile(expression)
-        {
-            let node = item.get(name).unwrap_or(item);
-            return Err(at(node, Fault::Rule(RuleFault::Expression(name, error))));
-        }
-        Ok(Some(clause))
+    let Some(api_version) = rule_file::text(item, "apiVersion")? else {
+        return Err(fault_at(item, Fault::Missing("apiVersion")));
     };
-    let api_version = needed("apiVersion")?;
     // The version does not matter; the core group is `v1`.
     let group = match api_version.rsplit_once('/') {
         Some((group, _)) => group.to_owned(),
         None if api_version.starts_with('v') => String::new(),
-        None => return Err(at(item, Fault::Rule(RuleFault::NoGroup(api_version.to_owned())))),
+        None => {
+            return Err(fault_at(
+                item,
+                Fault::Rule(RuleFault::NoGroup(api_version.to_owned())),
+            ));
+        }
     };
-    let kind = text("kind")?.filter(|kind| !kind.is_empty()).map(str::to_owned);
-    let current = clause("current")?.ok_or_else(|| at(item, Fault::Missing("current")))?;
-    let name = name_of(&group, kind.as_deref());
+    let kind = rule_file::text(item, "kind")?.filter(|kind| !kind.is_empty());
+    let Some(current) = clause(item, "current", check)? else {
+        return Err(fault_at(item, Fault::Missing("current")));
+    };
+    let name = name_of(&group, kind);
     let rule = KindRule {
-        kind,
+        kind: kind.map(str::to_owned),
         origin: origin(item.position().line(), &name),
-        in_progress: clause("inProgress")?,
-        failed: clause("failed")?,
+        in_progress: clause(item, "inProgress", check)?,
+        failed: clause(item, "failed", check)?,
         current,
     };
     Ok((group, rule))
+}
+
+fn clause(item: &Node, name: &'static str, check: Check) -> Result<Option<Clause>, RuleFileError> {
+    let Some(expression) = rule_file::text(item, name)? else {
+        return Ok(None);
+    };
+    if check == Check::Now
+        && let Err(error) = super::Expression::compile(expression)
+    {
+        let node = item.get(name).unwrap_or(item);
+        return Err(fault_at(node, Fault::Rule(RuleFault::Expression(name, error))));
+    }
+    Ok(Some(Clause::new(expression)))
 }
 
 /// `Certificate.cert-manager.io`, or the group alone.

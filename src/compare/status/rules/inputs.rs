@@ -14,7 +14,7 @@ pub(super) struct Inputs(BTreeSet<Vec<String>>);
 
 impl Inputs {
     /// Returns what an expression reads.
-    pub(super) fn of(expression: &IdedExpr) -> Self {
+    pub(super) fn new(expression: &IdedExpr) -> Self {
         let mut found = BTreeSet::new();
         collect(expression, &mut found);
         let all = found.clone();

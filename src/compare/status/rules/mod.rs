@@ -29,7 +29,6 @@ use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::identity::GroupKind;
 use expression::{Answer, Expression};
 
-/// The built-in rules.
 const BUILT_IN: &str = include_str!("../rules.yaml");
 
 /// Rules by kind.
@@ -83,8 +82,9 @@ impl Clause {
     }
 
     fn expression(&self) -> Result<&Expression, &String> {
-        let compile = || Expression::compile(&self.text).map_err(|error| error.to_string());
-        self.compiled.get_or_init(compile).as_ref()
+        self.compiled
+            .get_or_init(|| Expression::compile(&self.text).map_err(|error| error.to_string()))
+            .as_ref()
     }
 
     fn evaluate(&self, object: &Value) -> Answer {
@@ -94,7 +94,7 @@ impl Clause {
         }
     }
 
-    fn shown(&self) -> &str {
+    fn display_text(&self) -> &str {
         self.expression().map_or(self.text.as_str(), Expression::text)
     }
 }
@@ -145,20 +145,24 @@ impl RuleSet {
     /// Returns a warning for each kind with a rule that the server does not have, although it has the group: the name
     /// is probably mistyped. Rules for groups that are not installed are of use on other clusters.
     pub fn unknown_kinds(&self, discovery: &Discovery) -> Vec<String> {
-        let rules = self.by_group.iter().flat_map(|(group, rules)| {
-            let kinds = rules.iter().filter_map(|rule| Some((rule, rule.kind.as_ref()?)));
-            kinds.map(move |(rule, kind)| (rule, GroupKind::new(group, kind)))
-        });
-        let unknown = rules.filter(|(_, kind)| {
-            discovery.has_group(&kind.group) && matches!(discovery.preferred(kind), KindLookup::Absent)
-        });
-        let warning = |(rule, kind): (&KindRule, GroupKind)| {
-            format!(
-                "{}: the server has no kind {kind}, so this rule matches no object",
-                rule.origin
-            )
-        };
-        unknown.map(warning).collect()
+        let mut warnings = Vec::new();
+        for (group, rules) in self
+            .by_group
+            .iter()
+            .filter(|(group, _)| discovery.has_group(group))
+        {
+            for rule in rules {
+                let Some(kind) = &rule.kind else { continue };
+                let kind = GroupKind::new(group, kind);
+                if matches!(discovery.preferred(&kind), KindLookup::Absent) {
+                    warnings.push(format!(
+                        "{}: the server has no kind {kind}, so this rule matches no object",
+                        rule.origin
+                    ));
+                }
+            }
+        }
+        warnings
     }
 
     /// Returns whether there is a rule for the kind.
@@ -208,17 +212,17 @@ impl KindRule {
             let Some(clause) = clause else { continue };
             match clause.evaluate(object) {
                 Answer::Yes => {
-                    let reason = format!("its rule says {name}: {}", clause.shown());
+                    let reason = format!("its rule says {name}: {}", clause.display_text());
                     return (state, reason, Certainty::Clear);
                 }
                 Answer::No => {}
                 Answer::Unclear(why) => {
-                    let reason = format!("{why}, in its rule {name}: {}", clause.shown());
+                    let reason = format!("{why}, in its rule {name}: {}", clause.display_text());
                     return (State::InProgress, reason, Certainty::Unclear);
                 }
             }
         }
-        let reason = format!("its rule is not current yet: {}", self.current.shown());
+        let reason = format!("its rule is not current yet: {}", self.current.display_text());
         (State::InProgress, reason, Certainty::Clear)
     }
 }
