@@ -14,7 +14,7 @@ use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::NotServed;
 use crate::execute::kinds::schema_change::Redefined;
 use crate::execute::members::apply::MemberReply;
-use crate::execute::schedule::drive::{Found, Work};
+use crate::execute::schedule::drive::{AnswerSender, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
@@ -51,7 +51,7 @@ impl Execution<'_> {
         driver.run(&graph, &work, sink).await;
     }
 
-    /// Returns where to read these dependencies: the resource, and the relation to the set.
+    /// Returns these dependencies, each with the resource to read it through and its relation to the set.
     fn dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
         let members = self.desired.members.iter();
         let members = members.filter(|member| keys.contains(&member.key));
@@ -80,21 +80,21 @@ struct Applies<'r, 'a> {
     named: HashSet<&'r ObjectKey>,
 }
 
-/// What has come of an action.
+/// The answer to an action.
 enum Answer {
-    /// An object was sent. If it is a definition that has objects in this run, with the former one.
+    /// The reply to an apply; with the former CRD, if the object is a CRD with objects in this run.
     Applied(Box<MemberReply>, Option<Redefined>),
     /// The wait for a new kind has ended.
     Kind(Result<(), NotServed>),
-    /// A changed definition is in use, or the wait for that is over.
+    /// The server uses the changed CRD, or the wait for that is over.
     Typed,
-    /// The wait for an object that others depend on has ended; whether it is Current.
-    Awaited(Currency),
+    /// The wait for an object that others depend on has ended with this result.
+    Awaited(CurrentResult),
 }
 
-/// Whether an object is Current after a wait for it.
+/// Result of a wait until an object is Current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Currency {
+enum CurrentResult {
     Current,
     NotCurrent,
 }
@@ -134,22 +134,22 @@ impl<'r> Work for Applies<'r, '_> {
                 execution.await_schema_of_kind(applies, self.kinds).await;
                 Answer::Typed
             }
-            // It is only waited for together with others.
-            ApplyAction::AwaitCurrent(_) => Answer::Awaited(Currency::NotCurrent),
+            // Never called: `wait_together` carries out these waits.
+            ApplyAction::AwaitCurrent(_) => Answer::Awaited(CurrentResult::NotCurrent),
         }
     }
 
-    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
             Answer::Applied(reply, _) => reply.webhook.as_ref(),
             Answer::Kind(_) | Answer::Typed | Answer::Awaited(_) => None,
         }
     }
 
-    fn known(&self, action: &ApplyAction<'r>) -> Option<Answer> {
+    fn known_answer(&self, action: &ApplyAction<'r>) -> Option<Answer> {
         match action {
             ApplyAction::AwaitCurrent(key) if self.applied.borrow().current.contains(*key) => {
-                Some(Answer::Awaited(Currency::Current))
+                Some(Answer::Awaited(CurrentResult::Current))
             }
             _ => None,
         }
@@ -158,7 +158,7 @@ impl<'r> Work for Applies<'r, '_> {
     fn wait_together<'s>(
         &'s self,
         actions: Vec<(ActionId, &'s ApplyAction<'r>)>,
-        found: Found<Answer>,
+        found: AnswerSender<Answer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         let ids = actions.into_iter().filter_map(|(id, action)| match action {
@@ -168,7 +168,7 @@ impl<'r> Work for Applies<'r, '_> {
         Box::pin(self.await_current(ids.collect(), found, sink))
     }
 
-    fn ended(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
+    fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
         match (action, answer) {
             (ApplyAction::Apply(apply), Answer::Applied(reply, former)) => {
                 self.take_reply(apply, *reply, former, sink)
@@ -177,12 +177,12 @@ impl<'r> Work for Applies<'r, '_> {
                 sink(Event::failure(reason));
                 End::Failed
             }
-            (_, Answer::Awaited(Currency::NotCurrent)) => End::Failed,
+            (_, Answer::Awaited(CurrentResult::NotCurrent)) => End::Failed,
             _ => End::Done,
         }
     }
 
-    fn skipped(
+    fn report_skipped(
         &self,
         skipped: &[Skipped],
         graph: &Graph<ApplyAction<'r>>,
@@ -226,7 +226,7 @@ impl<'r> Work for Applies<'r, '_> {
         }
     }
 
-    fn resumes(&self, total: usize, sink: &mut Sink<'_>) {
+    fn report_resumed(&self, total: usize, sink: &mut Sink<'_>) {
         sink(Event::Phase {
             phase: Phase::Applying,
             total,
@@ -235,7 +235,7 @@ impl<'r> Work for Applies<'r, '_> {
 }
 
 impl Applies<'_, '_> {
-    /// Notes and reports the answer for an object.
+    /// Records and reports the reply to the apply of an object.
     fn take_reply(
         &self,
         apply: &Apply,
@@ -273,7 +273,7 @@ impl Applies<'_, '_> {
         end
     }
 
-    /// Notes whether an object that was written is Current without a look at it.
+    /// Records whether a written object is Current by the write alone, so that it need not be read.
     fn note_whether_current(&self, outcome: &ObjectOutcome, applied: &mut Applied) {
         let written = match outcome.action {
             Action::Created | Action::Recreated => Written::Created,
@@ -293,27 +293,27 @@ impl Applies<'_, '_> {
         }
     }
 
-    /// Waits for objects that others depend on, and passes on what becomes of each.
+    /// Waits for objects that others depend on, and sends the result for each.
     async fn await_current(
         &self,
         ids: BTreeMap<&ObjectKey, ActionId>,
-        found: Found<Answer>,
+        found: AnswerSender<Answer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
         let arrived = RefCell::new(BTreeSet::new());
-        let send = |key: &ObjectKey, currency| {
+        let send = |key: &ObjectKey, result| {
             if let Some(id) = ids.get(key)
                 && arrived.borrow_mut().insert(*id)
             {
                 // The receiver lives as long as the run.
-                let _ = found.send((*id, Answer::Awaited(currency)));
+                let _ = found.send((*id, Answer::Awaited(result)));
             }
         };
         let mut noting = |event: Event| {
             if let Event::Awaited(awaited) = &event
                 && awaited.wait_status == WaitStatus::Arrived
             {
-                send(&awaited.subject.key(), Currency::Current);
+                send(&awaited.subject.key(), CurrentResult::Current);
             }
             (sink.borrow_mut())(event);
         };
@@ -326,12 +326,12 @@ impl Applies<'_, '_> {
             None => keys.iter().copied().cloned().collect(),
         };
         for key in keys {
-            let currency = if missed.contains(key) {
-                Currency::NotCurrent
+            let result = if missed.contains(key) {
+                CurrentResult::NotCurrent
             } else {
-                Currency::Current
+                CurrentResult::Current
             };
-            send(key, currency);
+            send(key, result);
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::model::write_settings::Exclusive;
 
 impl Execution<'_> {
     /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
-    pub(super) async fn begun(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
+    pub(super) async fn begin(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
         if let Some(parent) = self.parent()
             && !self.writes_members(parent)
         {
             return Ok(Ok(Known::read(parent.clone())));
         }
-        let run = self.running().await;
+        let run = self.entry_under_way().await;
         if self.interrupt.is_requested() {
             return Ok(Err(Ending::Interrupted));
         }
@@ -48,7 +48,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the record as it is to be, where all was done; `None` if it could not be determined, which is reported.
+    /// Returns the record to leave after a run in which everything was done; `None` if it could not be determined,
+    /// which is reported.
     async fn exact_or_reported(&self, settled: &HashSet<String>, sink: &mut Sink<'_>) -> Option<Record> {
         if self.plan.record_after == self.plan.record_during {
             return Some(self.plan.record_after.clone());
@@ -85,7 +86,7 @@ impl Execution<'_> {
         let (Some(known), entry) = (&mut run.known, &run.entry) else {
             return Ok(());
         };
-        let sink = &mut entry.noting(sink);
+        let sink = &mut entry.counting_sink(sink);
         let version = known.parent.resource_version.clone();
         let parent = self.parent_writing();
         let Err(error) = parent.apply_manifest(known, &self.plan.preconditions, sink).await else {
@@ -124,7 +125,7 @@ impl Execution<'_> {
         };
         if known.run.is_none() && run.entry.has_changes() {
             // It has written the manifest of the parent and nothing else.
-            known.run = Some(self.running().await);
+            known.run = Some(self.entry_under_way().await);
         }
         run.end(exact.as_ref(), ending, sink).await
     }

@@ -1,5 +1,5 @@
-//! The waits of a run. The caller makes them, because `execute` stands left of `wait`: it knows how long to wait, and
-//! what each object has to come to.
+//! The waits of a run. The caller provides them, because `execute` may not import `wait`; it also knows how long to
+//! wait, and which state each object has to reach.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::resource::Resource;
 
 /// Waits for objects that others depend on.
 pub trait DependencyGate {
-    /// Returns whether an object is Current by the write that has made or changed it.
+    /// Returns whether an object is Current as soon as it is written, so that it need not be read.
     fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool;
 
     /// Waits until these objects are Current or have failed, and returns those that are not Current.
@@ -48,7 +48,7 @@ pub struct Dependency {
 pub enum Membership {
     /// It carries the label of the set.
     Member,
-    /// It does not, or nothing is known of that.
+    /// It does not carry the label, or that is not known.
     Outside,
 }
 

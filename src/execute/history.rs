@@ -17,8 +17,8 @@ pub(crate) struct HistoryEntry {
 }
 
 impl HistoryEntry {
-    /// Returns what counts the changes among events, and passes them on.
-    pub(crate) fn noting(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
+    /// Returns a sink that counts the changes among events, and passes all events on.
+    pub(crate) fn counting_sink(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
         |event| {
             self.changes.borrow_mut().note(&event);
             sink(event);
@@ -31,7 +31,7 @@ impl HistoryEntry {
     }
 
     /// Returns the entry of a run that ends now; `None` if it has changed nothing.
-    pub(crate) fn ended(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
+    pub(crate) fn entry_at_end(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
         if !self.has_changes() {
             return None;
         }
@@ -103,8 +103,8 @@ impl Changes {
 
 impl Execution<'_> {
     /// Returns the entry of this run while it is under way.
-    pub(super) async fn running(&self) -> Run {
-        let run = running(self.server, RunOperation::Apply).await;
+    pub(super) async fn entry_under_way(&self) -> Run {
+        let run = entry_under_way(self.server, RunOperation::Apply).await;
         Run {
             manifests: desired::digest(self.desired),
             ..run
@@ -113,7 +113,7 @@ impl Execution<'_> {
 }
 
 /// Returns the entry of a run that begins now. Asks for the name of the user, which the server may not say.
-pub(super) async fn running(server: &ApiServer, operation: RunOperation) -> Run {
+pub(super) async fn entry_under_way(server: &ApiServer, operation: RunOperation) -> Run {
     let user = read::user_name(server).await;
     Run {
         time: timestamp(server),

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wish_is_seen_exactly_from_its_report_on() {
+    fn a_request_to_stop_is_visible_only_after_its_report() {
         let interrupt = Interrupt::default();
         let asking = interrupt.clone();
         let (answer, answered) = mpsc::channel();

@@ -34,7 +34,7 @@ pub(super) fn label_error_in(reply: &Reply, written: Option<&str>) -> Option<Mes
     label_error(written, label_of(&answer))
 }
 
-/// Returns the first of the labels or annotations that were `written` which the answer lacks, or has with another value.
+/// Returns the first of the `written` labels or annotations that the answer lacks or has with another value.
 pub(super) fn changed_key<'w>(written: &'w Value, answered: &Pairs) -> Option<&'w String> {
     let mut pairs = written.as_object().into_iter().flatten();
     let changed = pairs.find(|(key, value)| answered.get(*key).map(String::as_str) != value.as_str());

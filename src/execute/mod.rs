@@ -68,7 +68,7 @@ pub struct Execution<'a> {
     pub parent_resource: &'a Arc<Resource>,
     /// The state of the set when it was planned.
     pub state: &'a ClusterState,
-    /// The reason why that parent has to be taken over, if it has, which the user has lifted.
+    /// The refusal to take over the parent, which the user has lifted; empty if the parent need not be taken over.
     pub take_over: &'a [Refusal],
     /// The desired objects.
     pub desired: &'a Desired,
@@ -80,13 +80,13 @@ pub struct Execution<'a> {
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
-    /// What waits between the writes; `None` if the run does not wait.
+    /// The waits between the writes; `None` if the run does not wait.
     pub gate: Option<&'a dyn Gate>,
-    /// What waits for objects that others depend on; `None` in a run that writes nothing.
+    /// The waits for objects that others depend on; `None` in a run that writes nothing.
     pub dependencies: Option<&'a dyn DependencyGate>,
-    /// What writes wait for.
+    /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
-    /// The kinds whose definitions dry runs have compared.
+    /// The kinds whose CRDs dry runs have compared.
     pub redefined_kinds: &'a RedefinedKinds,
 }
 
@@ -101,11 +101,11 @@ pub type Sink<'a> = dyn FnMut(Event) + 'a;
 pub(crate) struct Applied {
     uids: HashSet<String>,
     failed: usize,
-    /// Objects of which the plan knows that owner references have to be removed.
+    /// Objects from which owner references have to be removed, according to the plan.
     attached: BTreeSet<ObjectKey>,
     /// Members that are unchanged so far.
     unchanged: Vec<ObjectOutcome>,
-    /// The same as far as they are attached. They are reported later.
+    /// Unchanged members that may still lose owner references; they are reported later.
     held: Vec<ObjectOutcome>,
     /// The objects that others depend on, as far as they are known to be Current.
     current: BTreeSet<ObjectKey>,
@@ -177,7 +177,7 @@ impl Execution<'_> {
     ///
     /// # Panics
     ///
-    /// If the plan has refusals: executing it would be worse.
+    /// If the plan has refusals.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         assert!(
             self.plan.refusals.is_empty(),
@@ -203,14 +203,14 @@ impl Execution<'_> {
             return Ok(Ending::Interrupted);
         }
         let writes = self.plan.applies() + self.plan.deletions();
-        self.server.prepare_for(run_state.driver.soon(writes));
+        self.server.prepare_for(run_state.driver.soon_under_way(writes));
         if self.parent().is_none() {
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
             if let Some(ending) = run.work(writing, sink).await {
                 return Ok(ending);
             }
         }
-        match self.begun(&mut run.entry.noting(sink)).await? {
+        match self.begin(&mut run.entry.counting_sink(sink)).await? {
             Ok(known) => run.known = Some(known),
             Err(ending) => return Ok(ending),
         }

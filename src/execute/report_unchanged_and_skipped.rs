@@ -12,8 +12,8 @@ use crate::model::text::counted;
 use crate::plan::{DataLoss, Skip, SkipReason};
 
 impl Applied {
-    /// Reports the members that nothing else has changed, of which these were
-    /// `detached` from their owners.
+    /// Reports the held members: as configured if they are among `detached`, else as unchanged. Revises earlier reports
+    /// of such members.
     pub(super) fn report_held(&mut self, detached: &BTreeSet<ObjectKey>, sink: &mut Sink<'_>) {
         let configured = |outcome: &ObjectOutcome| ObjectOutcome {
             action: Action::Configured,

@@ -24,13 +24,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
-/// The webhooks that some writes wait for: how long, how often they are sent again, and what is reported.
+/// The webhooks that some writes wait for: how long the writes wait, how often they are sent again, and what is
+/// reported.
 pub(crate) struct StartingWebhooks<'a> {
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) notes: &'a WaitNotes,
     /// The time of each webhook from its first refusal on; `None` if only the run ends it.
     patience: Option<Duration>,
-    /// Whether that time runs.
+    /// `true` while the time limits run.
     runs: Cell<bool>,
     /// The webhooks that were waited for, each with the end of its time, which all writes share.
     deadlines: RefCell<BTreeMap<String, Option<Instant>>>,
@@ -107,8 +108,8 @@ impl<'a> StartingWebhooks<'a> {
         deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// Returns the time of the attempt after `vain` ones, the last of which ended at `since`: at the latest when the
-    /// time of one of these webhooks is over.
+    /// Returns the time of the next attempt after `vain` failed ones, the last of which ended at `since`: at the latest
+    /// when the time of one of these webhooks is over.
     pub(crate) fn next_attempt<'n>(
         &self,
         since: Instant,

@@ -11,7 +11,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::read;
 
-/// The words for a version that the definition does not have any more (`apiextensions-apiserver`,
+/// The words for a version that the CRD does not have any more (`apiextensions-apiserver`,
 /// `pkg/apiserver/conversion/converter.go`, `ConvertToVersion`), and those of structured-merge-diff for an object that
 /// does not match the schema of a version. Nothing else in the answers distinguishes them from other failures.
 const REFUSALS: [&str; 3] = [
@@ -31,9 +31,9 @@ fn is_refusal(message: &str) -> bool {
     !is_schema_violation(message) && REFUSALS.iter().any(|words| message.contains(words))
 }
 
-/// Reads the definition if managed fields name another version than that of the resource, and returns
-/// `metadata.managedFields` without the versions that cannot hold the live object, or the one `desired`. `None` if
-/// there are none, or if the user may not read the definition.
+/// Reads the CRD if managed fields name another version than that of the resource, and returns `metadata.managedFields`
+/// without the versions that cannot hold the live object, or the one `desired`. `None` if there are none, or if the
+/// user may not read the CRD.
 pub(crate) async fn without_unusable_versions(
     server: &ApiServer,
     metadata: &Value,

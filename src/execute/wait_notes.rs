@@ -11,7 +11,7 @@ use crate::execute::Sink;
 /// Time after which something slow is reported.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
 
-/// What writes wait for while they are under way, as far as it is not reported yet.
+/// The notes about what writes wait for while they are under way, until they are reported.
 #[derive(Debug, Default)]
 pub struct WaitNotes(RefCell<Vec<String>>);
 

@@ -1,5 +1,5 @@
-//! Waits until objects are gone that are being deleted: how often a run looks, when it reports that it waits, and
-//! what ends the wait. The callers look, and know what is left.
+//! Waits until objects that are being deleted are gone: how often a run checks, when it reports that it waits, and what
+//! ends the wait. The callers look, and know what is left.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) struct WaitUntilGone<'a> {
     is_reported: bool,
 }
 
-/// What ends a wait before its limit.
+/// The request that ends a wait before its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopsWith {
     /// Stopping the run.
@@ -51,7 +51,7 @@ impl<'a> WaitUntilGone<'a> {
     ///
     /// # Errors
     ///
-    /// The reason why the wait is over: the run has to stop, or so much time has passed as the objects have.
+    /// The reason why the wait is over: the run has to stop, or the time limit of the objects is over.
     pub(super) async fn pause(
         &mut self,
         limit: Option<Duration>,

@@ -1,5 +1,5 @@
 //! The order in which a run applies objects, as a graph: step by step, each object after what it depends on, and after
-//! the namespace and the definition that it needs.
+//! the namespace and the CRD that it needs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,16 +14,16 @@ use crate::model::identity::{GroupKind, ObjectKey};
 pub enum ApplyAction<'p> {
     /// Applies an object.
     Apply(&'p Apply),
-    /// Waits until the kind of this object is served, which the run defines.
+    /// Waits until the server serves the kind of this object, which the run defines.
     AwaitKind(&'p DesiredObject),
-    /// Waits until the server types these objects by the definition of their kind that the run has changed.
+    /// Waits until the server uses the changed CRD of these objects.
     AwaitSchema(Vec<&'p Apply>),
     /// Waits until this object is Current, because others depend on it.
     AwaitCurrent(&'p ObjectKey),
 }
 
 impl Plan {
-    /// Returns the order of these steps of the plan, where these objects are Current by now.
+    /// Returns the graph that applies these steps. `current` are the objects that are Current already.
     pub fn apply_graph<'p>(
         &'p self,
         steps: impl IntoIterator<Item = &'p Vec<Apply>>,
@@ -54,7 +54,7 @@ struct Builder<'p> {
     /// The objects that are Current before the first step.
     known_current: BTreeSet<ObjectKey>,
     desired: &'p Desired,
-    /// The definitions that the run applies, by the kind that they define.
+    /// The CRDs that the run applies, by the kind that they define.
     definitions: HashMap<GroupKind, &'p ObjectKey>,
     graph: Graph<ApplyAction<'p>>,
     /// The end of the step before.
@@ -62,9 +62,9 @@ struct Builder<'p> {
     applied: HashMap<&'p ObjectKey, ActionId>,
     /// The waits for objects that others depend on.
     current: BTreeMap<&'p ObjectKey, ActionId>,
-    /// The waits for new kinds in a version.
+    /// The waits for new kinds, by kind and version.
     served: BTreeMap<(GroupKind, &'p str), ActionId>,
-    /// The waits for changed definitions.
+    /// The waits for changed CRDs.
     typed: BTreeMap<&'p GroupKind, ActionId>,
 }
 
@@ -112,8 +112,8 @@ impl<'p> Builder<'p> {
         (&object.key, self.graph.add(ApplyAction::Apply(apply), before))
     }
 
-    /// What can be in a namespace or of a kind without the apply of these is sent even if that fails: they may exist.
-    /// It is skipped with them if they are skipped.
+    /// Returns the edge from an object to the apply of its namespace or CRD. The object is sent even if that apply
+    /// fails, because the namespace or CRD may exist. If it has dependencies of its own, the object is skipped with it.
     fn edge_to(&self, container: ActionId) -> Edge {
         let depends = match self.graph.action(container) {
             Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
@@ -154,7 +154,7 @@ impl<'p> Builder<'p> {
         wait
     }
 
-    /// Returns the edges to the step before and to this.
+    /// Returns the edge to the step before, and this other one.
     fn after_step(&self, other: Option<(ActionId, Edge)>) -> Vec<(ActionId, Edge)> {
         let step = self.barrier.map(|barrier| (barrier, Edge::Follows));
         step.into_iter().chain(other).collect()
@@ -174,7 +174,7 @@ mod tests {
     use crate::plan::graph::documentation;
     use crate::plan::{Observed, plan};
 
-    /// The graph of applying these, of which the ones with these names are Current before, with the name of each action.
+    /// Returns a line for each action of the graph for these members. Those named in `current` are Current already.
     fn lines(members: Vec<DesiredObject>, current: &[&str]) -> Vec<String> {
         with_graph(members, current, |graph, desired| {
             graph.lines(|action| match action {
@@ -325,9 +325,9 @@ mod tests {
         );
     }
 
-    /// Every edge that there is comes with one of these objects.
+    /// These objects produce every kind of edge.
     #[test]
-    fn the_page_about_failures_shows_these_edges() {
+    fn the_safety_page_shows_these_edges() {
         let first = object("ConfigMap", Some("shop"), "first");
         let gate = object("Deployment.apps", Some("far"), "gate");
         let outside = object("Deployment.apps", Some("far"), "outside");
@@ -350,34 +350,36 @@ mod tests {
                         "an apply",
                         "the wait until an object is Current",
                         "the wait until a new kind is served",
-                        "the wait until a changed definition is in use",
+                        "the wait until a changed CustomResourceDefinition is in use",
                     ],
                     |action| match action {
                         ApplyAction::Apply(_) => "an apply",
                         ApplyAction::AwaitKind(_) => "the wait until a new kind is served",
-                        ApplyAction::AwaitSchema(_) => "the wait until a changed definition is in use",
+                        ApplyAction::AwaitSchema(_) => {
+                            "the wait until a changed CustomResourceDefinition is in use"
+                        }
                         ApplyAction::AwaitCurrent(_) => "the wait until an object is Current",
                     },
                     |action, before| match (action, before) {
                         (_, None) => "all applies of the step before",
                         (ApplyAction::Apply(_), Some(ApplyAction::Apply(_))) => {
-                            "the apply of its namespace or definition"
+                            "the apply of its namespace or CustomResourceDefinition"
                         }
                         (ApplyAction::AwaitCurrent(_), Some(ApplyAction::Apply(_))) => {
                             "the apply of that object"
                         }
-                        (_, Some(ApplyAction::Apply(_))) => "the apply of its definition",
+                        (_, Some(ApplyAction::Apply(_))) => "the apply of its CustomResourceDefinition",
                         (_, Some(ApplyAction::AwaitCurrent(_))) => {
                             "the wait until an object is Current, if it depends on it"
                         }
                         (_, Some(ApplyAction::AwaitKind(_))) => "the wait until its new kind is served",
                         (_, Some(ApplyAction::AwaitSchema(_))) => {
-                            "the wait until its changed definition is in use"
+                            "the wait until its changed CustomResourceDefinition is in use"
                         }
                     },
                     |_, edge| match edge {
                         Edge::Needs => "it is skipped",
-                        Edge::Follows => "it goes on",
+                        Edge::Follows => "it begins anyway",
                     },
                 );
             });

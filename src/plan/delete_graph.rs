@@ -11,16 +11,16 @@ use crate::model::live::Live;
 /// One action of a run that deletes objects.
 #[derive(Debug, Clone)]
 pub enum DeleteAction<'p> {
-    /// Waits until this object is gone, because others to delete are its dependencies.
+    /// Waits until this object is gone, because it depends on objects that are deleted later.
     AwaitGone(&'p Live),
-    /// Lists again what these namespaces and definitions hold.
+    /// Lists again what these namespaces and CRDs hold.
     ListContents(Vec<&'p Live>),
     /// Deletes an object as it was judged.
     Delete(&'p Live),
 }
 
 impl Plan {
-    /// Returns the order of these waves of deletes.
+    /// Returns the graph that deletes these waves of objects.
     pub fn delete_graph<'p>(
         &'p self,
         waves: impl IntoIterator<Item = Vec<&'p Live>>,
@@ -59,7 +59,7 @@ impl Plan {
                 let id = graph.add(DeleteAction::Delete(live), step(before));
                 added.push((&live.key, id));
             }
-            // A postponed delete is not done: its definition or namespace must not go before it.
+            // A postponed delete has deleted nothing yet, and its namespace or CRD must not be deleted before it.
             barrier = Some(graph.add_barrier(Barrier::Ended, added.iter().map(|(_, id)| *id)));
             deletes.extend(added);
         }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_about_failures_shows_these_edges() {
+    fn the_safety_page_shows_these_edges() {
         let namespace = live("Namespace", None, "other");
         let mut web = live("Deployment.apps", Some("shop"), "web");
         web.dependencies.objects.push(namespace.key.clone());
@@ -162,12 +162,14 @@ mod tests {
                 &[
                     "a delete",
                     "the wait until an object is gone",
-                    "the second look into a namespace or definition",
+                    "the second LIST of what a namespace or CustomResourceDefinition holds",
                 ],
                 |action| match action {
                     DeleteAction::Delete(_) => "a delete",
                     DeleteAction::AwaitGone(_) => "the wait until an object is gone",
-                    DeleteAction::ListContents(_) => "the second look into a namespace or definition",
+                    DeleteAction::ListContents(_) => {
+                        "the second LIST of what a namespace or CustomResourceDefinition holds"
+                    }
                 },
                 |action, before| match (action, before) {
                     (_, None) => "all deletes of the step before",
@@ -177,12 +179,12 @@ mod tests {
                     }
                     (_, Some(DeleteAction::AwaitGone(_))) => "the wait until an object is gone",
                     (_, Some(DeleteAction::ListContents(_))) => {
-                        "the second look into a namespace or definition"
+                        "the second LIST of what a namespace or CustomResourceDefinition holds"
                     }
                 },
                 |_, edge| match edge {
                     Edge::Needs => "it is skipped",
-                    Edge::Follows => "it goes on",
+                    Edge::Follows => "it begins anyway",
                 },
             );
         });

@@ -1,18 +1,18 @@
-//! Actions with the order between them, as a value.
+//! A graph of actions and the order between them, as a value.
 //!
-//! An action comes after others that were added before it, so there are no cycles. What a failure means to what
-//! comes after it is said by each edge.
+//! An action can only come after actions that were added earlier, so there are no cycles. Each edge says what the
+//! failure of the earlier action means for the later one.
 
-/// An action of a graph, or a barrier.
+/// Identifies an action or a barrier in its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId(usize);
 
-/// What an action has to do with one that comes before it.
+/// The relation of an action to an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     /// It is skipped if the earlier one fails or is skipped.
     Needs,
-    /// It begins once the earlier one has ended, however that was.
+    /// It begins once the earlier one has ended, even if that failed or was skipped.
     Follows,
 }
 
@@ -22,7 +22,7 @@ pub struct Graph<A> {
     nodes: Vec<Node<A>>,
 }
 
-/// What a barrier waits for.
+/// The condition under which a barrier between two steps opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Barrier {
     /// All before it have ended.
@@ -34,14 +34,14 @@ pub enum Barrier {
 /// An action, or a barrier.
 #[derive(Debug, Clone)]
 pub struct Node<A> {
-    /// What is done, or what a barrier waits for.
+    /// The action, or the condition of a barrier.
     pub action: Result<A, Barrier>,
-    /// What comes before it.
+    /// The earlier actions and barriers, each with its edge.
     pub before: Vec<(ActionId, Edge)>,
 }
 
 impl ActionId {
-    /// Returns the place of the action in its graph.
+    /// Returns the index of the action in its graph.
     pub fn index(self) -> usize {
         self.0
     }
@@ -58,12 +58,12 @@ impl<A> Graph<A> {
     ///
     /// # Panics
     ///
-    /// If one of these is of another graph.
+    /// If one of these is not in the graph yet.
     pub fn add(&mut self, action: A, before: impl IntoIterator<Item = (ActionId, Edge)>) -> ActionId {
         self.push(Ok(action), before.into_iter().collect())
     }
 
-    /// Adds a barrier after these: one edge to it instead of one to each of them.
+    /// Adds a barrier after these, so that later actions need one edge instead of one to each of them.
     pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
         let before = before.into_iter().map(|id| (id, Edge::Follows));
         self.push(Err(barrier), before.collect())
@@ -132,14 +132,14 @@ impl<A> Graph<A> {
 
 #[cfg(test)]
 pub(super) mod documentation {
-    //! The table of docs/safety.md about failures, as the edges of graphs have it.
+    //! Compares the table about failures in docs/safety.md with the edges of the graphs.
 
     use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
 
     use super::{ActionId, Edge, Graph};
 
-    /// Checks that the table has exactly these rows of what begins with one of these words.
+    /// Checks that the rows that begin with one of `beginnings` are exactly the edges of these graphs.
     ///
     /// `name` returns what an action is called, and `named_before` what one before it is called.
     pub(in crate::plan) fn assert_shows<A>(
@@ -159,7 +159,7 @@ pub(super) mod documentation {
                     let row = rows
                         .entry((name(action), named_before(action, earlier)))
                         .or_default();
-                    let is_lost = earlier.map_or("it goes on", |earlier| consequence(earlier, *edge));
+                    let is_lost = earlier.map_or("it begins anyway", |earlier| consequence(earlier, *edge));
                     row.insert(is_lost);
                 }
             }
@@ -169,7 +169,7 @@ pub(super) mod documentation {
             .map(|((name, before), lost)| {
                 let lost: Vec<&str> = lost.into_iter().collect();
                 let lost = match lost.as_slice() {
-                    [both, _] => format!("{both}; if that was skipped, it is skipped"),
+                    [both, _] => format!("{both}; it is skipped if that has dependencies of its own"),
                     one => one.concat(),
                 };
                 format!("| {name} | {before} | {lost} |")

@@ -46,7 +46,7 @@ pub struct CommandRun {
     reported: HashSet<String>,
     /// The time at which it began.
     pub(super) began: tokio::time::Instant,
-    /// How often it has planned again because of another run.
+    /// The number of times that it has planned again because of another run.
     pub(super) attempts: usize,
 }
 

@@ -26,7 +26,7 @@ pub struct Source<'a> {
     pub set: &'a Set,
     /// The resource of the parent.
     pub parent_resource: &'a Resource,
-    /// The places of members.
+    /// The scope of members.
     pub places: &'a ListTargets,
     /// The field manager that has applied the members.
     pub field_manager: &'a str,
@@ -34,7 +34,7 @@ pub struct Source<'a> {
     pub concurrency: usize,
 }
 
-/// What a run is going to do, for the file of an undo.
+/// The changes that a run is about to make, for the undo file.
 #[derive(Default)]
 pub struct Run<'a> {
     /// Objects that it takes in, as far as they exist.
@@ -51,7 +51,7 @@ pub struct Run<'a> {
 pub struct Export {
     /// The manifests.
     pub manifests: Vec<ManifestText>,
-    /// Which objects are left out, and why.
+    /// Sentences about the objects that are left out, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -127,8 +127,8 @@ impl Source<'_> {
         })
     }
 
-    /// Reads the definitions that show which fields of custom resources were applied. One that this user may not read
-    /// does not count: then values are exported as they are.
+    /// Reads the CRDs that show which fields of custom resources were applied. One that this user may not read does not
+    /// count: then values are exported as they are.
     async fn definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
         let kinds = members
             .iter()

@@ -81,7 +81,7 @@ pub fn check_file(flag: &str, file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Checks that a file is not where manifests are read: it would be one of the next run.
+/// Checks that a file is not in a directory of manifests: the next run would read it as one.
 pub fn check_is_no_manifest(
     flag: &str,
     file: &Path,
@@ -128,7 +128,8 @@ pub fn remove_file(flag: &str, file: &Path) -> Result<(), Error> {
     fs::remove_file(file).map_err(|error| unwritable(flag, file, &error))
 }
 
-/// The file that is in a directory while manifests are written to it. It is none, so an apply of the directory fails.
+/// The file that is in a directory while manifests are written to it. It is not a valid manifest, so an apply of the
+/// directory fails.
 const INCOMPLETE: &str = "export-incomplete.yaml";
 const INCOMPLETE_TEXT: &str =
     "an export to this directory has not ended: remove the files that it wrote, and export again\n";

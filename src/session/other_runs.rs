@@ -15,7 +15,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::read::{self, NamedSet};
 
-/// How often a run plans again that another one overtakes as it begins.
+/// The number of times that a run plans again because another run began first.
 const ATTEMPTS: usize = 20;
 
 /// The pause between looks at the parent.

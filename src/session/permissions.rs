@@ -13,8 +13,8 @@ pub async fn check(server: &ApiServer, needed: &NeededPermissions, concurrency: 
     check_of(server, Administrator::NotAsked, needed, concurrency).await
 }
 
-/// Refuses a run that the user has no permission to finish, and uses the earlier answer about the user, if there is one.
-/// A client-side dry run writes nothing and checks nothing.
+/// Refuses a run that the user has no permission to finish. Uses an earlier answer about the user, if there is one. A
+/// client-side dry run writes nothing and checks nothing.
 pub async fn check_to_write(
     server: &ApiServer,
     user: Administrator,

@@ -10,9 +10,9 @@ use crate::plan::{Consent, Proposal};
 use crate::read::NamedSet;
 use crate::report::PlanOutline;
 
-/// What a command that writes does in each of the steps.
+/// The steps of a command that writes.
 pub(crate) trait Script {
-    /// What was read and decided.
+    /// The result of reading and deciding.
     type Planned;
 
     /// Reads and plans; `None` if there is nothing to do. An outdated plan shows what need not be read again.
@@ -38,12 +38,12 @@ pub(crate) trait Script {
     async fn write(&mut self, run: &mut CommandRun, planned: &mut Self::Planned) -> Result<Ending, Error>;
 }
 
-/// What a user has allowed a command beforehand.
+/// The consent that a user has given to a command beforehand.
 #[derive(Debug, Clone)]
 pub struct Allowed {
     /// The plans to which the user agrees.
     consent: Consent,
-    /// Whether other runs of the set may be under way.
+    /// Treatment of other runs of the set that are under way.
     exclusive: Exclusive,
 }
 

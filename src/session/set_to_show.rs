@@ -20,7 +20,7 @@ pub struct ExistingSet {
     pub parent: ParentObject,
 }
 
-/// What is known of a set and its cluster, for the document.
+/// A set and its cluster, as far as they are known, for the document.
 #[derive(Debug)]
 pub struct Known {
     /// The set.
@@ -30,7 +30,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Knows only the name of the set.
+    /// Creates a value that knows only the name of the set.
     pub fn named(name: &str) -> Self {
         Self {
             set: SetDocument::named(name),

@@ -17,7 +17,7 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::wait::{AfterFailure, Deadline, Goal, Outcome, Path, Patience, RELIST, Target, Waiting};
 
-/// What is done while the prunes of a run, or the last of them, have not begun.
+/// The progress that a failed wait reports before the prunes of a run, or the last of them, have begun.
 const NOT_ALL_IS_PRUNED: &str =
     "everything was applied, but not everything that was removed from the manifests was pruned";
 
@@ -110,17 +110,17 @@ impl Gate for RunWait<'_> {
 
 /// Waits for objects that others depend on, also in a run that does not wait otherwise.
 pub struct DependencyWait<'a> {
-    /// Where to look.
+    /// The server.
     pub server: &'a ApiServer,
     /// The set.
     pub id: &'a ApplySetId,
     /// The rules by which objects are judged.
     pub rules: &'a StatusRules,
-    /// The user's wish to stop.
+    /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
     /// Requests under way at once.
     pub concurrency: usize,
-    /// How long each wait may take.
+    /// The time limit of each wait.
     pub patience: Patience,
 }
 

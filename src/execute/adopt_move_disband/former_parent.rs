@@ -6,7 +6,7 @@ use super::{JoinedSet, MembershipExecution, members};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
-use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
+use crate::execute::deletion::parent::{ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::deletion::report::{
     CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,
 };
@@ -26,7 +26,7 @@ use crate::read::{self, ClusterState, ListTargets};
 
 /// The set that objects leave.
 pub struct LeftSet<'a> {
-    /// How its parent is written.
+    /// The context for writing its parent.
     pub parent: ParentWriting<'a>,
     /// The parent as it was read.
     pub former: &'a ParentObject,
@@ -34,11 +34,11 @@ pub struct LeftSet<'a> {
     pub state: &'a ClusterState,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
-    /// What becomes of the parent.
+    /// The action for the parent.
     pub disposition: FormerParent,
 }
 
-/// What becomes of the parent once objects have left its set.
+/// The action for the parent once objects have left its set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FormerParent {
     /// It is kept, and records the members that are left.
@@ -117,7 +117,7 @@ impl LeftSet<'_> {
             });
         }
         let nothing_left = ObjectsKeptInsteadOfDeleted::default();
-        let releasing = Releasing {
+        let release = ParentRelease {
             writing: self.parent,
             scope_of: known.listed(&self.former.reading),
             known,
@@ -129,19 +129,19 @@ impl LeftSet<'_> {
                 concurrency: self.parent.writing.concurrency,
                 appliers: self.appliers,
                 places: self.state.places.clone(),
-                // Its namespace or definition has moved like any other member.
+                // Its namespace or CRD has moved like any other member.
                 homes: Vec::new(),
                 deleted: BTreeSet::new(),
                 containers_of_kept: BTreeSet::new(),
                 lingering: Lingering::Awaited,
             },
             unlisted: self.state.observed.unlisted.clone(),
-            // A move deletes no data, not even those of the set's own manifests.
+            // A move deletes no data, not even data from the set's own manifests.
             managers: record_managers(),
         };
-        Ok(match releasing.release(sink).await? {
-            Parent::Gone | Parent::Ordinary | Parent::Replaced => Ending::Done,
-            Parent::Going(live) => {
+        Ok(match release.release(sink).await? {
+            ParentOutcome::Gone | ParentOutcome::Ordinary | ParentOutcome::Replaced => Ending::Done,
+            ParentOutcome::Terminating(live) => {
                 let parent = &self.parent.set.parent;
                 let text = format!(
                     "{parent}: the old parent is still being deleted: {}",
@@ -150,16 +150,16 @@ impl LeftSet<'_> {
                 sink(Event::failure(text));
                 Ending::Incomplete
             }
-            Parent::Stays(stay) => {
-                *exact = stay.record;
+            ParentOutcome::Kept(kept) => {
+                *exact = kept.record;
                 let obstacles = Obstacles {
-                    members: stay.remains.all().cloned().collect(),
+                    members: kept.remains.all().cloned().collect(),
                     owned: None,
-                    unlisted: stay.unlisted,
+                    unlisted: kept.unlisted,
                 };
                 self.report(&obstacles, sink)
             }
-            Parent::Untouched => Ending::Interrupted,
+            ParentOutcome::Untouched => Ending::Interrupted,
         })
     }
 
@@ -275,7 +275,7 @@ impl LeftSet<'_> {
                 return self.without_parent(other, &left, sink).await;
             }
         };
-        known.find(current);
+        known.replace(current);
         if self.parent.interrupt.is_requested() {
             return Ok(Ending::Interrupted);
         }
@@ -303,7 +303,7 @@ impl LeftSet<'_> {
             return Ok(Ending::Done);
         }
         let is_created = other.is_none();
-        let covered = self.parent.cover(other, &self.record(left), sink).await;
+        let covered = self.parent.widen(other, &self.record(left), sink).await;
         covered.map_err(|error| ReleaseError::Unrecorded {
             left: left_behind(left.iter(), &self.state.observed.unlisted),
             error,

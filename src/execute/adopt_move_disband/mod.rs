@@ -10,7 +10,7 @@ mod relabel;
 mod remove_record;
 
 pub use former_parent::{FormerParent, LeftSet, Obstacles};
-use relabel::Relabelling;
+use relabel::LabelWriter;
 use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
@@ -46,7 +46,7 @@ pub struct MembershipExecution<'a> {
 /// The set that objects join.
 #[derive(Clone, Copy)]
 pub struct JoinedSet<'a> {
-    /// How its parent is written.
+    /// The context for writing its parent.
     pub parent: ParentWriting<'a>,
     /// Its state when it was planned.
     pub state: &'a ClusterState,
@@ -132,7 +132,7 @@ impl MembershipExecution<'_> {
             return Ok(Ending::Interrupted);
         }
         let begun = if parent.writing.dry_run == DryRun::None && self.writes(joined) {
-            let run = history::running(parent.server, self.operation.clone()).await;
+            let run = history::entry_under_way(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
             Some(parent.begin(current, joined.record, run, sink).await?)
         } else {
@@ -166,7 +166,7 @@ impl MembershipExecution<'_> {
             phase,
             total: self.plan.changes.len(),
         });
-        let relabelling = Relabelling {
+        let writer = LabelWriter {
             server: parent.server,
             interrupt: parent.interrupt,
             writing: parent.writing,
@@ -176,7 +176,7 @@ impl MembershipExecution<'_> {
             selector: self.selector,
             judge: self.judge,
         };
-        let failed = relabelling.write_all(&self.plan.changes, sink).await;
+        let failed = writer.write_all(&self.plan.changes, sink).await;
         match failed + self.plan.not_found() {
             _ if parent.interrupt.is_requested() => Ending::Interrupted,
             0 => Ending::Done,

@@ -34,7 +34,7 @@ use crate::read::METADATA;
 const JUDGEMENTS: usize = 20;
 
 /// Everything that writing part-of labels needs.
-pub(crate) struct Relabelling<'a> {
+pub(crate) struct LabelWriter<'a> {
     pub(crate) server: &'a ApiServer,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) writing: &'a WriteSettings,
@@ -50,7 +50,7 @@ pub(crate) struct Relabelling<'a> {
     pub(crate) judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
 }
 
-impl Relabelling<'_> {
+impl LabelWriter<'_> {
     /// Writes the labels of all these objects, within the concurrency limit. Returns how many of them failed.
     pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> usize {
         let mut failed = 0;
@@ -63,7 +63,7 @@ impl Relabelling<'_> {
             sink(Event::Object(reply.outcome));
         };
         let objects = objects.iter().map(|live| (&live.key, live));
-        driver.each(objects, write, answered, sink).await;
+        driver.run_independent(objects, write, answered, sink).await;
         failed
     }
 
@@ -102,9 +102,9 @@ impl Relabelling<'_> {
                 }
             }
             let object = match self.reread(live).await {
-                Ok(Again::Found(object)) => object,
-                Ok(Again::Deselected) => return skipped(&changed(&MembershipKeepReason::NotSelected)),
-                Ok(Again::Gone) => return gone(),
+                Ok(Reread::Found(object)) => object,
+                Ok(Reread::Deselected) => return skipped(&changed(&MembershipKeepReason::NotSelected)),
+                Ok(Reread::Gone) => return gone(),
                 Err(error) => return failed(error.kind.of_object()),
             };
             current = match Live::from_object(&object, &live.resource) {
@@ -128,7 +128,7 @@ impl Relabelling<'_> {
     async fn label(&self, live: &Live, fields: &FieldOwnership) -> Result<Answer, ApiError> {
         let leaves_set = self.part_of.is_some() && live.part_of.is_some();
         if leaves_set && self.writing.dry_run == DryRun::None {
-            // Any other trouble is that of the write.
+            // The write reports any other failure.
             let predicted = self.send(live, fields, DryRun::Server).await;
             if let Ok(Answer::Other(_)) = predicted {
                 return predicted;
@@ -172,17 +172,19 @@ impl Relabelling<'_> {
         Ok(rewritten.map_or(fields, FieldOwnership::Moved))
     }
 
-    async fn reread(&self, live: &Live) -> Result<Again, ApiError> {
+    async fn reread(&self, live: &Live) -> Result<Reread, ApiError> {
         let (server, key, resource) = (self.server, &live.key, &live.resource);
         if let Some(labels) = self.selector
             && let Some(object) = reread_selected(server, key, resource, labels).await?
         {
-            return Ok(Again::Found(object));
+            return Ok(Reread::Found(object));
         }
         Ok(match reread_as(server, key, resource, METADATA).await? {
-            Some(object) if self.selector.is_none() || self.is_settled(&object, live) => Again::Found(object),
-            Some(_) => Again::Deselected,
-            None => Again::Gone,
+            Some(object) if self.selector.is_none() || self.is_settled(&object, live) => {
+                Reread::Found(object)
+            }
+            Some(_) => Reread::Deselected,
+            None => Reread::Gone,
         })
     }
 
@@ -246,12 +248,12 @@ enum Answer {
     Labeled,
     /// It does not, for this reason.
     Other(Message),
-    /// It is another object with the name.
+    /// The answer is about another object with the same name.
     OfAnotherObject,
 }
 
 /// An object that has changed since it was read.
-enum Again {
+enum Reread {
     Found(Value),
     /// It does not have the labels any more by which it was found.
     Deselected,

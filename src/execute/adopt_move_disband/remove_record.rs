@@ -64,7 +64,7 @@ impl LeftSet<'_> {
                 known.forget_entry();
                 return Ok(Ending::Done);
             }
-            known.find(current.clone());
+            known.replace(current.clone());
             let has_newcomers = match members(&self.parent, &self.state.places).await {
                 Ok(members) => !members.is_empty(),
                 Err(ListError::Request(error)) => return Err(error.into()),

@@ -1,6 +1,5 @@
-//! Deletes members that are no longer desired, and only the objects that were
-//! judged: UID and resourceVersion are preconditions. A container of an object that this run
-//! has kept is kept, too.
+//! Deletes members that are no longer desired. UID and resourceVersion are preconditions, so only the object that was
+//! judged is deleted. A container of an object that this run has kept is kept, too.
 
 use std::iter;
 
@@ -50,7 +49,7 @@ impl Purpose {
 
 /// Context for deleting members.
 #[derive(Clone, Copy)]
-pub(crate) struct Deleting<'a> {
+pub(crate) struct DeleteContext<'a> {
     pub(crate) server: &'a ApiServer,
     /// Judges every object right before it is deleted.
     pub(crate) judge: &'a Judge<'a>,
@@ -104,7 +103,7 @@ impl ObjectsKeptInsteadOfDeleted {
     }
 }
 
-impl Deleting<'_> {
+impl DeleteContext<'_> {
     /// Deletes the object as it was read; one that changed since is judged again.
     pub(crate) async fn delete(&self, live: &Live) -> MemberReply {
         let mut current = live.clone();
@@ -114,7 +113,7 @@ impl Deleting<'_> {
                 DeleteAttempt::Changed(fresh) => *fresh,
             };
             // Its contents may have changed, too.
-            if let Some(outcome) = self.filled(iter::once(&current)).await.pop() {
+            if let Some(outcome) = self.keep_filled(iter::once(&current)).await.pop() {
                 return reply_of(outcome);
             }
         }
@@ -143,7 +142,7 @@ impl Deleting<'_> {
         if let Some(outcome) = self.kept(planned, current) {
             return ended(outcome);
         }
-        let request = deletion_as(current, DryRun::None, self.purpose);
+        let request = delete_request_for(current, DryRun::None, self.purpose);
         let earlier_attempts = match self.server.send(request).await {
             Ok(reply) if is_of(&reply, current) => {
                 return ended(ObjectOutcome {
@@ -221,8 +220,8 @@ impl Deleting<'_> {
         }
     }
 
-    /// Reads an object again that changed, as a whole: its metadata do not say which kind a definition defines, nor
-    /// whether a `StatefulSet` deletes its claims. `None` if it is gone.
+    /// Reads a changed object again, as a whole: metadata alone does not show which kind a CRD defines, or whether a
+    /// `StatefulSet` deletes its `PersistentVolumeClaims`. `None` if it is gone.
     async fn reread(&self, live: &Live) -> Result<Option<Reread>, ApiError> {
         let object = reread_as(self.server, &live.key, &live.resource, WHOLE_OBJECTS).await?;
         Ok(object.and_then(|object| {
@@ -234,8 +233,8 @@ impl Deleting<'_> {
     }
 }
 
-/// Returns what the answer to a DELETE shows: a status if the object is gone, else the object. The server itself adds
-/// a finalizer to a definition, and removes it a moment later.
+/// Returns what the answer to a DELETE shows: a status if the object is gone, else the object. The server itself adds a
+/// finalizer to a CRD, and removes it a moment later.
 fn remainder(reply: &Reply, live: &Live) -> Remainder {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     let finalizers = answer["metadata"]["finalizers"].as_array();
@@ -255,11 +254,11 @@ pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
 }
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
-pub(crate) fn deletion(live: &Live, dry_run: DryRun) -> ApiRequest {
-    deletion_as(live, dry_run, Purpose::Removal)
+pub(crate) fn delete_request(live: &Live, dry_run: DryRun) -> ApiRequest {
+    delete_request_for(live, dry_run, Purpose::Removal)
 }
 
-fn deletion_as(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
+fn delete_request_for(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequest {
     let path = live.resource.path_of(&live.key);
     // A DELETE that has a body ignores its query, so this cannot be a parameter.
     let dry_run: &[&str] = match dry_run {
@@ -294,6 +293,6 @@ pub(crate) enum DeleteAttempt {
 /// An object that changed since it was read.
 struct Reread {
     live: Live,
-    /// The preconditions of the plan allow its deletion.
+    /// `true` if the preconditions of the plan allow its deletion.
     is_admitted: bool,
 }

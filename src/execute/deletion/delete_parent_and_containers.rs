@@ -7,7 +7,7 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{Deleted, Waves};
-use crate::execute::deletion::parent::{Parent, ReleaseError, Releasing};
+use crate::execute::deletion::parent::{ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
 use crate::execute::deletion::set::parent_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{
@@ -42,7 +42,7 @@ impl Execution<'_> {
             return self.finish_without_parent(members, lingering, sink).await;
         };
         let mut record = None;
-        let mut noting = run.entry.noting(sink);
+        let mut noting = run.entry.counting_sink(sink);
         let finishing = self.finish_parent(known, members, lingering, &mut record, &mut noting);
         let ending = finishing.await;
         drop(noting);
@@ -65,7 +65,7 @@ impl Execution<'_> {
         let ending = self.leave_filled(&mut members, sink).await;
         let left = &members.left;
         let uid = known.parent.uid.clone();
-        let releasing = Releasing {
+        let release = ParentRelease {
             writing: self.parent_writing(),
             scope_of: known.listed(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
@@ -74,7 +74,7 @@ impl Execution<'_> {
             unlisted: self.unlisted().clone(),
             managers: parent_managers(&self.writing.field_manager),
         };
-        match releasing.release(sink).await {
+        match release.release(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let error = error.kind.of_object();
@@ -85,8 +85,8 @@ impl Execution<'_> {
                 sink(Event::failure(error.to_string()));
                 Ending::Incomplete
             }
-            Ok(Parent::Gone) => self.delete_last(members, lingering, sink).await,
-            Ok(Parent::Going(live)) => {
+            Ok(ParentOutcome::Gone) => self.delete_last(members, lingering, sink).await,
+            Ok(ParentOutcome::Terminating(live)) => {
                 self.delete_homes(&mut members, sink).await;
                 sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
@@ -95,16 +95,16 @@ impl Execution<'_> {
                 )));
                 Ending::Incomplete
             }
-            Ok(Parent::Ordinary) => ending,
-            Ok(Parent::Replaced) => {
+            Ok(ParentOutcome::Ordinary) => ending,
+            Ok(ParentOutcome::Replaced) => {
                 sink(Event::failure(format!(
                     "{}: set not deleted: another run created it again",
                     self.set.parent
                 )));
                 Ending::Incomplete
             }
-            Ok(Parent::Stays(stay)) => {
-                *record = stay.record;
+            Ok(ParentOutcome::Kept(kept)) => {
+                *record = kept.record;
                 for live in self.homes().filter(|live| !left.contains(live)) {
                     sink(outcome_event(
                         live,
@@ -112,10 +112,10 @@ impl Execution<'_> {
                         SkipReason::HoldsParent.to_string(),
                     ));
                 }
-                let ending = worse(ending, self.report_remains(&stay.remains, lingering, sink));
-                worse(ending, self.report_unlisted(&stay.unlisted, sink))
+                let ending = worse(ending, self.report_remains(&kept.remains, lingering, sink));
+                worse(ending, self.report_unlisted(&kept.unlisted, sink))
             }
-            Ok(Parent::Untouched) => Ending::Interrupted,
+            Ok(ParentOutcome::Untouched) => Ending::Interrupted,
         }
     }
 
@@ -260,9 +260,9 @@ impl Execution<'_> {
     /// Keeps the parent's containers if they have gained objects.
     async fn leave_filled(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let mut ending = Ending::Done;
-        let judge = self.judge(&members.attached, HashSet::new());
-        let deleting = self.deleting(Action::Deleted, &judge);
-        for outcome in deleting.filled(self.homes()).await {
+        let judge = self.deletion_judge(&members.attached, HashSet::new());
+        let context = self.delete_context(Action::Deleted, &judge);
+        for outcome in context.keep_filled(self.homes()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -283,7 +283,7 @@ impl Execution<'_> {
             action: Action::Deleted,
             parent: None,
         };
-        let judge = self.judge(&members.attached, HashSet::new());
+        let judge = self.deletion_judge(&members.attached, HashSet::new());
         let mut driver = self.driver();
         let failed = members.failed;
         let deleting = self.delete_as_judged(&waves, judge, members, &mut driver, sink);

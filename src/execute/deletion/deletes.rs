@@ -1,7 +1,7 @@
 //! Carries out the graph of deletes: the prunes of a run, or the members of a set.
 //!
-//! Before the first delete, owner references are read again, because the garbage collector deletes
-//! by them (`reread_dependents`), and removed from objects that stay.
+//! Before the first delete, owner references are read again (`reread_dependents`) and removed from objects that stay:
+//! the garbage collector would delete these.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -13,10 +13,10 @@ use futures_util::future::LocalBoxFuture;
 
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Subject};
-use crate::execute::deletion::delete::{Deleting, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
+use crate::execute::deletion::delete::{DeleteContext, ObjectsKeptInsteadOfDeleted, Purpose, untouched};
 use crate::execute::deletion::reread_dependents::{Freshness, Unread};
 use crate::execute::members::reply::{MemberReply, reply_of};
-use crate::execute::schedule::drive::{Driver, Found, Work};
+use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::{Execution, Sink};
 use crate::model::contents::Contents;
@@ -28,7 +28,7 @@ use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
 /// Objects to delete, wave by wave.
 pub(crate) struct Waves<'l> {
     pub(crate) deletes: Vec<Vec<&'l Live>>,
-    /// Objects that stay lose their owner references to these first.
+    /// The owners to which objects that stay lose their owner references first.
     pub(crate) owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
     pub(crate) action: Action,
@@ -40,7 +40,7 @@ pub(crate) struct Waves<'l> {
 #[derive(Debug, Default)]
 pub struct Deleted {
     pub(crate) failed: usize,
-    /// Objects that changed since the plan was made, and are kept: the record is not narrowed.
+    /// The number of objects that changed since the plan was made and are kept: the record is not narrowed.
     pub(crate) kept: usize,
     pub(crate) left: ObjectsKeptInsteadOfDeleted,
     /// UIDs of those that were deleted.
@@ -49,7 +49,7 @@ pub struct Deleted {
     pub(crate) attached: Dependents,
 }
 
-/// No further delete begins; the reason has been reported.
+/// Error after which no further delete begins. The reason has been reported.
 pub(crate) struct Stopped;
 
 impl Deleted {
@@ -76,8 +76,8 @@ impl Deleted {
 }
 
 impl Execution<'_> {
-    /// Deletes these waves. `desired_uids` are those of the objects that the run has applied. `on_detached` learns
-    /// which objects have lost owner references.
+    /// Deletes these waves. `desired_uids` are the UIDs of the objects that the run has applied. `on_detached` is
+    /// called with the objects that have lost owner references.
     pub(super) async fn delete_waves(
         &self,
         waves: &Waves<'_>,
@@ -96,15 +96,15 @@ impl Execution<'_> {
                 return Err(Stopped);
             }
         };
-        let mut judge = self.judge(&dependents, desired_uids);
-        let detachments = self.approved(&dependents, &waves.owners);
+        let mut judge = self.deletion_judge(&dependents, desired_uids);
+        let detachments = self.needed_detachments(&dependents, &waves.owners);
         let detached = self.detach_all(&detachments, &mut judge, driver, sink).await;
         on_detached(&detached, sink);
         deleted.attached = dependents.without(&detached);
         self.delete_as_judged(waves, judge, deleted, driver, sink).await
     }
 
-    /// Deletes these waves as `judge` has it.
+    /// Deletes those objects of these waves that `judge` allows.
     pub(super) async fn delete_as_judged(
         &self,
         waves: &Waves<'_>,
@@ -144,8 +144,8 @@ impl Execution<'_> {
         &self.state.observed.contents
     }
 
-    /// Creates the judge of deletions, of whose objects these are dependents.
-    pub(crate) fn judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
+    /// Creates the judge of the deletes. `dependents` are those of the objects to delete.
+    pub(crate) fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
         let mut judge = Judge::of_plan(
             self.set,
             self.policy,
@@ -158,8 +158,8 @@ impl Execution<'_> {
         judge
     }
 
-    pub(super) fn deleting<'j>(&'j self, done: Action, judge: &'j Judge<'j>) -> Deleting<'j> {
-        Deleting {
+    pub(super) fn delete_context<'j>(&'j self, done: Action, judge: &'j Judge<'j>) -> DeleteContext<'j> {
+        DeleteContext {
             server: self.server,
             judge,
             writing: self.writing,
@@ -169,8 +169,8 @@ impl Execution<'_> {
         }
     }
 
-    /// The detachments that the deletes of these owners need. Nothing is detached that a bound plan does not name.
-    fn approved(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
+    /// Returns the detachments that are needed to delete these owners. A bound plan allows only those that it names.
+    fn needed_detachments(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
         let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| owners.contains(key));
         let is_approved = |detachment: &&Detachment| {
             let is_bound = self.plan.preconditions.require_unchanged();
@@ -186,12 +186,12 @@ struct Deletes<'r, 'a> {
     execution: &'r Execution<'a>,
     waves: &'r Waves<'r>,
     judge: RefCell<Rc<Judge<'r>>>,
-    /// The outcomes of containers that are not deleted for what they hold now, by UID.
+    /// Outcomes of containers that are kept because of what they hold now, by UID.
     filled: RefCell<BTreeMap<String, ObjectOutcome>>,
     /// The UIDs of objects whose delete has begun.
     begun: RefCell<BTreeSet<String>>,
     deleted: RefCell<&'r mut Deleted>,
-    /// Whether owner references have to be read again before the next delete.
+    /// Tells whether owner references have to be read again before the next delete.
     freshness: Freshness,
     /// The reason why no further delete begins.
     unread: RefCell<Option<Unread>>,
@@ -199,19 +199,19 @@ struct Deletes<'r, 'a> {
     left_to_do: Cell<usize>,
 }
 
-/// What has come of an action.
+/// The answer to an action.
 enum Answer {
     Deleted(Box<MemberReply>),
-    /// The manifests hold the object under another group: what was just applied under one name is not deleted under
-    /// the other, nor is what it depends on.
+    /// The object was not deleted: the manifests hold it under another API group. What it depends on is not deleted
+    /// either.
     AppliedUnderOtherGroup,
     /// Owner references could not be read again.
     Unread,
-    /// What containers hold was listed.
+    /// The contents of the containers were listed.
     Listed,
     /// The object is gone.
     Gone,
-    /// It is not, or stays.
+    /// The object is not gone yet, or it is kept.
     NotGone,
 }
 
@@ -241,19 +241,19 @@ impl<'r> Work for Deletes<'r, '_> {
                 self.list_contents(containers).await;
                 Answer::Listed
             }
-            // It is only waited for together with others.
+            // Never called: `wait_together` carries out these waits.
             DeleteAction::AwaitGone(_) => Answer::NotGone,
         }
     }
 
-    fn unreachable<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
             Answer::Deleted(reply) => reply.webhook.as_ref(),
             _ => None,
         }
     }
 
-    fn known(&self, action: &DeleteAction<'r>) -> Option<Answer> {
+    fn known_answer(&self, action: &DeleteAction<'r>) -> Option<Answer> {
         match action {
             DeleteAction::AwaitGone(live) if self.deleted.borrow().left.contains(live) => {
                 Some(Answer::NotGone)
@@ -265,13 +265,13 @@ impl<'r> Work for Deletes<'r, '_> {
     fn wait_together<'s>(
         &'s self,
         actions: Vec<(ActionId, &'s DeleteAction<'r>)>,
-        found: Found<Answer>,
+        found: AnswerSender<Answer>,
         sink: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         Box::pin(self.await_gone(actions, found, sink))
     }
 
-    fn ended(&self, action: &DeleteAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
+    fn take_answer(&self, action: &DeleteAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
         match (action, answer) {
             (DeleteAction::Delete(_), Answer::Deleted(reply)) => {
                 let is_deleted = reply.outcome.action == self.waves.action;
@@ -294,7 +294,7 @@ impl<'r> Work for Deletes<'r, '_> {
         }
     }
 
-    fn skipped(
+    fn report_skipped(
         &self,
         skipped: &[Skipped],
         graph: &Graph<DeleteAction<'r>>,
@@ -309,7 +309,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 continue;
             };
             let stays = self.deleted.borrow().left.contains(dependent);
-            let state = if stays { "stays" } else { "is not gone yet" };
+            let state = if stays { "is kept" } else { "is not gone yet" };
             let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
             let reason = format!("{} depends on it, and {state}", dependent.key);
             self.take(ObjectOutcome::with_reason(subject, Action::Skipped, reason), sink);
@@ -323,9 +323,9 @@ impl<'r> Work for Deletes<'r, '_> {
 }
 
 impl Deletes<'_, '_> {
-    /// Deletes an object, unless something that was kept before keeps it, too.
+    /// Deletes an object, unless an object that was kept earlier needs it.
     async fn delete(&self, live: &Live) -> Answer {
-        if !self.is_up_to_date().await {
+        if !self.refresh_dependents().await {
             return Answer::Unread;
         }
         let judge = Rc::clone(&self.judge.borrow());
@@ -337,24 +337,24 @@ impl Deletes<'_, '_> {
         if let Some(outcome) = kept {
             return Answer::Deleted(Box::new(reply_of(outcome)));
         }
-        let deleting = self.execution.deleting(self.waves.action, &judge);
+        let context = self.execution.delete_context(self.waves.action, &judge);
         let is_begun_again = !self.begun.borrow_mut().insert(live.uid.clone());
         if is_begun_again {
             // A container may have gained objects while its webhook started.
-            if let Some(outcome) = deleting.filled(iter::once(live)).await.pop() {
+            if let Some(outcome) = context.keep_filled(iter::once(live)).await.pop() {
                 return Answer::Deleted(Box::new(reply_of(outcome)));
             }
         }
-        let reply = deleting.delete(live).await;
+        let reply = context.delete(live).await;
         if reply.webhook.is_some() {
             self.freshness.outdate();
         }
         Answer::Deleted(Box::new(reply))
     }
 
-    /// Reads again which objects that stay are owned by those to delete, if time has passed since. Returns whether they
-    /// are known.
-    async fn is_up_to_date(&self) -> bool {
+    /// Reads the owner references again if something was waited for since the last read. Returns `false` if they cannot
+    /// be read.
+    async fn refresh_dependents(&self) -> bool {
         let reread = async || match self.execution.current_dependents(self.waves.parent).await {
             Ok(dependents) => {
                 let mut judge = Judge::clone(&self.judge.borrow());
@@ -370,13 +370,13 @@ impl Deletes<'_, '_> {
         self.unread.borrow().is_none()
     }
 
-    /// Lists what these containers hold, of which those are not deleted that have gained objects.
+    /// Lists what these containers hold. Those that have gained objects are not deleted.
     async fn list_contents(&self, containers: &[&Live]) {
         let left = |live: &&&Live| self.deleted.borrow().left.kept_object_in(live).is_none();
         let containers: Vec<&Live> = containers.iter().filter(left).copied().collect();
         let judge = Rc::clone(&self.judge.borrow());
-        let deleting = self.execution.deleting(self.waves.action, &judge);
-        for outcome in deleting.filled(containers.into_iter()).await {
+        let context = self.execution.delete_context(self.waves.action, &judge);
+        for outcome in context.keep_filled(containers.into_iter()).await {
             if let Some(uid) = outcome.subject.uid.clone() {
                 self.filled.borrow_mut().insert(uid, outcome);
             }
@@ -388,11 +388,11 @@ impl Deletes<'_, '_> {
         self.deleted.borrow_mut().take(outcome, self.waves.action, sink);
     }
 
-    /// Waits until objects are gone that depend on others, and passes on what becomes of each.
+    /// Waits until objects that depend on others are gone, and sends the result for each.
     async fn await_gone(
         &self,
         actions: Vec<(ActionId, &DeleteAction<'_>)>,
-        found: Found<Answer>,
+        found: AnswerSender<Answer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
         let awaited = actions.into_iter().filter_map(|(id, action)| match action {

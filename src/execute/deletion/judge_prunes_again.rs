@@ -17,8 +17,8 @@ use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
 use crate::read::{ListTargets, WHOLE_OBJECTS};
 
 impl Execution<'_> {
-    /// Returns the plan with its prunes judged again, by one LIST for each kind and place of the set, and
-    /// reports those that are kept now.
+    /// Returns the plan with its prunes judged again, by one LIST for each kind and namespace of the set, and reports
+    /// those that are kept now.
     pub(super) async fn judge_prunes_again(
         &self,
         order: PruneOrder,
@@ -94,8 +94,8 @@ impl Execution<'_> {
         sink(Event::Object(outcome));
     }
 
-    /// The kinds and namespaces of all members: in the version in which they were read before, if they
-    /// were.
+    /// Returns the kinds and namespaces of all members, each kind in the version in which it was read before, if it
+    /// was.
     fn places_of_members(&self) -> ListTargets {
         let desired = self.desired.members.iter();
         let desired = desired.map(|object| (&object.key, &object.resource));

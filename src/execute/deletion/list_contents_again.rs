@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 
 use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
-use crate::execute::deletion::delete::Deleting;
+use crate::execute::deletion::delete::DeleteContext;
 use crate::model::contents::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::plan::{SkipReason, is_container};
 use crate::read::{self, ContentsError, KindWait};
 
-impl Deleting<'_> {
-    /// Returns the outcome of each object that is not deleted, because it has gained objects or its
-    /// contents are unknown. A keep annotation counts even if the user has allowed all losses
+impl DeleteContext<'_> {
+    /// Lists what these containers hold, and returns an outcome for each that is not deleted, because it has gained
+    /// objects or its contents are unknown. A keep annotation counts even if the user has allowed all losses
     /// beforehand.
-    pub(crate) async fn filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
+    pub(crate) async fn keep_filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
         let containers: Vec<Live> = objects.filter(|live| is_container(live)).cloned().collect();
         if containers.is_empty() {
             return Vec::new();
@@ -43,7 +43,7 @@ impl Deleting<'_> {
     }
 
     async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unlisted> {
-        // New kinds and objects of them may exist by now.
+        // New kinds and objects of them may have been created.
         let mut discovery = discovery::fetch(self.server).await?;
         let wait = KindWait::unreported();
         let contents = read::contents(

@@ -1,5 +1,5 @@
-//! Deletes objects, each only as it was judged, by `deletes`: objects removed from the manifests (`prune`), or a
-//! whole set (`set`) with its parent (`parent`).
+//! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a whole set (`set`)
+//! with its parent (`parent`). Both use `deletes`.
 
 pub(crate) mod delete;
 mod delete_parent_and_containers;

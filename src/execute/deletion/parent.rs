@@ -34,7 +34,7 @@ use crate::plan::{
 use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
 
 /// Ends a set whose members are gone: deletes its parent, or removes the record from it.
-pub(crate) struct Releasing<'a> {
+pub(crate) struct ParentRelease<'a> {
     /// Context for writing the parent.
     pub(crate) writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
@@ -52,22 +52,22 @@ pub(crate) struct Releasing<'a> {
 }
 
 /// Outcome for the parent.
-pub(crate) enum Parent {
+pub(crate) enum ParentOutcome {
     Gone,
     /// It is deleted, and finalizers hold it.
-    Going(Box<Live>),
+    Terminating(Box<Live>),
     /// It is an ordinary object now.
     Ordinary,
     /// It is the parent of a set that another run has made in its place.
     Replaced,
     /// It is kept, because of members or of kinds that cannot be listed.
-    Stays(Box<Stay>),
+    Kept(Box<KeptParent>),
     /// The user stopped the run before that.
     Untouched,
 }
 
-/// What keeps a parent.
-pub(crate) struct Stay {
+/// The reason why a parent is kept, and what it has to record.
+pub(crate) struct KeptParent {
     pub(crate) remains: Remains,
     pub(crate) unlisted: Record,
     /// The record of what is left; `None` if it is written.
@@ -101,9 +101,9 @@ pub(crate) enum ReleaseError {
     MemberScope(#[from] MemberScopeUnknown),
 }
 
-impl Releasing<'_> {
+impl ParentRelease<'_> {
     /// Deletes the parent or narrows its record; reads and judges it again as long as other clients write it.
-    pub(crate) async fn release(mut self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
+    pub(crate) async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting {
             server,
             set,
@@ -117,7 +117,7 @@ impl Releasing<'_> {
             let Some(parent) = read else {
                 return self.without_parent(sink).await;
             };
-            self.known.find(parent.object.clone());
+            self.known.replace(parent.object.clone());
             if parent.live.uid != uid
                 || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
             {
@@ -136,7 +136,7 @@ impl Releasing<'_> {
                 if let Some(obstacles) = obstacles(&found.remains, set, self.remaining.appliers) {
                     sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
                 }
-                return Ok(Parent::Untouched);
+                return Ok(ParentOutcome::Untouched);
             }
             if found.remains != Remains::default() || !self.unlisted.is_empty() {
                 return self.keep(&parent, found, sink).await;
@@ -183,7 +183,7 @@ impl Releasing<'_> {
 
     /// Creates the parent again if anything is left of its set: without a record, no later run
     /// finds it.
-    async fn without_parent(self, sink: &mut Sink<'_>) -> Result<Parent, ReleaseError> {
+    async fn without_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting { set, resource, .. } = self.writing;
         self.known.forget_entry();
         let uid = self.known.parent.uid.clone();
@@ -194,14 +194,14 @@ impl Releasing<'_> {
         let found = self.left_without_record(sink).await?;
         if found.remains == Remains::default() && self.unlisted.is_empty() {
             outcome_event(Action::Deleted, GONE_ALREADY, sink);
-            return Ok(Parent::Gone);
+            return Ok(ParentOutcome::Gone);
         }
         self.record_left(None, &found, sink).await?;
         outcome_event(Action::Skipped, CREATED_AGAIN, sink);
         if self.writing.interrupt.is_requested() {
-            return Ok(Parent::Untouched);
+            return Ok(ParentOutcome::Untouched);
         }
-        Ok(Parent::Stays(Box::new(Stay {
+        Ok(ParentOutcome::Kept(Box::new(KeptParent {
             remains: found.remains,
             unlisted: self.unlisted,
             record: None,
@@ -214,7 +214,7 @@ impl Releasing<'_> {
         self,
         object: ParentObject,
         sink: &mut Sink<'_>,
-    ) -> Result<Parent, ReleaseError> {
+    ) -> Result<ParentOutcome, ReleaseError> {
         let is_ordinary = object.reading == Reading::NoRecord;
         self.known.forget_entry();
         let found = self.left_without_record(sink).await?;
@@ -222,9 +222,9 @@ impl Releasing<'_> {
             self.record_left(Some(object), &found, sink).await?;
         }
         Ok(if is_ordinary {
-            Parent::Ordinary
+            ParentOutcome::Ordinary
         } else {
-            Parent::Replaced
+            ParentOutcome::Replaced
         })
     }
 
@@ -241,7 +241,7 @@ impl Releasing<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<(), ReleaseError> {
         let writing = self.parent_writing(&[]);
-        match writing.cover(current, &self.record(found), sink).await {
+        match writing.widen(current, &self.record(found), sink).await {
             Ok(()) => Ok(()),
             Err(error) => Err(ReleaseError::Unrecorded {
                 left: left_behind(found.remains.all(), &self.unlisted),
@@ -292,7 +292,7 @@ impl Releasing<'_> {
         &self,
         parent: &WholeParent,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<Parent>, ReleaseError> {
+    ) -> Result<Option<ParentOutcome>, ReleaseError> {
         let live = &parent.live;
         let removed = self.parent_writing(&[]).delete(live, sink).await?;
         let Some(left) = removed else { return Ok(None) };
@@ -309,9 +309,9 @@ impl Releasing<'_> {
             ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.going(live).await?,
             ParentLeft::Nothing | ParentLeft::NothingBefore => None,
         };
-        Ok(Some(
-            going.map_or(Parent::Gone, |live| Parent::Going(Box::new(live))),
-        ))
+        Ok(Some(going.map_or(ParentOutcome::Gone, |live| {
+            ParentOutcome::Terminating(Box::new(live))
+        })))
     }
 
     /// Returns the deleted parent as long as finalizers hold it; `None` if it is gone, or if the run
@@ -331,7 +331,7 @@ impl Releasing<'_> {
         parent: &WholeParent,
         why: &str,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<Parent>, ReleaseError> {
+    ) -> Result<Option<ParentOutcome>, ReleaseError> {
         // It was this set's parent before, even without a record.
         let accepted = [Refusal::NotAParent {
             parent: self.writing.set.parent.clone(),
@@ -342,7 +342,7 @@ impl Releasing<'_> {
         }
         let reason = format!("{why}; only the set's record was removed");
         sink(outcome_event(&parent.live, Action::Skipped, reason));
-        Ok(Some(Parent::Ordinary))
+        Ok(Some(ParentOutcome::Ordinary))
     }
 
     /// Reports that the parent is kept, and determines what it has to record.
@@ -351,7 +351,7 @@ impl Releasing<'_> {
         parent: &WholeParent,
         found: RemainingList,
         sink: &mut Sink<'_>,
-    ) -> Result<Parent, ReleaseError> {
+    ) -> Result<ParentOutcome, ReleaseError> {
         let going = found.remains.going.len();
         let staying = found.remains.all().count() - going;
         let reason = match (staying, going) {
@@ -370,7 +370,7 @@ impl Releasing<'_> {
             record = record.union(&unlabeled);
         }
         sink(outcome_event(&parent.live, Action::Skipped, reason));
-        Ok(Parent::Stays(Box::new(Stay {
+        Ok(ParentOutcome::Kept(Box::new(KeptParent {
             remains: found.remains,
             unlisted: self.unlisted,
             record: Some(record),

@@ -82,8 +82,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns whether the last prunes may begin: all others are gone if the run waits. An object that is
-    /// pruned last may be what releases the finalizers of the others.
+    /// Waits until all other prunes are gone, if the run waits, and returns whether the last prunes may begin. An
+    /// object that is pruned last may be needed to release the finalizers of the others.
     async fn may_prune_last(&self, pruned: &mut Deleted, sink: &mut Sink<'_>) -> bool {
         if self.plan.last_prunes.is_empty() {
             return true;

@@ -17,7 +17,7 @@ use crate::cluster::apiserver::{ApiRequest, Patch};
 use crate::event::Event;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};
-use crate::execute::schedule::drive::{Answer, Driver};
+use crate::execute::schedule::drive::{Driver, WriteAnswer};
 use crate::execute::{Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
@@ -57,8 +57,8 @@ pub(crate) fn warn_of_kept<'d>(
 }
 
 impl Execution<'_> {
-    /// Detaches these objects where that is allowed, and returns the detached ones. The judge gets
-    /// them, too: an object that is still attached keeps its owners from being deleted.
+    /// Detaches those of these objects that may be detached, and returns them. The judge gets them, too: an object that
+    /// is still attached keeps its owners from being deleted.
     pub(in crate::execute) async fn detach_all<'d>(
         &self,
         detachments: &'d [Detachment],
@@ -82,7 +82,7 @@ impl Execution<'_> {
                 sink(Event::failure(reason.behind(format_args!("{key}: "))));
             }
         };
-        driver.each(items, write, answered, sink).await;
+        driver.run_independent(items, write, answered, sink).await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }
@@ -149,7 +149,7 @@ struct Detached<'d> {
     webhook: Option<UnreachableWebhook>,
 }
 
-impl Answer for Detached<'_> {
+impl WriteAnswer for Detached<'_> {
     fn webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }

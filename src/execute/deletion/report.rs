@@ -24,7 +24,7 @@ pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted:
     listed(objects.chain(kinds))
 }
 
-/// Returns the reason that members may remain which a list of members does not show.
+/// Returns the reason why members of these kinds may remain although no list shows them.
 pub(crate) fn unlistable(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
     format!("members may remain that no list of members shows: objects of kind {kinds}")

@@ -30,7 +30,7 @@ pub(crate) enum Unread {
     Parent { parent: ObjectKey, error: ApiError },
 }
 
-/// Whether owner references are to be read again: something was waited for since they were.
+/// The state of the owner references that were read. They are outdated once something was waited for since.
 #[derive(Debug, Default)]
 pub(super) struct Freshness {
     is_outdated: Cell<bool>,
@@ -43,8 +43,8 @@ impl Freshness {
         self.is_outdated.set(true);
     }
 
-    /// Reads owner references again if they are outdated; others wait for that. What outdates them meanwhile counts for
-    /// the next call.
+    /// Reads owner references again if they are outdated; others wait for that. What outdates them during the read
+    /// counts for the next call.
     pub(super) async fn restore(&self, reread: impl AsyncFnOnce()) {
         let _alone = self.rereading.lock().await;
         if self.is_outdated.replace(false) {
@@ -55,7 +55,7 @@ impl Freshness {
 
 impl Execution<'_> {
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
-    /// if there is one. Nothing is read where pruned objects cannot have dependents.
+    /// if there is one. Namespaces in which pruned objects cannot have dependents are not read.
     pub(crate) async fn reread_dependents(
         &self,
         parent: Option<&Arc<Resource>>,

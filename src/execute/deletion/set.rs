@@ -1,6 +1,6 @@
 //! Deletes a whole set: its members in reverse order, then the parent, and last its containers.
 //!
-//! Members go wave by wave, as when `apply` prunes; `finish` ends the run.
+//! Members are deleted wave by wave, as when `apply` prunes; `finish_deletion` ends the run.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -26,7 +26,7 @@ use crate::plan::{Skip, SkipReason, holds_parent_of};
 pub struct MembersDeleted {
     /// `Done` if the run may continue with the parent.
     pub ending: Ending,
-    /// What came of each.
+    /// The results of the deletes.
     pub deleted: Deleted,
 }
 
@@ -78,7 +78,7 @@ impl Execution<'_> {
     ///
     /// # Panics
     ///
-    /// If the plan has refusals: executing it would be worse.
+    /// If the plan has refusals.
     pub async fn delete_members(&self, run: &mut RunOnParent<'_>, sink: &mut Sink<'_>) -> MembersDeleted {
         run.work(async |sink| self.delete_all_members(sink).await, sink)
             .await
@@ -119,7 +119,7 @@ impl Execution<'_> {
         let members = self.plan.all_prunes().filter(|live| !self.is_home(live));
         let ending = self.predict_deletion_of(members, sink).await;
         let dependents = &self.plan.dependents;
-        let judge = self.judge(dependents, HashSet::new());
+        let judge = self.deletion_judge(dependents, HashSet::new());
         let detachments = dependents.detachments.iter();
         let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
         warn_of_kept(detachments, &judge, self.writing.dry_run, sink);
@@ -164,7 +164,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns how the deletion of the members ended, where so many could not be deleted, and warns of those.
+    /// Returns how the deletion of the members ended, and reports how many could not be deleted.
     fn ending_of_deletion(&self, failed: usize, sink: &mut Sink<'_>) -> Ending {
         if self.interrupt.is_requested() {
             Ending::Interrupted
@@ -175,7 +175,7 @@ impl Execution<'_> {
                 .parent()
                 .map_or("", |_| "; this run does not delete the set's parent");
             sink(Event::Warning(format!(
-                "{failures} not deleted{parent}; once the errors are solved, run the same command again"
+                "{failures} not deleted{parent}; fix the errors, then run the same command again"
             )));
             Ending::Incomplete
         } else {

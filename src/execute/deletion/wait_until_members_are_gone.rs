@@ -82,8 +82,8 @@ impl RemainingList {
 }
 
 impl Remaining<'_> {
-    /// Lists until no object is being deleted any more, or until the wait is over. Objects that take time have more of
-    /// it than those that the server's own controllers release in a moment.
+    /// Lists the rest of the set until no object is being deleted, or until the time limit is over. The limit is longer
+    /// for objects that take time than for those that the server's own controllers release in a moment.
     pub(crate) async fn settled(
         &self,
         parent: &ParentDisposition,
@@ -154,7 +154,7 @@ impl Remaining<'_> {
     }
 }
 
-/// Returns a text about what prevents the end of the set; `None` if nothing does.
+/// Describes what prevents the set from being deleted; `None` if nothing does.
 pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
@@ -175,7 +175,7 @@ pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
     (!obstacles.is_empty()).then(|| obstacles.join("; "))
 }
 
-/// Reports the failure of a run that leaves members behind that should be gone.
+/// Reports that the run failed because members that should be gone remain.
 pub(crate) fn fail(
     remains: &Remains,
     set: &Set,

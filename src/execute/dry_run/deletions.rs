@@ -6,7 +6,7 @@ use super::answer::is_of_admission;
 use super::{Prediction, failed, of_outcome, subject, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
-use crate::execute::deletion::delete::{CANNOT_BE_DELETED, deletion};
+use crate::execute::deletion::delete::{CANNOT_BE_DELETED, delete_request};
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::schedule::drive::Driver;
@@ -56,7 +56,7 @@ impl Deletions<'_> {
         let read = async |(outcome, detachment): &(ObjectOutcome, &Detachment)| {
             execution.predict_detached(outcome.clone(), detachment).await
         };
-        driver.each(items, read, &mut *predicted, sink).await;
+        driver.run_independent(items, read, &mut *predicted, sink).await;
         let prunes = execution.plan.all_prunes();
         execution
             .predict_deletions(prunes, Action::Pruned, &times, driver, predicted, sink)
@@ -102,7 +102,7 @@ impl Execution<'_> {
             let outcome = ObjectOutcome::with_reason(subject(live), action, time);
             self.predict_deletion(live, outcome).await
         };
-        driver.each(objects, predict, predicted, sink).await;
+        driver.run_independent(objects, predict, predicted, sink).await;
     }
 
     /// Reads an object that is deleted with this outcome, and asks whether that would be denied.
@@ -141,7 +141,7 @@ impl Execution<'_> {
         if !self.server.is_known_to_honor_dry_run(&live.resource).await {
             return None;
         }
-        let request = deletion(live, DryRun::Server);
+        let request = delete_request(live, DryRun::Server);
         let error = self.server.send(request).await.err()?;
         is_of_admission(&error).then_some(error)
     }

@@ -25,7 +25,7 @@ use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::message_of_rejected_manifest;
-use crate::execute::schedule::drive::Answer;
+use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::ObjectKey;
@@ -61,8 +61,8 @@ pub struct ParentPrediction {
     pub error: Option<Message>,
 }
 
-impl Answer for Prediction {
-    /// A dry run starts no webhook, so it does not wait for one.
+impl WriteAnswer for Prediction {
+    /// Returns `None`: a dry run starts no webhook, so it does not wait for one.
     fn webhook(&self) -> Option<&UnreachableWebhook> {
         None
     }
@@ -105,7 +105,7 @@ impl Execution<'_> {
         let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
         let applies = applies.map(|apply| (self.key(apply), apply));
         let ask = async |apply: &&Apply| self.predict_apply(apply).await;
-        driver.each(applies, ask, answered, sink).await;
+        driver.run_independent(applies, ask, answered, sink).await;
         let deletions = Deletions {
             execution: self,
             times: if has_failure {

@@ -1,4 +1,4 @@
-//! The kinds whose definitions change in the same run: the server still types their objects by the former schema.
+//! The kinds whose CRDs change in the same run: the server still types their objects by the former schema.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::plan::defined_kind;
 
-/// The kinds of which a dry run has found out whether the run changes their definitions.
+/// The kinds for which a dry run has determined whether the run changes their CRDs.
 #[derive(Debug, Default)]
 pub struct RedefinedKinds(RefCell<BTreeMap<GroupKind, Rc<OnceCell<bool>>>>);
 
@@ -24,8 +24,8 @@ impl RedefinedKinds {
 }
 
 impl Execution<'_> {
-    /// Returns whether this run changes the spec of the definition of the object's kind. The definition is sent once
-    /// for all objects of the kind.
+    /// Returns whether this run changes the spec of the CRD of the object's kind. The CRD is sent once for all objects
+    /// of the kind.
     pub(super) async fn is_redefined(&self, object: &DesiredObject) -> bool {
         let kind = &object.key.group_kind;
         let known = self.redefined_kinds.of(kind);

@@ -46,7 +46,7 @@ impl Execution<'_> {
             .await;
         self.warn_of_unpruned(sink);
         if !has_failure {
-            let judge = self.judge(&self.plan.dependents, HashSet::new());
+            let judge = self.deletion_judge(&self.plan.dependents, HashSet::new());
             let detachments = self.plan.dependents.detachments.iter();
             let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
             warn_of_kept(detachments, &judge, self.writing.dry_run, sink);

@@ -1,10 +1,9 @@
 //! Waits until the server serves a kind whose CRD was applied moments before.
 //!
-//! The condition `Established` shows that the server accepts the definition. The handler of custom
-//! resources learns of it a moment later, so a LIST has to find the path, too. 403 is answered before
-//! the path is resolved and proves nothing: for users who may not list the kind, the condition counts,
-//! and for those who may not read the definition either, the discovery of the version. An apply that
-//! still comes too early gets a 404 and is sent again (`kinds`).
+//! The condition `Established` shows that the server accepts the CRD. The handler of custom resources learns of it a
+//! moment later, so a LIST has to find the path, too. 403 is answered before the path is resolved and proves nothing:
+//! for users who may not list the kind, the condition counts, and for those who may not read the CRD either, the
+//! discovery of the version. An apply that still comes too early gets a 404 and is sent again (`kinds`).
 
 use std::time::Duration;
 
@@ -17,8 +16,8 @@ use crate::execute::wait_notes::{SLOW, WaitNotes};
 use crate::execute::{Cause, Interrupt};
 use crate::model::resource::Resource;
 
-/// Time for all definitions of a run to be established and served. It usually takes seconds; kubectl's
-/// waits default to thirty.
+/// Time for all CRDs of a run to be established and served. It usually takes seconds; kubectl's waits default to
+/// thirty.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause after the first check; each next one is half as long again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
@@ -45,7 +44,7 @@ pub(crate) async fn await_served(
     notes: &WaitNotes,
 ) -> Result<(), NotServed> {
     let definition = definition_of(resource);
-    let mut looking = Looking {
+    let mut check = ServedCheck {
         server,
         resource,
         namespace,
@@ -55,11 +54,11 @@ pub(crate) async fn await_served(
     tokio::select! {
         biased;
         () = interrupt.requested() => {}
-        served = looking.until(deadline, notes) => {
+        served = check.until(deadline, notes) => {
             return served.map_err(|reason| NotServed::Because(format!("{definition}: {reason}")));
         }
     }
-    Err(match looking.reason {
+    Err(match check.reason {
         Some(reason) if interrupt.cause() == Cause::Time => {
             NotServed::Because(format!("{definition}: {reason}; --timeout ran out"))
         }
@@ -75,7 +74,7 @@ pub(crate) async fn pause(interrupt: &Interrupt) {
     }
 }
 
-/// Names the definition as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
+/// Names the CRD as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
 pub(crate) fn definition_of(resource: &Resource) -> String {
     format!(
         "customresourcedefinition.apiextensions.k8s.io/{}.{}",
@@ -83,7 +82,7 @@ pub(crate) fn definition_of(resource: &Resource) -> String {
     )
 }
 
-struct Looking<'a> {
+struct ServedCheck<'a> {
     server: &'a ApiServer,
     resource: &'a Resource,
     namespace: Option<&'a str>,
@@ -92,7 +91,7 @@ struct Looking<'a> {
     reason: Option<String>,
 }
 
-/// State of the definition.
+/// State of the CRD on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Definition {
     Unlisted,
@@ -101,24 +100,24 @@ enum Definition {
 }
 
 /// The result of one check.
-enum Look {
+enum CheckResult {
     Served,
     NotYet(String),
 }
 
-impl Looking<'_> {
+impl ServedCheck<'_> {
     async fn until(&mut self, deadline: Instant, notes: &WaitNotes) -> Result<(), String> {
         let (begun, mut is_noted) = (Instant::now(), false);
         let mut pause = PAUSE;
         loop {
-            match self.look().await {
-                Ok(Look::Served) => return Ok(()),
-                Ok(Look::NotYet(reason)) if Instant::now() >= deadline => {
+            match self.check().await {
+                Ok(CheckResult::Served) => return Ok(()),
+                Ok(CheckResult::NotYet(reason)) if Instant::now() >= deadline => {
                     return Err(format!(
                         "timed out waiting for the condition: kind not served: {reason}"
                     ));
                 }
-                Ok(Look::NotYet(reason)) => {
+                Ok(CheckResult::NotYet(reason)) => {
                     let reason = format!("kind not served yet: {reason}");
                     if begun.elapsed() >= SLOW && !std::mem::replace(&mut is_noted, true) {
                         notes.add(format!("waiting for {}: {reason}", definition_of(self.resource)));
@@ -137,7 +136,7 @@ impl Looking<'_> {
         }
     }
 
-    async fn look(&mut self) -> Result<Look, ApiError> {
+    async fn check(&mut self) -> Result<CheckResult, ApiError> {
         if self.definition == Definition::Unlisted {
             let path = format!(
                 "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{}.{}",
@@ -147,32 +146,32 @@ impl Looking<'_> {
                 Ok(reply) => {
                     let read: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
                     if let Some(reason) = not_established(&read) {
-                        return Ok(Look::NotYet(reason));
+                        return Ok(CheckResult::NotYet(reason));
                     }
                     self.definition = Definition::Established;
                 }
                 Err(error) if error.is(StatusCode::FORBIDDEN) => self.definition = Definition::Forbidden,
                 Err(error) if error.is(StatusCode::NOT_FOUND) => {
-                    return Ok(Look::NotYet("it does not exist".to_owned()));
+                    return Ok(CheckResult::NotYet("it does not exist".to_owned()));
                 }
                 Err(error) => return Err(error),
             }
         }
         let collection = format!("{}?limit=1", self.resource.path(self.namespace, None));
         match self.server.get(&collection, "application/json").await {
-            Ok(_) => Ok(Look::Served),
-            Err(error) if error.is(StatusCode::NOT_FOUND) => {
-                Ok(Look::NotYet("the server returns 404 for its path".to_owned()))
-            }
+            Ok(_) => Ok(CheckResult::Served),
+            Err(error) if error.is(StatusCode::NOT_FOUND) => Ok(CheckResult::NotYet(
+                "the server returns 404 for its path".to_owned(),
+            )),
             Err(error) if error.is(StatusCode::FORBIDDEN) => match self.definition {
-                Definition::Established => Ok(Look::Served),
-                Definition::Unlisted | Definition::Forbidden => self.look_at_discovery().await,
+                Definition::Established => Ok(CheckResult::Served),
+                Definition::Unlisted | Definition::Forbidden => self.check_discovery().await,
             },
             Err(error) => Err(error),
         }
     }
 
-    async fn look_at_discovery(&self) -> Result<Look, ApiError> {
+    async fn check_discovery(&self) -> Result<CheckResult, ApiError> {
         let Resource { group, version, .. } = self.resource;
         let path = format!("/apis/{group}/{version}");
         let read: Value = match self.server.get_list(&path, "application/json").await {
@@ -184,9 +183,9 @@ impl Looking<'_> {
         let is_it = |listed: &Value| listed["name"] == *self.resource.plural;
         Ok(
             if resources.is_some_and(|resources| resources.iter().any(is_it)) {
-                Look::Served
+                CheckResult::Served
             } else {
-                Look::NotYet(
+                CheckResult::NotYet(
                     "discovery does not list it, and you cannot read its CustomResourceDefinition or its objects"
                         .to_owned(),
                 )
@@ -195,7 +194,7 @@ impl Looking<'_> {
     }
 }
 
-/// Returns why a definition is not established; `None` if it is.
+/// Returns why a CRD is not established; `None` if it is.
 fn not_established(definition: &Value) -> Option<String> {
     let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
     let conditions = conditions.map(Vec::as_slice).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The kinds that a run defines or redefines by CRDs, as far as objects of these kinds have to wait for
-//! the server: `establish` for new kinds, `schema_change` for those whose definition changed.
+//! The kinds that a run defines or redefines by CRDs, as far as objects of these kinds have to wait for the server:
+//! `establish` for new kinds, `schema_change` for those whose CRD changed.
 
 pub(crate) mod establish;
 pub(crate) mod schema_change;
@@ -25,24 +25,24 @@ use crate::plan::{LiveMembership, is_not_yet_served};
 pub(crate) struct Kinds {
     /// The new kinds that are waited for or served, each with the time until which a 404 may come too early.
     new: RefCell<BTreeMap<GroupKind, Instant>>,
-    /// The kinds whose definition this run has changed.
+    /// The kinds whose CRD this run has changed.
     redefined: RefCell<BTreeMap<GroupKind, Rc<Redefined>>>,
 }
 
 impl Kinds {
-    /// Notes that this run has changed a definition.
+    /// Notes that this run has changed a CRD.
     pub(crate) fn note_redefined(&self, redefined: Redefined) {
         let kind = redefined.kind.clone();
         self.redefined.borrow_mut().insert(kind, Rc::new(redefined));
     }
 
-    /// Returns the change of the kind's definition in this run.
+    /// Returns the change of the kind's CRD in this run.
     pub(crate) fn redefined(&self, kind: &GroupKind) -> Option<Rc<Redefined>> {
         self.redefined.borrow().get(kind).cloned()
     }
 
-    /// Whether an apply that was answered with this error came before the server serves the
-    /// path, and may be sent again.
+    /// Returns whether this error means that the server does not serve the path yet, so that the apply may be sent
+    /// again.
     fn is_early(&self, object: &DesiredObject, error: &ApiError) -> bool {
         is_not_yet_served(object)
             && error.is(StatusCode::NOT_FOUND)
@@ -76,8 +76,7 @@ impl Execution<'_> {
         .await
     }
 
-    /// Applies a member, and again while the server does not serve its kind yet, or not as its
-    /// new definition has it.
+    /// Applies a member, and repeats that while the server does not serve its kind yet, or not as its new CRD has it.
     pub(crate) async fn apply_in_time(
         &self,
         object: &DesiredObject,

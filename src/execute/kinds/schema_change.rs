@@ -1,13 +1,12 @@
-//! Custom resources of a kind whose definition this run has changed.
+//! Custom resources of a kind whose CRD this run has changed.
 //!
-//! The server serves custom resources by a copy of their definition that it replaces when it hears of a
-//! change (`apiextensions-apiserver`, `customresource_handler.go`): milliseconds later, or seconds
-//! where it is busy, and no condition or version that can be read says when. Until then the former
-//! schema decides which fields there are and who owns them. What is certain are answers to applies: a
-//! field set that only the former schema gives, or the refusal of a field that the new one declares. So
-//! a dry run comes first, for one object of the kind that the two schemas type differently; and every
-//! answer is looked at in the same way, since there may be more than one server behind an address. If
-//! no object is typed differently, there is nothing to wait for.
+//! The server serves custom resources by a copy of their CRD that it replaces when it hears of a change
+//! (`apiextensions-apiserver`, `customresource_handler.go`): milliseconds later, or seconds if it is busy, and no
+//! condition or version that can be read says when. Until then the former schema decides which fields there are and who
+//! owns them. Only answers to applies are certain: a field set that only the former schema gives, or the refusal of a
+//! field that the new one declares. So a dry run comes first, for one object of the kind that the two schemas type
+//! differently; and every answer is looked at in the same way, since there may be more than one server behind an
+//! address. If no object is typed differently, there is nothing to wait for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,7 +29,7 @@ use crate::read;
 /// Time for which an answer that either schema could give is not trusted: an invalid value, or a conflict.
 const DOUBT: Duration = Duration::from_secs(5);
 
-/// A kind before and after this run has changed its definition.
+/// A kind before and after this run has changed its CRD.
 #[derive(Debug)]
 pub(crate) struct Redefined {
     pub(crate) kind: GroupKind,
@@ -39,7 +38,7 @@ pub(crate) struct Redefined {
     since: Instant,
     /// `true` once an answer has shown that the new schema is served.
     is_seen: AtomicBool,
-    /// `false` if the spec of the definition is as before, such as with another label; read when it matters.
+    /// `false` if the spec of the CRD is as before, such as with another label; read when it matters.
     has_other_spec: OnceCell<bool>,
 }
 
@@ -55,7 +54,7 @@ enum Served {
 }
 
 impl Redefined {
-    /// A definition as it is before this run applies it, and as it is to be.
+    /// A CRD as it is before this run applies it, and as it is to be.
     fn new(kind: GroupKind, former: Value, object: &DesiredObject) -> Self {
         Self {
             kind,
@@ -67,8 +66,8 @@ impl Redefined {
         }
     }
 
-    /// Whether an answer is that of a server that does not serve the new schema yet, and the
-    /// object is to be applied again.
+    /// Returns whether the answer comes from a server that does not use the new schema yet, so that the object has to
+    /// be applied again.
     pub(crate) fn is_early(
         &self,
         object: &DesiredObject,
@@ -83,7 +82,7 @@ impl Redefined {
         }
     }
 
-    /// Whether an apply that was answered like this was typed by the former schema.
+    /// Returns whether the server used the former schema for an apply with this answer.
     pub(crate) fn was_served_by_former(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
         self.served_by(object, reply, manager) == Served::Former
     }
@@ -132,8 +131,8 @@ impl Redefined {
 }
 
 impl Execution<'_> {
-    /// Reads a definition that has objects in this run, as it is before it is applied; `None` for all other objects. The
-    /// run does not wait for unreadable definitions.
+    /// Reads a CRD that has objects in this run, as it is before it is applied; `None` for all other objects. The run
+    /// does not wait for unreadable CRDs.
     pub(crate) async fn former_definition(&self, object: &DesiredObject) -> Option<Redefined> {
         let kind = defined_kind(object)?;
         let mut members = self.desired.members.iter();
@@ -142,7 +141,7 @@ impl Execution<'_> {
         Some(Redefined::new(kind, former, object))
     }
 
-    /// Returns whether this run has changed the spec of the object's definition.
+    /// Returns whether this run has changed the spec of the object's CRD.
     pub(crate) async fn has_other_spec(&self, object: &DesiredObject, redefined: &Redefined) -> bool {
         let compare = || async {
             let definition = read::definition(self.server, &object.resource).await;

@@ -84,13 +84,13 @@ impl Execution<'_> {
         let expected = self.expected(object, live_membership);
         match self.apply_as_read(object, live_membership, expected, kinds).await {
             Ok(applied) => {
-                self.applied(object, subject, live_membership, &applied, kinds)
+                self.interpret_reply(object, subject, live_membership, &applied, kinds)
                     .await
             }
             Err(Unapplied::Failed(error)) if self.may_recreate(object, live_membership, &error) => {
                 self.recreate(object, subject, &error, kinds).await
             }
-            Err(unapplied) => self.not_applied(object, subject, unapplied).await,
+            Err(unapplied) => self.explain_failure(object, subject, unapplied).await,
         }
     }
 
@@ -109,13 +109,13 @@ impl Execution<'_> {
             ..*self
         };
         let request = execution.member_request(object, live_membership, None);
-        // Any other trouble is that of the apply.
+        // The apply reports any other failure.
         let reply = self.server.send(request).await.ok()?;
         label_error_in(&reply, object.part_of().as_deref())
     }
 
     /// Interprets the answer to a successful apply.
-    pub(crate) async fn applied(
+    pub(crate) async fn interpret_reply(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -158,7 +158,7 @@ impl Execution<'_> {
     }
 
     /// Explains why a member was not applied.
-    pub(crate) async fn not_applied(
+    pub(crate) async fn explain_failure(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -240,9 +240,9 @@ impl Execution<'_> {
         Ok(reply)
     }
 
-    /// Two runs that create the same object at once are answered with a conflict that concerns no
-    /// field; the object exists then. So is an apply over a parent whose record its own run has written
-    /// since it was read. An object of a saved plan is sent again only as long as it is unchanged. One that is
+    /// Sends an apply, and again after a conflict that concerns no field. Two runs that create the same object at once
+    /// get such a conflict, because the object exists then. So does an apply over a parent whose record its own run has
+    /// written since it was read. An object of a saved plan is sent again only as long as it is unchanged. One that is
     /// applied over the version that was read is not sent again.
     pub(super) async fn send_settled(
         &self,
@@ -352,8 +352,8 @@ impl Execution<'_> {
         ApiRequest::patch(&path, &parameters, accept, Patch::Apply, body)
     }
 
-    /// Whether this apply has made the object. Where the answer to an earlier attempt was lost,
-    /// that to a later one does not show it, but the owner of the fields does.
+    /// Returns whether this apply created the object. If the answer to an earlier attempt was lost, that to a later one
+    /// does not show it, but the owner of the fields does.
     pub(super) fn has_made(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
         let was_absent = matches!(live_membership, LiveMembership::NotAMember);
         let is_ours = || {

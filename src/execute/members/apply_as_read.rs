@@ -1,6 +1,6 @@
 //! Applies members over what was read of them: their version, or that they do not exist. If that has changed, the
-//! object is read, judged again, and applied accordingly: it may be in another set by now, or be another object with
-//! the same name.
+//! object is read, judged again, and applied accordingly: it may have joined another set, or be another object with the
+//! same name.
 //!
 //! All runs use the same field manager, so an apply would take an object from another set without a conflict and
 //! without a report. What is expected is part of the body, so the check costs no request unless the object has changed.
@@ -55,7 +55,7 @@ pub(crate) enum Unapplied {
     Failed(ApiError),
     /// An object exists that may not be taken in.
     Exists,
-    /// An object exists that is a member of another set by now.
+    /// An object exists that is already a member of another set.
     Taken(Message),
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct ApplyWithLiveFields {
     pub(crate) seen: Seen,
 }
 
-/// What is sent for a member.
+/// The body that is sent for a member, by its origin.
 pub(crate) enum Sent {
     /// Its manifest.
     Manifest,
@@ -69,9 +69,9 @@ pub(crate) fn with_former_fields_taken(mut live: Value, former: &Former) -> Valu
     live
 }
 
-/// Whether this is a field conflict, and the object has changed since it was `seen`: a field that is sent
-/// as it was then is in conflict with its new value. The server looks for such conflicts before it
-/// compares the resourceVersion.
+/// Returns whether this is a field conflict and the object has changed since it was `seen`: a field that is sent as it
+/// was then is in conflict with its new value. The server looks for such conflicts before it compares the
+/// resourceVersion.
 pub(crate) async fn is_outdated(
     server: &ApiServer,
     object: &DesiredObject,
@@ -91,8 +91,8 @@ fn is_field_conflict(error: &ApiError) -> bool {
 }
 
 impl Execution<'_> {
-    /// Whether this is a field conflict, and what was sent does not fit the object as it is now: it was
-    /// sent to be created, or over a former version.
+    /// Returns whether this is a field conflict and what was sent does not fit the object as it is now: it was sent to
+    /// be created, or over a former version.
     pub(crate) async fn is_outdated(&self, object: &DesiredObject, sent: &Sent, error: &ApiError) -> bool {
         match sent {
             Sent::Manifest => false,

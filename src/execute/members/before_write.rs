@@ -30,8 +30,8 @@ enum Before {
 }
 
 impl Execution<'_> {
-    /// Makes a failure of the outcome if the object was another set's when it was applied, and marks it if it was in
-    /// no set.
+    /// Turns the outcome into a failure if the object belonged to another set when it was applied, and marks it if it
+    /// was in no set.
     pub(super) async fn judge_existing(
         &self,
         object: &DesiredObject,

@@ -1,5 +1,5 @@
-//! The hint for an object that needs what a member holds which this run would prune, such as the node port of a Service
-//! under its former name: pruning waits until everything is applied.
+//! The hint for an object that needs something that a member to be pruned still holds, such as the node port of a
+//! Service under its former name: pruning waits until everything is applied.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ fn holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> 
     named
 }
 
-/// Returns the commands that free the way.
+/// Returns the hint with the commands that delete the holders.
 fn hint(holders: &[&ObjectKey]) -> String {
     let commands = holders
         .iter()

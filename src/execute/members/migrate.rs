@@ -18,7 +18,7 @@ use crate::read::METADATA;
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
-    /// Returns a lock if it is the version that was read; any other is that of a saved plan.
+    /// Returns `lock` if it is the version that was read; any other lock is that of a saved plan.
     pub(super) fn read_version<'s>(&self, lock: Option<&'s Seen>) -> Option<&'s Seen> {
         lock.filter(|_| !self.plan.preconditions.require_unchanged())
     }

@@ -17,11 +17,11 @@ pub(crate) enum NotRecreated {
     NotCreatable(String),
     /// The rules for deletes keep it.
     Obstacle(RecreationObstacle),
-    /// It, or what it owns, could not be read.
+    /// The object, or an object that it owns, could not be read.
     Unread(String),
     /// The user stopped the run.
     Interrupted,
-    /// Its delete failed, or it is kept as it is by now.
+    /// Its delete failed, or a rule now keeps it.
     Undeleted(String),
     /// The webhook that judges its delete cannot be called yet.
     Unreachable(UnreachableWebhook, String),

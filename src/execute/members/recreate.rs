@@ -17,7 +17,7 @@ use crate::compare::ignore;
 use crate::compare::ownership::CLIENT_SIDE_APPLY;
 use crate::event::{Action, Subject};
 use crate::execute::Execution;
-use crate::execute::deletion::delete::{DeleteAttempt, Deleting, JUDGEMENTS, Purpose};
+use crate::execute::deletion::delete::{DeleteAttempt, DeleteContext, JUDGEMENTS, Purpose};
 use crate::execute::kinds::Kinds;
 use crate::execute::members::apply::{MemberReply, OVERTAKEN, TERMINATING, failed};
 use crate::execute::members::apply_as_read::Expected;
@@ -42,7 +42,7 @@ pub(crate) struct Victim {
     purpose: Purpose,
     /// The plan that deletes it alone.
     plan: Plan,
-    /// What it owns.
+    /// The objects that it owns.
     dependents: Dependents,
 }
 
@@ -248,7 +248,7 @@ impl Execution<'_> {
             return Err(NotRecreated::Interrupted);
         }
         let judge = victim.judge(self);
-        let deleting = Deleting {
+        let context = DeleteContext {
             server: self.server,
             judge: &judge,
             writing: self.writing,
@@ -256,10 +256,10 @@ impl Execution<'_> {
             purpose: victim.purpose,
             preconditions: &self.plan.preconditions,
         };
-        let held = deleting.filled(std::iter::once(&victim.live)).await;
+        let held = context.keep_filled(std::iter::once(&victim.live)).await;
         let outcome = match held.into_iter().next() {
             Some(outcome) => outcome,
-            None => match deleting.delete_unless_changed(&victim.live, &victim.live).await {
+            None => match context.delete_unless_changed(&victim.live, &victim.live).await {
                 DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
                     (Some(webhook), Some(error)) => {
                         return Err(NotRecreated::Unreachable(webhook, error.text.clone()));
@@ -294,14 +294,16 @@ impl Execution<'_> {
         let applied = self.apply_as_read(object, &status, Expected::Absent, kinds).await;
         match applied {
             Ok(applied) => {
-                let mut reply = self.applied(object, subject, &status, &applied, kinds).await;
+                let mut reply = self
+                    .interpret_reply(object, subject, &status, &applied, kinds)
+                    .await;
                 if reply.outcome.action == Action::Created {
                     reply.outcome.action = Action::Recreated;
                 }
                 reply
             }
             Err(unapplied) => {
-                let mut reply = self.not_applied(object, subject, unapplied).await;
+                let mut reply = self.explain_failure(object, subject, unapplied).await;
                 let error = reply.outcome.error.take();
                 let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
                 reply.outcome.error = error.map(|error| error.with_details([deleted]).into());

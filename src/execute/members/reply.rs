@@ -28,7 +28,7 @@ pub(crate) struct Written {
     pub(crate) metadata: WrittenMetadata,
 }
 
-/// See `Written`.
+/// The fields of `metadata` that `Written` holds.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WrittenMetadata {

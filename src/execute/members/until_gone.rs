@@ -1,5 +1,5 @@
-//! Waits until an object is gone that is to be created again. If this run has deleted
-//! the object, a first Ctrl-C does not end the wait, but the end of the run's time does.
+//! Waits until an object that is to be created again is gone. If this run has deleted the object, a first Ctrl-C does
+//! not end the wait, but the end of the run's time does.
 
 use crate::execute::Execution;
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of};

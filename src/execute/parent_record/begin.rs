@@ -8,7 +8,7 @@ use super::requests::{ParentWriteError, ParentWriting, Target, Written};
 use crate::cluster::apiserver::Moment;
 use crate::event::{Action, Event};
 use crate::execute::Sink;
-use crate::execute::history::running;
+use crate::execute::history::entry_under_way;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
@@ -24,12 +24,12 @@ pub(crate) struct Known {
     pub(crate) parent: ParentObject,
     /// The entry of this run; `None` if it has not begun.
     pub(crate) run: Option<Run>,
-    /// Whether another run that may add members was at work since this one has read the parent: there may be members
-    /// that this run has not seen.
+    /// `true` if another run that may add members was at work since this one read the parent: there may be members that
+    /// this run has not seen.
     pub(crate) is_shared: bool,
-    /// When the entry was last written.
+    /// The time of the last write of the entry.
     pub(crate) renewed: Moment,
-    /// Whether the run only takes objects out of the set: it writes no other parent than the one that it has read.
+    /// `true` if the run only takes objects out of the set: it writes only the parent that it has read.
     pub(crate) takes_out: bool,
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Writer<'a> {
     pub(super) only: Option<&'a str>,
 }
 
-/// What the parent says when a write of it is decided.
+/// The parent as it is when a write of it is decided.
 pub(super) struct ParentRead {
     pub(super) record: Record,
     /// Its runs; those that were abandoned are past.
     pub(super) history: History,
-    /// Whether another run that may add members was at work.
+    /// `true` if another run that may add members was at work.
     pub(super) is_shared: bool,
-    /// Whether another client has written it since this run has read the set.
+    /// `true` if another client has written it since this run read the set.
     pub(super) is_overtaken: bool,
 }
 
@@ -101,8 +101,8 @@ impl Known {
         self.run = None;
     }
 
-    /// Takes the parent as it was found after a write that was not bound to the version that is known.
-    pub(crate) fn find(&mut self, found: ParentObject) {
+    /// Replaces the known parent by the one that was found after a write without a precondition.
+    pub(crate) fn replace(&mut self, found: ParentObject) {
         self.is_shared |= !is_as_left(&self.parent, &found, self.id());
         self.parent = found;
     }
@@ -111,8 +111,8 @@ impl Known {
 impl ParentWriting<'_> {
     /// Begins a run that takes objects out of the set, whose record is `recorded`.
     ///
-    /// A dry run has no entry, and the run continues without one that cannot be written: no object that it writes has to be recorded, and one of
-    /// its objects may be the webhook that is in the way.
+    /// A dry run has no entry. A run whose entry cannot be written continues without it: it adds no member that has to
+    /// be recorded, and one of its objects may be the webhook that prevents the write.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl ParentWriting<'_> {
         }
         let run = Run {
             takes_out: true,
-            ..running(self.server, operation).await
+            ..entry_under_way(self.server, operation).await
         };
         // What would start the webhook may be waiting for this run.
         let writing = self.writing.without_webhook_patience();

@@ -17,9 +17,9 @@ use crate::model::parent_object::ParentObject;
 /// The time limit for removing the entry of a run that could not begin.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a run leaves.
-pub(crate) struct Left<'a> {
-    /// What it may have written: the record covers it in any case.
+/// The record that a run leaves.
+pub(crate) struct FinalRecord<'a> {
+    /// The record of everything that it may have written, which the parent records in any case.
     pub(crate) needed: &'a Record,
     /// The record of everything that is left, if all was done.
     pub(crate) exact: Option<&'a Record>,
@@ -32,16 +32,16 @@ impl ParentWriting<'_> {
         &self,
         known: &mut Known,
         entry: &HistoryEntry,
-        left: Left<'_>,
+        final_record: FinalRecord<'_>,
         ending: Ending,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        if self.may_still_write(known) || (known.run.is_none() && left.exact.is_none()) {
+        if self.may_still_write(known) || (known.run.is_none() && final_record.exact.is_none()) {
             return ending;
         }
         let begun = known.run.clone();
-        let run = begun.and_then(|begun| entry.ended(self.server, begun, ending));
-        match self.end(known, left, run, sink).await {
+        let run = begun.and_then(|begun| entry.entry_at_end(self.server, begun, ending));
+        match self.end(known, final_record, run, sink).await {
             Ok(()) => ending,
             Err(error) if ending == Ending::Done => {
                 sink(Event::failure(error.to_string()));
@@ -60,14 +60,14 @@ impl ParentWriting<'_> {
     pub(super) async fn end(
         &self,
         known: &mut Known,
-        left: Left<'_>,
+        final_record: FinalRecord<'_>,
         run: Option<Run>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let decide = |read: ParentRead| {
-            let record = match left.exact {
+            let record = match final_record.exact {
                 Some(exact) if !read.is_shared => exact.clone(),
-                _ => read.record.union(left.needed),
+                _ => read.record.union(final_record.needed),
             };
             let mut history = read.history.without(known.id());
             if let Some(run) = run.clone() {
@@ -81,7 +81,7 @@ impl ParentWriting<'_> {
         let (parent, is_shared) = written.await?;
         self.server.end_lease();
         let is_wide = |exact| is_shared && !parent.has_record(&self.set.tooling, exact);
-        if left.exact.is_some_and(is_wide) {
+        if final_record.exact.is_some_and(is_wide) {
             sink(Event::Warning(OVERTAKEN.to_owned()));
         }
         *known = Known {
@@ -125,7 +125,7 @@ impl ParentWriting<'_> {
 
     /// Widens the record to cover these members of a run that has lost its parent, or whose parent another run has
     /// written; creates a parent that does not exist.
-    pub(crate) async fn cover(
+    pub(crate) async fn widen(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,

@@ -79,7 +79,7 @@ impl Execution<'_> {
             let members = members.iter().filter(|live| !settled.contains(&live.uid));
             left = left.union(&Record::of(members.map(|live| &live.key), &self.set.parent));
         }
-        // A definition stays until all objects of its kind are gone.
+        // A CRD stays until all objects of its kind are gone.
         for definition in self.plan.all_prunes() {
             let Some(kind) = &definition.defines else { continue };
             let fresh = reread(self.server, &definition.key, &definition.resource).await;
@@ -93,7 +93,7 @@ impl Execution<'_> {
         Ok(left)
     }
 
-    /// Returns the scope of a pruned definition and of the members of its kind.
+    /// Returns the scope of a pruned CRD and of the members of its kind.
     fn pruned_of(&self, kind: &GroupKind, definition: &Live) -> Record {
         let pruned = self.plan.all_prunes();
         let skipped = self.plan.skips.iter().map(|skip| &skip.live);
@@ -108,8 +108,8 @@ impl Execution<'_> {
         self.defined_places().outside(&self.plan.record_after, own)
     }
 
-    /// Returns the scope without the kinds of pruned definitions: their objects are gone as soon as the definition
-    /// is, and that is listed itself.
+    /// Returns the scope without the kinds of pruned CRDs: their objects are gone as soon as the CRD is, and that is
+    /// listed itself.
     fn defined_places(&self) -> ListTargets {
         let undefined: BTreeSet<&GroupKind> = self
             .plan

@@ -1,5 +1,4 @@
-//! Applies the parent's own manifest, if it is among the manifests: its data and none of the
-//! record, which another field manager owns.
+//! Applies the parent's own manifest, if there is one: its data, but not the record, which another field manager owns.
 
 use serde_json::json;
 
@@ -39,12 +38,12 @@ impl ParentWriting<'_> {
         }
         // This write is not bound to what the record was, so it may come after another run's.
         let (found, _) = parent_of_answer(&reply, &self.set.parent, self.server.now())?;
-        known.find(found);
+        known.replace(found);
         Ok(())
     }
 
-    /// A parent that the plan is bound to is written only as it was seen, except for its record, which
-    /// this run has written. A parent that did not exist was created by this run.
+    /// Sends the manifest. A parent that the plan is bound to is written only as it was seen, except for its record,
+    /// which this run has written. A parent that did not exist was created by this run.
     ///
     /// Each write names the UID of the parent with the record: if that parent was deleted, an apply would create
     /// one without a record, and the next run would refuse to take it.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::requests::{ParentWriting, is_overtaken};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
 use crate::execute::Sink;
-use crate::execute::deletion::delete::deletion;
+use crate::execute::deletion::delete::delete_request;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
@@ -42,7 +42,7 @@ impl ParentWriting<'_> {
         if live.presence == Presence::Terminating {
             return Ok(Some(ParentLeft::TerminatingBefore));
         }
-        match self.send(deletion(live, DryRun::None), sink).await {
+        match self.send(delete_request(live, DryRun::None), sink).await {
             Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(ParentLeft::Nothing)),
             Ok(reply) if is_of(&reply, live) => Ok(Some(ParentLeft::Terminating)),
             Ok(_) => Ok(None),

@@ -14,7 +14,8 @@ use crate::cluster::apiserver::Moment;
 use crate::execute::history::timestamp;
 use crate::model::history_annotation::{RENEWED_AFTER, Run};
 
-/// The pause between looks at the age of the entry. A machine that was suspended does not know for how long.
+/// The pause between checks of the age of the entry. It is short, because a machine that was suspended does not know
+/// for how long.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// The time for a renewal.
@@ -88,7 +89,7 @@ impl ParentWriting<'_> {
         let (parent, is_shared) = self
             .write_as_decided(found, false, &writer, decide, &mut |_| {})
             .await?;
-        known.find(parent);
+        known.replace(parent);
         known.is_shared |= is_shared;
         known.renewed = before;
         known.run = Some(run);
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use crate::cluster::apiserver::{ApiErrorKind, ApiRequest, ApiServer, Patch};
     use crate::execute::Interrupt;
-    use crate::execute::history::running;
+    use crate::execute::history::entry_under_way;
     use crate::model::applyset::Record;
     use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};
     use crate::model::parent_object::ParentObject;
@@ -174,7 +175,7 @@ mod tests {
             writing: &writing,
             interrupt: &Interrupt::default(),
         };
-        let entry = running(server, RunOperation::Apply).await;
+        let entry = entry_under_way(server, RunOperation::Apply).await;
         let needed = Record::default();
         let mut known = parent
             .begin(None::<ParentObject>, &needed, entry, &mut |_| {})

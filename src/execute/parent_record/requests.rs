@@ -60,7 +60,8 @@ pub enum ParentWriteError {
     /// The answer to a write cannot be read.
     #[error("the set's parent: invalid response from the server: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// What only the wide record leads to cannot be listed: members of other runs, or members without their label.
+    /// The objects that only the wide record covers cannot be listed: members of other runs, or members without their
+    /// label.
     #[error(
         "the set's record is not narrowed: the objects that it would no longer cover cannot be listed: {0}"
     )]
@@ -109,7 +110,7 @@ impl ParentWriteError {
     }
 }
 
-/// What a write makes of the parent.
+/// The record and the history of the parent after a write.
 pub(super) struct Target {
     pub(super) record: Record,
     pub(super) history: History,
@@ -192,7 +193,7 @@ impl ParentWriting<'_> {
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
         let history = target.history.value(&others);
         let history = history.map_err(|NoRoom| ParentWriteError::NoRoom)?;
-        // Whoever has created the parent owns the annotation, too: leaving it out would not remove it.
+        // The client that created the parent owns the annotation, too, so leaving it out would not remove it.
         let emptied = others.contains_key(HISTORY_ANNOTATION).then(|| "[]".to_owned());
         if let Some(history) = history.or(emptied) {
             annotations[HISTORY_ANNOTATION] = json!(history);
@@ -308,8 +309,8 @@ impl ParentWriting<'_> {
     }
 }
 
-/// Returns the request that applies `body` for the parent's own manifest, in the version of the manifest. The
-/// server prefers another one, perhaps.
+/// Returns the request that applies `body` for the parent's own manifest, in the version of the manifest, which may not
+/// be the one that the server prefers.
 pub(super) fn manifest_request(
     manifest: &DesiredObject,
     body: Bytes,

@@ -1,7 +1,7 @@
 //! A run on its parent, from the write that begins it to the one that ends it.
 
 use super::begin::Known;
-use super::end::Left;
+use super::end::FinalRecord;
 use super::requests::ParentWriting;
 use crate::event::Ending;
 use crate::execute::Sink;
@@ -13,9 +13,9 @@ pub struct RunOnParent<'a> {
     pub(crate) parent: ParentWriting<'a>,
     /// The parent, and the entry of the run if it has one; `None` without a parent, and before one is written.
     pub(crate) known: Option<Known>,
-    /// What the run has changed.
+    /// The entry in the history, with the changes of the run.
     pub(crate) entry: HistoryEntry,
-    /// What the run may write: the record covers it in any case.
+    /// The record of everything that the run may write, which the parent records in any case.
     needed: &'a Record,
 }
 
@@ -36,7 +36,9 @@ impl<'a> RunOnParent<'a> {
         sink: &mut Sink<'_>,
     ) -> T {
         let entry = std::mem::take(&mut self.entry);
-        let done = self.while_renewing(Box::pin(work(&mut entry.noting(sink)))).await;
+        let done = self
+            .while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))
+            .await;
         self.entry = entry;
         done
     }
@@ -64,9 +66,9 @@ impl<'a> RunOnParent<'a> {
             return ending;
         };
         let needed = self.needed;
-        let left = Left { needed, exact };
+        let final_record = FinalRecord { needed, exact };
         self.parent
-            .end_reported(known, &self.entry, left, ending, sink)
+            .end_reported(known, &self.entry, final_record, ending, sink)
             .await
     }
 }

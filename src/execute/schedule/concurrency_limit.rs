@@ -10,7 +10,7 @@ use crate::cluster::apiserver::ApiServer;
 /// The limit at the start, unless the user allows less. It saves most sets a second round trip, and even a
 /// server with few seats for the user can queue most of these writes.
 const START: usize = 8;
-/// The same for a server that is far away, where a window takes a round trip: as many as there are connections
+/// The limit at the start for a server that is far away, where a window takes a round trip: the number of connections
 /// that were opened early.
 const START_IF_FAR: usize = 2 * UNQUESTIONED;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
@@ -20,7 +20,7 @@ const UNQUESTIONED: usize = 16;
 const FAR: Duration = Duration::from_millis(10);
 /// The limit at which doubling ends: each further connection has its own handshake.
 const DOUBLED_UP_TO: usize = 64;
-/// The answers that raise the limit by one after a refusal. A refused write delays the end of its wave by a
+/// The number of answers that raise the limit by one after a refusal. A refused write delays the end of its step by a
 /// second, and by twice as long each time that it is refused again.
 const CALM: usize = 64;
 /// If answers take this multiple of the fastest one on average, they have waited in a queue of the server;
@@ -41,12 +41,12 @@ pub(super) struct ConcurrencyLimit {
     settling: usize,
     /// The answers of the current window.
     answers: usize,
-    /// What they took, added up.
+    /// Their total duration.
     total: Duration,
     fastest: Duration,
 }
 
-/// Returns how many of these writes are soon under way at once, if the server keeps up.
+/// Returns how many of these writes will soon run at once, if the server keeps up.
 pub fn soon_under_way(writes: usize) -> usize {
     writes.min(START_IF_FAR)
 }
@@ -82,21 +82,21 @@ impl ConcurrencyLimit {
         }
     }
 
-    /// Returns whether one more write may start while `started` ones have not ended. The `postponed` ones
-    /// among them do not load the server, but count against the user's limit. Up to half of the current limit
-    /// is kept free for them, so that they are not refused again.
-    pub(super) fn allows(&self, started: usize, postponed: usize) -> bool {
-        let kept_free = postponed.min(self.limit / 2);
-        started < self.most && started.saturating_sub(postponed) + kept_free < self.limit
+    /// Returns whether one more write may start while `started` ones have not ended. The `throttled` ones among them do
+    /// not load the server, but count against the user's limit. Up to half of the current limit is kept free for them,
+    /// so that they are not refused again.
+    pub(super) fn allows(&self, started: usize, throttled: usize) -> bool {
+        let kept_free = throttled.min(self.limit / 2);
+        started < self.most && started.saturating_sub(throttled) + kept_free < self.limit
     }
 
-    /// Returns how many of these writes are soon under way at once, if the server keeps up.
-    pub(super) fn soon(&self, writes: usize) -> usize {
+    /// Returns how many of these writes will soon run at once, if the server keeps up.
+    pub(super) fn soon_under_way(&self, writes: usize) -> usize {
         soon_under_way(writes).min(if self.was_refused { self.limit } else { self.most })
     }
 
     /// Records an answer and its duration.
-    pub(super) fn answered(&mut self, latency: Duration) {
+    pub(super) fn record_answer(&mut self, latency: Duration) {
         self.settling = self.settling.saturating_sub(1);
         self.fastest = self.fastest.min(latency);
         self.total += latency;
@@ -132,7 +132,7 @@ impl ConcurrencyLimit {
     }
 
     /// Records that the server had no capacity for a request while so many writes were under way.
-    pub(super) fn refused(&mut self, under_way: usize) {
+    pub(super) fn record_refusal(&mut self, under_way: usize) {
         if self.settling > 0 {
             self.settling -= 1;
             return;
@@ -150,7 +150,7 @@ mod tests {
 
     fn answer(concurrency_limit: &mut ConcurrencyLimit, times: usize, milliseconds: u64) {
         for _ in 0..times {
-            concurrency_limit.answered(Duration::from_millis(milliseconds));
+            concurrency_limit.record_answer(Duration::from_millis(milliseconds));
         }
     }
 
@@ -186,11 +186,11 @@ mod tests {
     #[test]
     fn connections_are_opened_for_the_writes_that_are_soon_under_way() {
         let mut concurrency_limit = ConcurrencyLimit::new(64, None);
-        assert_eq!(concurrency_limit.soon(3), 3);
-        assert_eq!(concurrency_limit.soon(300), 32);
-        assert_eq!(ConcurrencyLimit::new(4, None).soon(300), 4);
-        concurrency_limit.refused(concurrency_limit.limit);
-        assert_eq!(concurrency_limit.soon(300), 4);
+        assert_eq!(concurrency_limit.soon_under_way(3), 3);
+        assert_eq!(concurrency_limit.soon_under_way(300), 32);
+        assert_eq!(ConcurrencyLimit::new(4, None).soon_under_way(300), 4);
+        concurrency_limit.record_refusal(concurrency_limit.limit);
+        assert_eq!(concurrency_limit.soon_under_way(300), 4);
     }
 
     #[test]
@@ -198,9 +198,9 @@ mod tests {
         let mut concurrency_limit = after_start(64);
         assert!(concurrency_limit.allows(15, 0));
         assert!(!concurrency_limit.allows(16, 0));
-        concurrency_limit.refused(concurrency_limit.limit);
+        concurrency_limit.record_refusal(concurrency_limit.limit);
         assert_eq!(concurrency_limit.limit, 8);
-        for (started, postponed, is_allowed) in [
+        for (started, throttled, is_allowed) in [
             (7, 0, true),
             (8, 0, false),
             // One is kept free for each that is sent again, and never more than half.
@@ -211,9 +211,9 @@ mod tests {
             (64, 64, false),
         ] {
             assert_eq!(
-                concurrency_limit.allows(started, postponed),
+                concurrency_limit.allows(started, throttled),
                 is_allowed,
-                "{started} {postponed}"
+                "{started} {throttled}"
             );
         }
     }
@@ -238,7 +238,7 @@ mod tests {
             let mut concurrency_limit = ConcurrencyLimit::new(64, None);
             answer(&mut concurrency_limit, 1, 2);
             if was_refused {
-                concurrency_limit.refused(concurrency_limit.limit);
+                concurrency_limit.record_refusal(concurrency_limit.limit);
             }
             answer(&mut concurrency_limit, 10_000, 20);
             assert_eq!(concurrency_limit.limit, UNQUESTIONED);
@@ -249,7 +249,7 @@ mod tests {
     fn a_server_that_refuses_gets_half_but_never_nothing() {
         let mut concurrency_limit = after_start(64);
         for half in [8, 4, 2, 1, 1] {
-            concurrency_limit.refused(0);
+            concurrency_limit.record_refusal(0);
             assert_eq!(concurrency_limit.limit, half);
         }
         answer(&mut concurrency_limit, CALM, 10);
@@ -260,11 +260,11 @@ mod tests {
     fn refusals_of_writes_under_way_at_once_are_one_event() {
         let mut concurrency_limit = after_start(64);
         for _ in 0..16 {
-            concurrency_limit.refused(concurrency_limit.limit);
+            concurrency_limit.record_refusal(concurrency_limit.limit);
             assert_eq!(concurrency_limit.limit, 8);
         }
         answer(&mut concurrency_limit, 1, 10);
-        concurrency_limit.refused(concurrency_limit.limit);
+        concurrency_limit.record_refusal(concurrency_limit.limit);
         assert_eq!(concurrency_limit.limit, 4);
     }
 
@@ -275,7 +275,7 @@ mod tests {
         for _ in 0..1000 {
             answer(&mut concurrency_limit, 1, 10);
             if concurrency_limit.limit > 7 {
-                concurrency_limit.refused(concurrency_limit.limit);
+                concurrency_limit.record_refusal(concurrency_limit.limit);
                 // Those that were under way end.
                 while concurrency_limit.settling > 0 {
                     answer(&mut concurrency_limit, 1, 10);

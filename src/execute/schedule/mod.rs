@@ -1,8 +1,9 @@
-//! Says which actions of a graph come next, by what has become of the others. Pure: no clock, no request. `drive`
+//! Decides which actions of a graph can begin, from how the others have ended. Pure: no clock, no requests. `drive`
 //! begins them.
 //!
-//! Each action ends once: it is done, fails, is skipped because of another one, or is not begun because the run
-//! stops. One that is postponed, and whatever waits for it, holds up some barriers and not others (`Barrier`).
+//! Each action ends at most once: it is done, it fails, or it is skipped because of another one. If the run stops, the
+//! others never begin. A postponed action, and any that waits for it, holds up some barriers and not others
+//! (`Barrier`).
 
 pub(super) mod concurrency_limit;
 pub(super) mod drive;
@@ -12,34 +13,34 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::plan::{ActionId, Barrier, Edge, Graph};
 
-/// The state of a graph that is carried out.
+/// The progress of a graph while it is carried out.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     nodes: Vec<Node>,
-    /// By lanes: actions that can begin.
+    /// The actions that can begin, by lane.
     ready: [BTreeSet<ActionId>; 3],
     postponed: usize,
     is_stopped: bool,
 }
 
-/// The way in which actions begin.
+/// The condition under which an action begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// As long as the server takes more writes.
+    /// It begins if the concurrency limit allows one more write.
     Write,
-    /// At once.
+    /// It begins at once.
     Wait,
-    /// Together with others, once nothing else can begin.
+    /// It begins together with others, once nothing else can begin.
     WaitTogether,
 }
 
-/// The end of an action.
+/// Outcome of an action that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
-    /// What needs it is skipped.
+    /// It failed: the actions that need it are skipped.
     Failed,
-    /// Nothing begins any more.
+    /// It failed, and no further action begins.
     Stop,
 }
 
@@ -56,10 +57,10 @@ struct Node {
     lane: Result<Lane, Barrier>,
     before: Vec<(ActionId, Edge)>,
     after: Vec<(ActionId, Edge)>,
-    /// The number of those before it that have not ended.
+    /// The number of earlier actions and barriers that have not ended.
     open: usize,
     state: State,
-    /// Whether it was postponed and has not ended.
+    /// `true` if it was postponed and has not ended.
     is_postponed: bool,
 }
 
@@ -101,12 +102,12 @@ impl Schedule {
                 schedule.release(id, &mut passed);
             }
         }
-        schedule.spread(passed);
+        schedule.propagate(passed);
         schedule
     }
 
-    /// Begins an action in this lane, the first in the order of the graph; `None` if none can begin now.
-    pub(crate) fn next(&mut self, lane: Lane) -> Option<ActionId> {
+    /// Takes the first action of this lane that can begin, in the order of the graph; `None` if there is none.
+    pub(crate) fn take_next(&mut self, lane: Lane) -> Option<ActionId> {
         if self.is_stopped {
             return None;
         }
@@ -114,29 +115,28 @@ impl Schedule {
     }
 
     /// Returns the number of actions in this lane that can begin now.
-    pub(crate) fn ready(&self, lane: Lane) -> usize {
+    pub(crate) fn ready_count(&self, lane: Lane) -> usize {
         if self.is_stopped {
             return 0;
         }
         self.ready[lane as usize].len()
     }
 
-    /// Notes the end of an action, and returns those that are skipped because of it, each after the one that it is
-    /// skipped because of.
-    pub(crate) fn ended(&mut self, id: ActionId, end: End) -> Vec<Skipped> {
+    /// Records how an action ended, and returns the actions that are skipped because of it, each after its cause.
+    pub(crate) fn record_end(&mut self, id: ActionId, end: End) -> Vec<Skipped> {
         self.set_postponed(id, false);
         self.is_stopped |= end == End::Stop;
         self.nodes[id.index()].state = match end {
             End::Done => State::Done,
             End::Failed | End::Stop => State::Failed,
         };
-        let skipped = self.spread(VecDeque::from([id]));
+        let skipped = self.propagate(VecDeque::from([id]));
         self.pass_barriers();
         skipped
     }
 
-    /// Notes that an action that has begun is begun again later.
-    pub(crate) fn postponed(&mut self, id: ActionId) {
+    /// Records that an action has to begin again later.
+    pub(crate) fn postpone(&mut self, id: ActionId) {
         self.set_postponed(id, true);
         self.pass_barriers();
     }
@@ -148,7 +148,7 @@ impl Schedule {
         }
     }
 
-    /// Begins nothing from now on.
+    /// Prevents all further actions from beginning.
     pub(crate) fn stop(&mut self) {
         self.is_stopped = true;
     }
@@ -162,8 +162,8 @@ impl Schedule {
         self.nodes[id.index()].state == State::Skipped
     }
 
-    /// Tells those after these ended ones of their ends, and so on.
-    fn spread(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
+    /// Updates the actions after these, whose end is known, and those after them. Returns the skipped ones.
+    fn propagate(&mut self, mut ended: VecDeque<ActionId>) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         while let Some(id) = ended.pop_front() {
             let is_lost = matches!(self.nodes[id.index()].state, State::Failed | State::Skipped);
@@ -189,7 +189,7 @@ impl Schedule {
         skipped
     }
 
-    /// Lets an action begin, or passes a barrier.
+    /// Marks an action as ready to begin, or opens a barrier.
     fn release(&mut self, id: ActionId, passed: &mut VecDeque<ActionId>) {
         let node = &mut self.nodes[id.index()];
         if let Ok(lane) = node.lane {
@@ -207,7 +207,7 @@ impl Schedule {
         self.postponed += usize::from(is_postponed);
     }
 
-    /// Passes the barriers that only postponed actions, and what waits for these, are left before.
+    /// Opens the barriers that wait only for postponed actions, or for actions that wait for those.
     fn pass_barriers(&mut self) {
         if self.postponed == 0 {
             return;
@@ -227,7 +227,7 @@ impl Schedule {
                 {
                     let id = node.id;
                     self.nodes[index].state = State::Done;
-                    self.spread(VecDeque::from([id]));
+                    self.propagate(VecDeque::from([id]));
                 }
                 Err(_) => {}
             }

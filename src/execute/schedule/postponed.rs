@@ -1,7 +1,7 @@
-//! Actions that are begun again later, because the webhook that judges their write cannot be called yet.
+//! Actions that begin again later, because the webhook that judges their write cannot be called yet.
 //!
-//! One action for each webhook is begun again, after the pauses of `starting_webhooks`, and the others once that one
-//! got through. The time of the webhooks runs only while nothing else is left to do: the run may still start them.
+//! For each webhook, one action is tried again, after the pauses of `starting_webhooks`; the others follow once it gets
+//! through. The time limit of a webhook runs only while nothing else is left to do, because the run may still start it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::plan::ActionId;
 pub(super) struct Postponed<'a, A> {
     webhooks: StartingWebhooks<'a>,
     queues: BTreeMap<String, Queue<A>>,
-    /// Actions that are to be begun again, and are not yet.
+    /// Actions that may begin again and have not yet begun.
     resumed: BTreeMap<ActionId, A>,
 }
 
@@ -24,14 +24,14 @@ struct Queue<A> {
     waiting: Vec<(ActionId, A)>,
     /// The action that is under way again to find out whether the webhook can be called.
     probe: Option<ActionId>,
-    /// Probes in vain.
-    vain: u32,
+    /// The number of failed probes.
+    failed_probes: u32,
     /// The end of the latest attempt.
     since: Instant,
 }
 
-/// What follows from an answer.
-pub(super) struct Taken<A> {
+/// The consequences of an answer.
+pub(super) struct AnswerEffect<A> {
     /// Actions that end, with their answers.
     pub(super) ended: Vec<(ActionId, A)>,
     /// Actions that are begun again now.
@@ -48,9 +48,14 @@ impl<'a, A> Postponed<'a, A> {
         }
     }
 
-    /// Takes an answer, which names the webhook that could not be called, if that is so. The action is postponed
-    /// unless it has ended.
-    pub(super) fn take(&mut self, id: ActionId, answer: A, webhook: Option<&UnreachableWebhook>) -> Taken<A> {
+    /// Takes an answer. `webhook` is the one that could not be called, if any: the action is then postponed, unless the
+    /// webhook is no longer waited for.
+    pub(super) fn take(
+        &mut self,
+        id: ActionId,
+        answer: A,
+        webhook: Option<&UnreachableWebhook>,
+    ) -> AnswerEffect<A> {
         let asked_for = self.queues.iter().find(|(_, queue)| queue.probe == Some(id));
         let asked_for = asked_for.map(|(name, _)| name.clone());
         let Some(webhook) = webhook else {
@@ -58,19 +63,19 @@ impl<'a, A> Postponed<'a, A> {
             let others = queue.map(|queue| queue.waiting).unwrap_or_default();
             let resumed = others.iter().map(|(other, _)| *other).collect();
             self.resumed.extend(others);
-            return Taken {
+            return AnswerEffect {
                 ended: vec![(id, answer)],
                 resumed,
             };
         };
-        // The server names one of several webhooks, so another name says nothing of the one that was asked for.
+        // The server names one of several webhooks, so another name says nothing about the one that is probed.
         let name = asked_for.unwrap_or_else(|| webhook.name.clone());
         let is_awaited = self.webhooks.awaits(webhook) && !self.webhooks.is_time_over(&name);
         if !is_awaited {
             let queue = self.queues.remove(&name);
             let mut ended = queue.map(|queue| queue.waiting).unwrap_or_default();
             ended.push((id, answer));
-            return Taken {
+            return AnswerEffect {
                 ended,
                 resumed: Vec::new(),
             };
@@ -78,11 +83,11 @@ impl<'a, A> Postponed<'a, A> {
         let queue = self.queues.entry(name).or_insert_with(Queue::new);
         if queue.probe == Some(id) {
             queue.probe = None;
-            queue.vain += 1;
+            queue.failed_probes += 1;
             queue.since = Instant::now();
         }
         queue.waiting.push((id, answer));
-        Taken {
+        AnswerEffect {
             ended: Vec::new(),
             resumed: Vec::new(),
         }
@@ -109,11 +114,12 @@ impl<'a, A> Postponed<'a, A> {
 
     fn next_attempt_of(&self, name: &String, queue: &Queue<A>) -> Instant {
         let names = std::iter::once(name);
-        self.webhooks.next_attempt(queue.since, queue.vain, names)
+        self.webhooks
+            .next_attempt(queue.since, queue.failed_probes, names)
     }
 
-    /// Takes out the actions whose time it is to be begun again.
-    pub(super) fn due(&mut self) -> Vec<ActionId> {
+    /// Takes the next action of each webhook whose pause is over.
+    pub(super) fn take_due(&mut self) -> Vec<ActionId> {
         let now = Instant::now();
         let queues = self.queues.iter();
         let due =
@@ -138,20 +144,15 @@ impl<'a, A> Postponed<'a, A> {
         queues.flat_map(|queue| queue.waiting).chain(resumed).collect()
     }
 
-    /// Lets the time of the webhooks run, or stand.
-    pub(super) fn set_clock(&self, is_all_else_done: IsAllElseDone) {
-        match is_all_else_done {
-            IsAllElseDone::Yes => self.webhooks.start_clock(),
-            IsAllElseDone::No => self.webhooks.stop_clock(),
-        }
+    /// Starts the clock of the webhooks.
+    pub(super) fn start_clock(&self) {
+        self.webhooks.start_clock();
     }
-}
 
-/// Whether postponed actions are all that is left to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IsAllElseDone {
-    Yes,
-    No,
+    /// Stops the clock of the webhooks.
+    pub(super) fn stop_clock(&self) {
+        self.webhooks.stop_clock();
+    }
 }
 
 impl<A> Queue<A> {
@@ -159,7 +160,7 @@ impl<A> Queue<A> {
         Self {
             waiting: Vec::new(),
             probe: None,
-            vain: 0,
+            failed_probes: 0,
             since: Instant::now(),
         }
     }

@@ -51,7 +51,7 @@ impl Run {
     fn begin(&mut self) -> Vec<Name> {
         let mut begun = Vec::new();
         for lane in [Lane::Write, Lane::Wait, Lane::WaitTogether] {
-            while let Some(id) = self.schedule.next(lane) {
+            while let Some(id) = self.schedule.take_next(lane) {
                 begun.extend(self.graph.action(id));
             }
         }
@@ -68,7 +68,7 @@ impl Run {
 
     fn end(&mut self, name: Name, end: End) -> Vec<(Name, Name)> {
         let id = self.id(name);
-        let skipped = self.schedule.ended(id, end).into_iter();
+        let skipped = self.schedule.record_end(id, end).into_iter();
         let name = |id| *self.graph.action(id).expect("an action");
         skipped
             .map(|skipped| (name(skipped.action), name(skipped.because)))
@@ -130,7 +130,7 @@ fn what_is_postponed_does_not_hold_up_a_barrier_but_what_follows_it() {
         ("pod of the webhook", &[], &["|"]),
     ]);
     assert_eq!(run.begin(), ["webhook's", "other"]);
-    run.schedule.postponed(run.id("webhook's"));
+    run.schedule.postpone(run.id("webhook's"));
     assert_eq!(run.begin(), [] as [Name; 0]);
     run.end("other", End::Done);
     assert_eq!(run.begin(), ["pod of the webhook"]);
@@ -151,7 +151,7 @@ fn what_is_postponed_holds_up_a_barrier_that_waits_for_its_end() {
         ("definition", &[], &["| ended"]),
     ]);
     assert_eq!(run.begin(), ["custom resource", "other"]);
-    run.schedule.postponed(run.id("custom resource"));
+    run.schedule.postpone(run.id("custom resource"));
     run.end("other", End::Done);
     assert_eq!(run.begin(), [] as [Name; 0]);
     run.end("custom resource", End::Failed);
@@ -170,7 +170,7 @@ fn a_run_that_stops_begins_and_skips_nothing() {
 
 const SIZE: usize = 4;
 
-/// What becomes of an action when it has begun.
+/// The outcome of an action once it has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Done,
@@ -180,7 +180,7 @@ enum Fate {
 
 const FATES: [Fate; 3] = [Fate::Done, Fate::Failed, Fate::PostponedOnce];
 
-/// The digits of a number, the last of which comes first.
+/// Returns the digits of a number, the last one first.
 fn digits<const COUNT: usize>(mut number: usize, base: usize) -> [usize; COUNT] {
     std::array::from_fn(|_| {
         let digit = number % base;
@@ -189,7 +189,8 @@ fn digits<const COUNT: usize>(mut number: usize, base: usize) -> [usize; COUNT] 
     })
 }
 
-/// The graph with this number: each earlier action is needed, followed or neither. The second and third may be barriers.
+/// Returns the graph with this number: each action needs, follows or ignores each earlier one. The second and third may
+/// be barriers.
 fn numbered_graph(number: usize, barriers: usize) -> Graph<usize> {
     let edges: [usize; SIZE * (SIZE - 1) / 2] = digits(number, 3);
     let mut edges = edges.into_iter();
@@ -222,7 +223,7 @@ fn carry_out(graph: &Graph<usize>, mut fates: [Fate; SIZE]) -> [Option<End>; SIZ
     let mut ends: [Option<End>; SIZE] = [None; SIZE];
     let (mut under_way, mut postponed) = (Vec::new(), Vec::new());
     loop {
-        while let Some(id) = schedule.next(Lane::Write) {
+        while let Some(id) = schedule.take_next(Lane::Write) {
             for (earlier, edge) in &nodes[id.index()].1.before {
                 let end = ends[earlier.index()];
                 if graph.action(*earlier).is_some() {
@@ -242,13 +243,13 @@ fn carry_out(graph: &Graph<usize>, mut fates: [Fate; SIZE]) -> [Option<End>; SIZ
             Fate::Done => End::Done,
             Fate::Failed => End::Failed,
             Fate::PostponedOnce => {
-                schedule.postponed(id);
+                schedule.postpone(id);
                 postponed.push(id);
                 continue;
             }
         };
         assert_eq!(ends[id.index()].replace(end), None);
-        for skipped in schedule.ended(id, end) {
+        for skipped in schedule.record_end(id, end) {
             assert_eq!(ends[skipped.because.index()], Some(End::Failed));
             assert_eq!(ends[skipped.action.index()].replace(End::Failed), None);
         }

@@ -86,7 +86,7 @@ pub async fn to_write(
     let planning = read_and_plan(&mut resolved, options, options.take_over);
     let (made, ()) = join(planning, asking).await;
     let (state, policy, plan) = made?;
-    let mut prepared = take(resolved, options, state, policy, plan);
+    let mut prepared = combine(resolved, options, state, policy, plan);
     prepared.user = user;
     Ok(prepared)
 }
@@ -123,7 +123,7 @@ pub async fn to_show(
         // It was taken over only to be shown: a later write needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
-    let prepared = take(resolved, options, state, policy, plan);
+    let prepared = combine(resolved, options, state, policy, plan);
     report(run, &prepared);
     Ok(prepared)
 }
@@ -267,8 +267,8 @@ pub fn report(run: &mut CommandRun, prepared: &Prepared) {
     run.report_warnings(&prepared.plan.edges.ignored);
 }
 
-/// Takes everything together.
-fn take(
+/// Combines everything that was read and decided.
+fn combine(
     resolved: Resolved,
     options: &ApplyOptions,
     state: ClusterState,

@@ -33,15 +33,16 @@ pub struct Prepared {
     pub plan: Plan,
     /// The manifests, if they were to be kept.
     pub manifests: Vec<SavedManifest>,
-    /// What the writes wait for.
+    /// The notes about what the writes wait for.
     wait_notes: WaitNotes,
     redefined_kinds: RedefinedKinds,
-    /// What the server has said about the permissions of the user.
+    /// The server's answers about the permissions of the user.
     pub user: Administrator,
 }
 
 impl Prepared {
-    /// Takes everything together; no manifests are kept, and nothing is known about the permissions of the user.
+    /// Combines everything that was read and decided; no manifests are kept, and nothing is known about the permissions
+    /// of the user.
     pub(super) fn new(
         cluster: Cluster,
         named: NamedSet,

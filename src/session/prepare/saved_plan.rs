@@ -197,7 +197,7 @@ pub(super) fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUi
     namespaces.iter().map(uid).collect()
 }
 
-/// `secrets`, or `widgets.example.com`.
+/// Returns a resource as the command line names it: `secrets`, or `widgets.example.com`.
 pub(super) fn resource_argument(resource: &Resource) -> String {
     match resource.group.as_str() {
         "" => resource.plural.clone(),

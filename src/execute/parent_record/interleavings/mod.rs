@@ -20,7 +20,7 @@ use schedule::{Schedules, explore, sample};
 
 use Script::{Adopt, Apply, Delete, Disband, Fix};
 
-/// What the set holds when the runs begin, by the kinds of their members.
+/// The members of the set when the runs begin, by kind.
 const BEFORE: &[&str] = &["One"];
 
 /// Pairs of runs, with the number of runs that are killed. Each apply names the kinds of the members

@@ -8,12 +8,12 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::super::begin::Known;
-use super::super::end::Left;
+use super::super::end::FinalRecord;
 use super::super::requests::{ParentWriteError, ParentWriting};
 use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::Interrupt;
-use crate::execute::deletion::delete::deletion;
+use crate::execute::deletion::delete::delete_request;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
@@ -156,8 +156,8 @@ impl Run<'_> {
         ended: Option<RunOperation>,
     ) -> Result<(), ParentWriteError> {
         let run = ended.map(|operation| self.entry(operation, RunResult::Done));
-        let left = Left { needed, exact };
-        self.parent.end(known, left, run, &mut ignore).await
+        let final_record = FinalRecord { needed, exact };
+        self.parent.end(known, final_record, run, &mut ignore).await
     }
 
     async fn delete(&self) -> Result<(), ParentWriteError> {
@@ -181,7 +181,7 @@ impl Run<'_> {
             if whole.object.uid != uid {
                 return self.without_parent(Some(whole.object), &wide).await;
             }
-            known.find(whole.object.clone());
+            known.replace(whole.object.clone());
             let wide = wide.union(&recorded(&whole.object));
             let left = places(&self.look(&wide).await?);
             if !left.is_empty() {
@@ -225,7 +225,7 @@ impl Run<'_> {
         if left.is_empty() {
             return Ok(());
         }
-        self.parent.cover(other, &left, &mut ignore).await
+        self.parent.widen(other, &left, &mut ignore).await
     }
 
     async fn disband(&self) -> Result<(), ParentWriteError> {
@@ -241,7 +241,7 @@ impl Run<'_> {
             let Some(current) = self.parent.read().await? else {
                 return Ok(());
             };
-            known.find(current.clone());
+            known.replace(current.clone());
             let is_empty = self.look(&wide).await?.is_empty();
             if known.is_shared || !is_empty {
                 break;
@@ -298,7 +298,7 @@ impl Run<'_> {
     }
 
     async fn remove_member(&self, live: &Live) -> Result<(), ParentWriteError> {
-        self.unless_changed(deletion(live, DryRun::None)).await
+        self.unless_changed(delete_request(live, DryRun::None)).await
     }
 
     /// An object that has changed is left as it is.

@@ -42,14 +42,14 @@ pub(super) struct Schedules {
 /// An answer to a request, with the minutes that have passed on the server's clock.
 type Answer = (StatusCode, String, u32);
 
-/// What a run does next.
+/// The next action of a run.
 #[derive(Debug)]
 enum Next {
     Ask(Asked),
     End(Result<(), String>),
 }
 
-/// What each run does after each list of answers, by the digest of both.
+/// The next action of each run after each list of answers, by the digest of both.
 struct Runs<'a> {
     scripts: &'a [Script],
     played: HashMap<u64, Rc<Next>>,
@@ -116,7 +116,7 @@ fn server(answers: Vec<Answer>, ask: mpsc::UnboundedSender<Asked>) -> ApiServer 
 
 /// One run as the schedule sees it.
 #[derive(Debug, Clone)]
-struct Playing {
+struct RunProgress {
     answers: Vec<Rc<Answer>>,
     /// The request that it waits with, unless it has ended.
     asked: Option<Asked>,
@@ -126,7 +126,7 @@ struct Playing {
 #[derive(Debug, Clone)]
 struct Scene {
     world: World,
-    runs: Vec<Playing>,
+    runs: Vec<RunProgress>,
     steps: Vec<Step>,
 }
 
@@ -139,7 +139,7 @@ impl Scene {
             steps: Vec::new(),
         };
         for run in 0..number {
-            scene.runs.push(Playing {
+            scene.runs.push(RunProgress {
                 answers: Vec::new(),
                 asked: None,
             });
@@ -150,9 +150,9 @@ impl Scene {
 
     /// Lets a run come to its next request, or to its end.
     fn proceed(&mut self, run: usize, runs: &mut Runs) {
-        let playing = &mut self.runs[run];
-        match &*runs.next(run, &playing.answers) {
-            Next::Ask(asked) => playing.asked = Some(asked.clone()),
+        let progress = &mut self.runs[run];
+        match &*runs.next(run, &progress.answers) {
+            Next::Ask(asked) => progress.asked = Some(asked.clone()),
             Next::End(Ok(())) => self.world.runs[run].state = State::Done,
             Next::End(Err(error)) => {
                 self.world.runs[run].state = State::Failed;

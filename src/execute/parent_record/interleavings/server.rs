@@ -18,7 +18,7 @@ pub(super) struct Asked {
     pub(super) body: Bytes,
 }
 
-/// What a run has done so far.
+/// The last answer and the state of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Deeds {
     /// The version of the parent in the last answer, with its UID; `None` if there was no parent.
@@ -26,7 +26,7 @@ pub(super) struct Deeds {
     pub(super) state: State,
 }
 
-/// How far a run has come.
+/// State of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) enum State {
     #[default]

@@ -1,4 +1,4 @@
-//! Carries out a graph of actions: the schedule says what comes next, and this begins it and takes its answer.
+//! Carries out a graph of actions: `Schedule` decides what comes next, and `Driver` begins it and takes its answer.
 //!
 //! Writes run at the same time, up to a limit that is learned from the server. A slow action does not block others,
 //! and is reported. After an interrupt nothing begins, and what is under way is awaited.
@@ -18,7 +18,7 @@ use crate::cluster::apiserver::UnreachableWebhook;
 use crate::event::Event;
 use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
-use crate::execute::schedule::postponed::{IsAllElseDone, Postponed};
+use crate::execute::schedule::postponed::Postponed;
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::wait_notes::{SLOW, WaitNotes};
@@ -26,82 +26,82 @@ use crate::execute::{Interrupt, Sink};
 use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Graph};
 
-/// What the driver has to know of a kind of work. All of it runs on one task: state is in cells.
+/// A kind of work that the driver carries out. It runs on one task, so implementations keep their state in cells.
 pub(crate) trait Work {
-    /// What is done.
+    /// An action of the graph.
     type Action;
-    /// What has come of it.
+    /// The answer to an action.
     type Answer;
 
     /// Returns the object that is named if the action is slow.
     fn key<'k>(&'k self, action: &'k Self::Action) -> &'k ObjectKey;
 
-    /// Does it.
+    /// Carries out an action.
     async fn perform(&self, action: &Self::Action) -> Self::Answer;
 
     /// Takes the answer of an action that has ended, and reports it.
-    fn ended(&self, action: &Self::Action, answer: Self::Answer, sink: &mut Sink<'_>) -> End;
+    fn take_answer(&self, action: &Self::Action, answer: Self::Answer, sink: &mut Sink<'_>) -> End;
 
     /// Returns the way in which an action begins.
     fn lane(&self, _: &Self::Action) -> Lane {
         Lane::Write
     }
 
-    /// Returns the webhook that could not be called, so that the action is postponed.
-    fn unreachable<'w>(&self, _: &'w Self::Answer) -> Option<&'w UnreachableWebhook> {
+    /// Returns the webhook that could not be called, if any; the action is then postponed.
+    fn unreachable_webhook<'w>(&self, _: &'w Self::Answer) -> Option<&'w UnreachableWebhook> {
         None
     }
 
-    /// Returns the answer of an action that waits together with others, if it is known without a wait.
-    fn known(&self, _: &Self::Action) -> Option<Self::Answer> {
+    /// Returns the answer of a wait, if it is known without waiting.
+    fn known_answer(&self, _: &Self::Action) -> Option<Self::Answer> {
         None
     }
 
-    /// Waits for actions together; each answer is passed to `found`.
+    /// Carries out waits together, and sends each answer to `found`.
     fn wait_together<'s>(
         &'s self,
         _: Vec<(ActionId, &'s Self::Action)>,
-        _: Found<Self::Answer>,
+        _: AnswerSender<Self::Answer>,
         _: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         Box::pin(async {})
     }
 
     /// Reports actions that are skipped.
-    fn skipped(&self, _: &[Skipped], _: &Graph<Self::Action>, _: &Schedule, _: &mut Sink<'_>) {}
+    fn report_skipped(&self, _: &[Skipped], _: &Graph<Self::Action>, _: &Schedule, _: &mut Sink<'_>) {}
 
-    /// Reports that so many writes begin after a wait.
-    fn resumes(&self, _: usize, _: &mut Sink<'_>) {}
+    /// Reports the number of writes that begin after a wait.
+    fn report_resumed(&self, _: usize, _: &mut Sink<'_>) {}
 }
 
 /// The answer to a write.
-pub(crate) trait Answer {
+pub(crate) trait WriteAnswer {
     /// Returns the webhook that could not be called, so that nothing was written.
     fn webhook(&self) -> Option<&UnreachableWebhook>;
 }
 
-impl Answer for MemberReply {
+impl WriteAnswer for MemberReply {
     fn webhook(&self) -> Option<&UnreachableWebhook> {
         self.webhook.as_ref()
     }
 }
 
-/// Receives the answers of actions that are waited for together.
-pub(crate) type Found<A> = mpsc::UnboundedSender<(ActionId, A)>;
+/// Sends the answers of waits that run together.
+pub(crate) type AnswerSender<A> = mpsc::UnboundedSender<(ActionId, A)>;
 
-/// Carries out actions, until the run is to stop.
+/// Carries out graphs of actions until the run has to stop.
 pub(crate) struct Driver<'a> {
     server: &'a ApiServer,
     pub(crate) interrupt: &'a Interrupt,
-    /// What the actions wait for.
+    /// The notes about what actions wait for, which the driver reports.
     pub(crate) notes: &'a WaitNotes,
-    /// The time for webhooks to start, once nothing else is left to do; `None` if only the run ends it.
+    /// The time limit for webhooks to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
 }
 
 impl<'a> Driver<'a> {
-    /// Never runs more than `most` writes at once.
+    /// Creates a driver that never runs more than `most` writes at once.
     pub(crate) fn new(
         server: &'a ApiServer,
         interrupt: &'a Interrupt,
@@ -123,13 +123,13 @@ impl<'a> Driver<'a> {
         self.webhook_patience = patience;
     }
 
-    /// Returns how many of these writes are soon under way at once, if the server keeps up.
-    pub(crate) fn soon(&self, writes: usize) -> usize {
-        self.limit.soon(writes)
+    /// Returns how many of these writes will soon run at once, if the server keeps up.
+    pub(crate) fn soon_under_way(&self, writes: usize) -> usize {
+        self.limit.soon_under_way(writes)
     }
 
-    /// Does independent writes, and passes on each answer as it arrives.
-    pub(crate) async fn each<'k, T, A: Answer>(
+    /// Carries out independent writes, and passes each answer to `answered` as it arrives.
+    pub(crate) async fn run_independent<'k, T, A: WriteAnswer>(
         &mut self,
         items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
         write: impl AsyncFn(&T) -> A,
@@ -145,7 +145,7 @@ impl<'a> Driver<'a> {
         self.run(&graph, &work, sink).await;
     }
 
-    /// Carries out a graph.
+    /// Carries out a graph, and returns once all of its actions have ended or the run has stopped.
     pub(crate) async fn run<W: Work>(&mut self, graph: &Graph<W::Action>, work: &W, sink: &mut Sink<'_>) {
         let shared = RefCell::new(sink);
         let (found, mut news) = mpsc::unbounded_channel();
@@ -169,8 +169,8 @@ impl<'a> Driver<'a> {
                 let action = progress.action(id);
                 let lane = work.lane(action);
                 if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut has_waited) {
-                    let total = 1 + progress.schedule.ready(Lane::Write);
-                    progress.report(|sink| work.resumes(total, sink));
+                    let total = 1 + progress.schedule.ready_count(Lane::Write);
+                    progress.report(|sink| work.report_resumed(total, sink));
                 }
                 clock.begin(id, lane, work.key(action));
                 progress.postponed.begin(id);
@@ -183,11 +183,11 @@ impl<'a> Driver<'a> {
                 waits.push(work.wait_together(batch.collect(), found.clone(), &shared));
                 has_waited = true;
             }
-            progress.postponed.set_clock(if is_idle && waits.is_empty() {
-                IsAllElseDone::Yes
+            if is_idle && waits.is_empty() {
+                progress.postponed.start_clock();
             } else {
-                IsAllElseDone::No
-            });
+                progress.postponed.stop_clock();
+            }
             let due = progress.postponed.next_attempt();
             if under_way.is_empty() && waits.is_empty() && news.is_empty() && due.is_none() {
                 break;
@@ -215,21 +215,21 @@ impl<'a> Driver<'a> {
 
     /// Begins an action, if one can begin.
     fn next<W: Work>(&self, progress: &mut Progress<'_, '_, '_, W>, clock: &Clock<'_>) -> Option<ActionId> {
-        if let Some(id) = progress.schedule.next(Lane::Wait) {
+        if let Some(id) = progress.schedule.take_next(Lane::Wait) {
             return Some(id);
         }
         if !self.limit.allows(clock.writes, self.server.postponed()) {
             return None;
         }
-        progress.schedule.next(Lane::Write)
+        progress.schedule.take_next(Lane::Write)
     }
 
-    /// Learns from the answer to a write how many the server takes at once.
+    /// Adjusts the concurrency limit by the answer to a write.
     fn learn(&mut self, latency: Duration, throttled_answers: u64, under_way: usize) {
         if self.server.throttled_answers() > throttled_answers {
-            self.limit.refused(under_way);
+            self.limit.record_refusal(under_way);
         } else if !self.server.is_silent() {
-            self.limit.answered(latency);
+            self.limit.record_answer(latency);
         }
     }
 
@@ -281,10 +281,10 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
         }
     }
 
-    /// Ends the waits of which the end is known, and collects the others.
+    /// Ends the waits whose answer is already known, and collects the others.
     fn end_known(&mut self) {
-        while let Some(id) = self.schedule.next(Lane::WaitTogether) {
-            match self.work.known(self.action(id)) {
+        while let Some(id) = self.schedule.take_next(Lane::WaitTogether) {
+            match self.work.known_answer(self.action(id)) {
                 Some(answer) => self.end(id, answer),
                 None => self.together.push(id),
             }
@@ -293,16 +293,16 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
 
     /// Takes the answer of an action, and postpones it if its webhook could not be called.
     fn take(&mut self, id: ActionId, answer: W::Answer) {
-        let webhook = self.work.unreachable(&answer).cloned();
+        let webhook = self.work.unreachable_webhook(&answer).cloned();
         let is_postponed = webhook.is_some();
-        let taken = self.postponed.take(id, answer, webhook.as_ref());
-        if is_postponed && taken.ended.is_empty() {
-            self.schedule.postponed(id);
+        let effect = self.postponed.take(id, answer, webhook.as_ref());
+        if is_postponed && effect.ended.is_empty() {
+            self.schedule.postpone(id);
         }
-        for other in taken.resumed {
+        for other in effect.resumed {
             self.schedule.resume(other);
         }
-        for (ended, answer) in taken.ended {
+        for (ended, answer) in effect.ended {
             self.end(ended, answer);
         }
     }
@@ -310,24 +310,25 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
     fn end(&mut self, id: ActionId, answer: W::Answer) {
         let action = self.action(id);
         let mut sink = |event: Event| (self.shared.borrow_mut())(event);
-        let end = self.work.ended(action, answer, &mut sink);
-        let skipped = self.schedule.ended(id, end);
+        let end = self.work.take_answer(action, answer, &mut sink);
+        let skipped = self.schedule.record_end(id, end);
         if !skipped.is_empty() {
-            self.work.skipped(&skipped, self.graph, &self.schedule, &mut sink);
+            self.work
+                .report_skipped(&skipped, self.graph, &self.schedule, &mut sink);
         }
     }
 
     fn resume_due(&mut self) {
-        for id in self.postponed.due() {
+        for id in self.postponed.take_due() {
             self.schedule.resume(id);
         }
     }
 }
 
-/// The actions that are under way, and since when.
+/// The actions under way, each with its start.
 struct Clock<'k> {
     begun: BTreeMap<ActionId, (Lane, &'k ObjectKey, Instant)>,
-    /// The writes among them.
+    /// The number of writes among them.
     writes: usize,
     interval: tokio::time::Interval,
     was_slow: bool,
@@ -386,7 +387,7 @@ struct Independent<'k, T, A, W, R> {
 
 impl<'i, T, A, W, R> Work for Independent<'i, T, A, W, R>
 where
-    A: Answer,
+    A: WriteAnswer,
     W: AsyncFn(&T) -> A,
     R: FnMut(A, &mut Sink<'_>),
 {
@@ -401,11 +402,11 @@ where
         (self.write)(&action.1).await
     }
 
-    fn unreachable<'w>(&self, answer: &'w A) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, answer: &'w A) -> Option<&'w UnreachableWebhook> {
         answer.webhook()
     }
 
-    fn ended(&self, _: &Self::Action, answer: A, sink: &mut Sink<'_>) -> End {
+    fn take_answer(&self, _: &Self::Action, answer: A, sink: &mut Sink<'_>) -> End {
         (self.answered.borrow_mut())(answer, sink);
         End::Done
     }

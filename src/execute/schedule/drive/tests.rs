@@ -9,7 +9,7 @@ use super::*;
 use crate::model::identity::GroupKind;
 use crate::plan::{Barrier, Edge};
 
-/// A server that is not asked.
+/// A server that gets no requests.
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
 fn server() -> ApiServer {
     let service = tower::service_fn(async |_: Request<Body>| {
@@ -21,7 +21,7 @@ fn server() -> ApiServer {
 
 /// An action of the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Do {
+enum TestAction {
     /// A write that takes a second.
     Write(&'static str),
     /// A write that this webhook judges.
@@ -36,10 +36,10 @@ struct Script {
     key: ObjectKey,
     /// The time from which on webhooks can be called.
     starts: Instant,
-    attempts: RefCell<Vec<Do>>,
+    attempts: RefCell<Vec<TestAction>>,
     under_way: Cell<usize>,
     most_under_way: Cell<usize>,
-    ended: RefCell<Vec<(Do, bool)>>,
+    ended: RefCell<Vec<(TestAction, bool)>>,
 }
 
 impl Script {
@@ -58,11 +58,11 @@ impl Script {
         }
     }
 
-    fn ended(&self) -> Vec<(Do, bool)> {
+    fn ended(&self) -> Vec<(TestAction, bool)> {
         self.ended.borrow().clone()
     }
 
-    fn attempts(&self, action: Do) -> usize {
+    fn attempts(&self, action: TestAction) -> usize {
         let attempts = self.attempts.borrow();
         attempts.iter().filter(|attempt| **attempt == action).count()
     }
@@ -74,21 +74,21 @@ struct Ended {
 }
 
 impl Work for Script {
-    type Action = Do;
+    type Action = TestAction;
     type Answer = Ended;
 
-    fn key<'k>(&'k self, _: &'k Do) -> &'k ObjectKey {
+    fn key<'k>(&'k self, _: &'k TestAction) -> &'k ObjectKey {
         &self.key
     }
 
-    fn lane(&self, action: &Do) -> Lane {
+    fn lane(&self, action: &TestAction) -> Lane {
         match action {
-            Do::Wait(_) => Lane::WaitTogether,
-            Do::Write(_) | Do::Judged(..) | Do::Stop => Lane::Write,
+            TestAction::Wait(_) => Lane::WaitTogether,
+            TestAction::Write(_) | TestAction::Judged(..) | TestAction::Stop => Lane::Write,
         }
     }
 
-    async fn perform(&self, action: &Do) -> Ended {
+    async fn perform(&self, action: &TestAction) -> Ended {
         self.attempts.borrow_mut().push(*action);
         self.under_way.set(self.under_way.get() + 1);
         self.most_under_way
@@ -96,7 +96,7 @@ impl Work for Script {
         sleep(Duration::from_secs(1)).await;
         self.under_way.set(self.under_way.get() - 1);
         let webhook = match action {
-            Do::Judged(_, webhook) if Instant::now() < self.starts => {
+            TestAction::Judged(_, webhook) if Instant::now() < self.starts => {
                 Some(UnreachableWebhook::named(webhook))
             }
             _ => None,
@@ -107,14 +107,14 @@ impl Work for Script {
         }
     }
 
-    fn unreachable<'w>(&self, answer: &'w Ended) -> Option<&'w UnreachableWebhook> {
+    fn unreachable_webhook<'w>(&self, answer: &'w Ended) -> Option<&'w UnreachableWebhook> {
         answer.webhook.as_ref()
     }
 
     fn wait_together<'s>(
         &'s self,
-        actions: Vec<(ActionId, &'s Do)>,
-        found: Found<Ended>,
+        actions: Vec<(ActionId, &'s TestAction)>,
+        found: AnswerSender<Ended>,
         _: &'s RefCell<&mut Sink<'_>>,
     ) -> LocalBoxFuture<'s, ()> {
         Box::pin(async move {
@@ -129,10 +129,10 @@ impl Work for Script {
         })
     }
 
-    fn ended(&self, action: &Do, answer: Ended, _: &mut Sink<'_>) -> End {
+    fn take_answer(&self, action: &TestAction, answer: Ended, _: &mut Sink<'_>) -> End {
         self.ended.borrow_mut().push((*action, answer.is_done));
         match action {
-            Do::Stop => End::Stop,
+            TestAction::Stop => End::Stop,
             _ if answer.is_done => End::Done,
             _ => End::Failed,
         }
@@ -140,14 +140,14 @@ impl Work for Script {
 }
 
 /// Carries a graph out, at most `most` writes at once; webhooks have ten seconds.
-async fn carry_out(graph: &Graph<Do>, script: &Script, interrupt: &Interrupt, most: usize) {
+async fn carry_out(graph: &Graph<TestAction>, script: &Script, interrupt: &Interrupt, most: usize) {
     let patience = Some(Duration::from_secs(10));
     carry_out_with(patience, graph, script, interrupt, most).await;
 }
 
 async fn carry_out_with(
     patience: Option<Duration>,
-    graph: &Graph<Do>,
+    graph: &Graph<TestAction>,
     script: &Script,
     interrupt: &Interrupt,
     most: usize,
@@ -160,8 +160,8 @@ async fn carry_out_with(
 #[tokio::test(start_paused = true)]
 async fn one_object_finds_out_for_all_whether_a_webhook_can_be_called() {
     let names = ["a", "b", "c", "d", "e"];
-    let graph: Graph<Do> = names
-        .map(|name| Do::Judged(name, "webhook"))
+    let graph: Graph<TestAction> = names
+        .map(|name| TestAction::Judged(name, "webhook"))
         .into_iter()
         .collect();
     let script = Script::new(Duration::from_mins(1));
@@ -176,22 +176,25 @@ async fn one_object_finds_out_for_all_whether_a_webhook_can_be_called() {
 #[tokio::test(start_paused = true)]
 async fn the_next_step_does_not_wait_for_a_webhook() {
     let mut graph = Graph::default();
-    let judged = Do::Judged("a", "webhook");
+    let judged = TestAction::Judged("a", "webhook");
     let id = graph.add(judged, []);
     let barrier = graph.add_barrier(Barrier::EndedOrPostponed, [id]);
-    graph.add(Do::Write("Pods"), [(barrier, Edge::Follows)]);
+    graph.add(TestAction::Write("Pods"), [(barrier, Edge::Follows)]);
     let script = Script::new(Duration::from_secs(1_000));
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
-    assert_eq!(script.ended(), [(Do::Write("Pods"), true), (judged, false)]);
+    assert_eq!(
+        script.ended(),
+        [(TestAction::Write("Pods"), true), (judged, false)]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_time_of_a_webhook_runs_only_while_nothing_else_is_left() {
     let mut graph = Graph::default();
-    let other = graph.add(Do::Write("other"), []);
-    graph.add(Do::Judged("a", "webhook"), []);
-    let wait = graph.add(Do::Wait("other"), [(other, Edge::Needs)]);
-    graph.add(Do::Write("late"), [(wait, Edge::Needs)]);
+    let other = graph.add(TestAction::Write("other"), []);
+    graph.add(TestAction::Judged("a", "webhook"), []);
+    let wait = graph.add(TestAction::Wait("other"), [(other, Edge::Needs)]);
+    graph.add(TestAction::Write("late"), [(wait, Edge::Needs)]);
     // The webhook starts while the run waits for something else, long after its own time.
     let script = Script::new(Duration::from_secs(90));
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
@@ -204,13 +207,13 @@ async fn the_time_of_a_webhook_runs_only_while_nothing_else_is_left() {
     let never = Script::new(Duration::from_secs(1_000));
     let begun = Instant::now();
     carry_out(&graph, &never, &Interrupt::default(), 8).await;
-    let failed: Vec<Do> = never
+    let failed: Vec<TestAction> = never
         .ended()
         .iter()
         .filter(|(_, is_done)| !is_done)
         .map(|(action, _)| *action)
         .collect();
-    assert_eq!(failed, [Do::Judged("a", "webhook")]);
+    assert_eq!(failed, [TestAction::Judged("a", "webhook")]);
     let seconds = begun.elapsed().as_secs();
     assert!((110..120).contains(&seconds), "{seconds}");
 }
@@ -218,8 +221,8 @@ async fn the_time_of_a_webhook_runs_only_while_nothing_else_is_left() {
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_what_is_postponed_and_begins_nothing() {
     let mut graph = Graph::default();
-    let judged = graph.add(Do::Judged("a", "webhook"), []);
-    graph.add(Do::Write("after"), [(judged, Edge::Follows)]);
+    let judged = graph.add(TestAction::Judged("a", "webhook"), []);
+    graph.add(TestAction::Write("after"), [(judged, Edge::Follows)]);
     let script = Script::new(Duration::from_secs(1_000));
     let interrupt = Interrupt::default();
     let asking = interrupt.clone();
@@ -231,31 +234,37 @@ async fn an_interrupt_ends_what_is_postponed_and_begins_nothing() {
         },
         work
     );
-    assert_eq!(script.ended(), [(Do::Judged("a", "webhook"), false)]);
-    assert_eq!(script.attempts(Do::Write("after")), 0);
+    assert_eq!(script.ended(), [(TestAction::Judged("a", "webhook"), false)]);
+    assert_eq!(script.attempts(TestAction::Write("after")), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_ends_what_is_postponed_and_begins_nothing() {
     let mut graph = Graph::default();
-    graph.add(Do::Judged("a", "webhook"), []);
-    let stop = graph.add(Do::Stop, []);
-    graph.add(Do::Write("after"), [(stop, Edge::Follows)]);
-    graph.add(Do::Wait("never begun"), []);
+    graph.add(TestAction::Judged("a", "webhook"), []);
+    let stop = graph.add(TestAction::Stop, []);
+    graph.add(TestAction::Write("after"), [(stop, Edge::Follows)]);
+    graph.add(TestAction::Wait("never begun"), []);
     let script = Script::new(Duration::from_secs(1_000));
     let begun = Instant::now();
     carry_out(&graph, &script, &Interrupt::default(), 8).await;
     let mut ended = script.ended();
     ended.sort_unstable();
-    assert_eq!(ended, [(Do::Judged("a", "webhook"), false), (Do::Stop, true)]);
+    assert_eq!(
+        ended,
+        [
+            (TestAction::Judged("a", "webhook"), false),
+            (TestAction::Stop, true)
+        ]
+    );
     assert!(begun.elapsed() < Duration::from_secs(10));
-    assert_eq!(script.attempts(Do::Write("after")), 0);
+    assert_eq!(script.attempts(TestAction::Write("after")), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_more_writes_run_at_once_than_the_user_allows() {
     for most in [1, 3] {
-        let graph: Graph<Do> = (0..10).map(|_| Do::Write("one")).collect();
+        let graph: Graph<TestAction> = (0..10).map(|_| TestAction::Write("one")).collect();
         let script = Script::new(Duration::ZERO);
         carry_out(&graph, &script, &Interrupt::default(), most).await;
         assert_eq!(script.ended().len(), 10);
