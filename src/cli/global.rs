@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use super::help::{CONNECTION, OUTPUT, RUNNING};
+use crate::cluster::connection::ConnectionOptions;
 
 /// Flags that all commands share.
 #[derive(Debug, Args)]
@@ -59,54 +60,9 @@ impl GlobalFlags {
 /// Flags of kubectl about the connection.
 #[derive(Debug, Args)]
 pub struct ConnectionFlags {
-    /// Kubeconfig (default ~/.kube/config)
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub kubeconfig: Option<PathBuf>,
-    /// File whose credential plugin policy is used
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub kuberc: Option<PathBuf>,
-    /// Context of the kubeconfig
-    #[arg(long, global = true, value_name = "NAME")]
-    pub context: Option<String>,
-    /// Cluster of the kubeconfig
-    #[arg(long, global = true, value_name = "NAME")]
-    pub cluster: Option<String>,
-    /// User of the kubeconfig
-    #[arg(long, global = true, value_name = "NAME")]
-    pub user: Option<String>,
-    /// User to impersonate
-    #[arg(long = "as", global = true, value_name = "USER")]
-    pub impersonate: Option<String>,
-    /// Group to impersonate; repeatable
-    #[arg(long = "as-group", global = true, value_name = "GROUP")]
-    pub impersonate_groups: Vec<String>,
-    /// UID to impersonate
-    #[arg(long = "as-uid", global = true, value_name = "UID")]
-    pub impersonate_uid: Option<String>,
-    /// URL of the API server
-    #[arg(short, long, global = true, value_name = "URL")]
-    pub server: Option<String>,
-    /// Bearer token for authentication
-    #[arg(long, global = true, value_name = "TOKEN")]
-    pub token: Option<String>,
-    /// User name for basic authentication
-    #[arg(long, global = true, value_name = "NAME", conflicts_with = "token")]
-    pub username: Option<String>,
-    /// Password for basic authentication
-    #[arg(long, global = true, value_name = "PASSWORD")]
-    pub password: Option<String>,
-    /// CA certificate of the API server
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub certificate_authority: Option<PathBuf>,
-    /// Client certificate for authentication
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub client_certificate: Option<PathBuf>,
-    /// Private key of the client certificate
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub client_key: Option<PathBuf>,
-    /// Server name to expect in the certificate
-    #[arg(long, global = true, value_name = "NAME")]
-    pub tls_server_name: Option<String>,
+    /// The flags that need no reading.
+    #[command(flatten)]
+    pub options: ConnectionOptions,
     /// Skip TLS certificate verification (insecure)
     #[arg(long, global = true)]
     pub insecure_skip_tls_verify: bool,

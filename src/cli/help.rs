@@ -150,8 +150,8 @@ fn command_page(command: &Command, shared: &[Arg]) -> String {
         let _ = write!(page, "\n{examples}\n");
     }
     let own = command.get_arguments();
-    let shared = shared.iter().filter(|flag| is_shown(flag, command));
-    let flags: Vec<&Arg> = own.chain(shared).filter(|flag| !flag.is_hide_set()).collect();
+    let global = shared.iter().filter(|flag| is_shown(flag, command));
+    let flags: Vec<&Arg> = own.chain(global).filter(|flag| !flag.is_hide_set()).collect();
     page.push_str(&sections(&flags, command.get_name()));
     if !OFFLINE.contains(&command.get_name()) {
         page.push_str(MORE_CONNECTION_FLAGS);
@@ -162,8 +162,8 @@ fn command_page(command: &Command, shared: &[Arg]) -> String {
 /// Returns the page about the flags of the connection.
 pub fn connection_page() -> String {
     let root = Cli::command();
-    let is_connection = |flag: &&Arg| flag.get_help_heading() == Some(CONNECTION) && !flag.is_hide_set();
-    let flags: Vec<&Arg> = root.get_arguments().filter(is_connection).collect();
+    let mut flags: Vec<&Arg> = root.get_arguments().collect();
+    flags.retain(|flag| flag.get_help_heading() == Some(CONNECTION) && !flag.is_hide_set());
     let mut page = root
         .find_subcommand("connection")
         .map(beginning)
@@ -205,10 +205,8 @@ fn sections(flags: &[&Arg], command: &str) -> String {
         .unwrap_or_default();
     let mut text = String::new();
     for section in SECTIONS {
-        let of_section = flags
-            .iter()
-            .filter(|flag| flag.get_help_heading() == Some(section));
-        let mut of_section: Vec<&&Arg> = of_section.collect();
+        let mut of_section = flags.to_vec();
+        of_section.retain(|flag| flag.get_help_heading() == Some(section));
         if !of_section.is_empty() {
             let _ = write!(text, "\n{section}:\n");
         }

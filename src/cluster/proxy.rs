@@ -68,12 +68,11 @@ impl Proxy {
     }
 
     /// The proxy of the environment for this target, if any.
-    pub fn of_environment(target: &Uri) -> Result<Option<Self>, InvalidProxy> {
-        let variable = |name: &str| std::env::var(name).ok();
-        Self::of_variables(target, &variable)
+    pub fn from_environment(target: &Uri) -> Result<Option<Self>, InvalidProxy> {
+        Self::from_variables(target, &|name| std::env::var(name).ok())
     }
 
-    fn of_variables(
+    fn from_variables(
         target: &Uri,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, InvalidProxy> {
@@ -170,7 +169,7 @@ mod tests {
                 found.map(|(_, value)| (*value).to_owned())
             };
             let target: Uri = target.parse().expect("an address");
-            let proxy = Proxy::of_variables(&target, &variable).expect("a proxy or none");
+            let proxy = Proxy::from_variables(&target, &variable).expect("a proxy or none");
             let uri = proxy.map(|proxy| proxy.uri().to_string());
             assert_eq!(uri.as_deref(), expected, "{target} {variables:?}");
         }

@@ -80,7 +80,7 @@ fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
 /// Runs `apply --plan`.
 async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Result<Exit, Error> {
     let plan = saved_plan::read(file)?;
-    let options = ApplyOptions::of_plan(&plan, arguments, shared)?;
+    let options = ApplyOptions::from_plan(&plan, arguments, shared)?;
     if let Some(file) = &options.undo_out {
         manifest_files::check_file(UNDO_OUT, file)?;
     }

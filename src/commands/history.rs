@@ -53,7 +53,7 @@ async fn history(
     }
     Ok(HistoryDocument::new(
         known.set.clone(),
-        history_annotation::History::of(&parent.annotations).into_runs(),
+        history_annotation::History::from_annotations(&parent.annotations).into_runs(),
         cluster.server.now(),
     ))
 }

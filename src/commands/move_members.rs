@@ -385,7 +385,7 @@ async fn discover_for(
                 sources.clone(),
                 *recursion,
                 waits,
-                Manifests::undivided,
+                Manifests::keep_hooks,
                 None,
             )
             .await

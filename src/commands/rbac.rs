@@ -36,7 +36,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         options.sources,
         options.recursion,
         unlimited_waits(style),
-        |manifests| Manifests::divided(manifests, options.hooks),
+        |manifests| Manifests::separate_hooks(manifests, options.hooks),
         None,
     )
     .await?;

@@ -23,7 +23,7 @@ pub fn without_forbidden_nulls(object: &Object, definition: &CrdVersion<'_>) -> 
     };
     let before = fields.clone();
     leave_out_of_object(&mut fields, definition.schema());
-    (fields != before).then(|| Object::of(&fields))
+    (fields != before).then(|| Object::from_fields(&fields))
 }
 
 fn leave_out_of_object(fields: &mut Map<String, Value>, schema: &Map<String, Value>) {

@@ -62,7 +62,7 @@ impl Error {
             Self::ExportIncomplete(parent) => format!("see `kubectl applyset verify {}`", parent.argument()),
             Self::MembersUnknown { parent, .. } => format!(
                 "run it as a user who can list everything, or list members with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
-                ApplySetId::of(parent)
+                ApplySetId::for_parent(parent)
             ),
             Self::List(_) | Self::ParentWrite(_) | Self::Unpredicted(_) => {
                 "run the same command again".to_owned()

@@ -6,8 +6,8 @@ use std::fmt;
 
 use super::Error;
 use crate::execute::ParentWriteError;
+use crate::manifest::MAX_FAULTS;
 use crate::manifest::desired::{InvalidObject, InvalidObjectProblem};
-use crate::manifest::{MAX_FAULTS, ManifestError};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::permission::Permission;
@@ -37,10 +37,11 @@ impl Error {
     /// Returns the messages without the hint of the error as a whole.
     fn messages_alone(&self) -> Vec<Message> {
         match self {
-            Self::Manifests(errors) => {
-                let message = |error: &ManifestError| Message::new(error.to_string()).with_hint(error.hint());
-                errors.0.iter().map(message).collect()
-            }
+            Self::Manifests(errors) => errors
+                .0
+                .iter()
+                .map(|error| Message::new(error.to_string()).with_hint(error.hint()))
+                .collect(),
             Self::InvalidObjects(objects) => invalid_objects(objects),
             Self::Refused(refusals) => Refusal::messages(refusals),
             Self::ParentWrite(ParentWriteError::Refused(refusals)) if self.is_of_another_run() => {
@@ -87,13 +88,11 @@ pub(super) fn each<T: fmt::Display>(errors: &[T]) -> Vec<Message> {
 pub(super) fn invalid_objects(objects: &[InvalidObject]) -> Vec<Message> {
     let mut of_kind: BTreeMap<String, Vec<&InvalidObject>> = BTreeMap::new();
     for object in objects.iter().filter(|object| is_about_kind(object)) {
-        of_kind
-            .entry(object.problem.to_string())
-            .or_default()
-            .push(object);
+        let alike = of_kind.entry(object.problem.to_string()).or_default();
+        alike.push(object);
     }
-    let message =
-        |object: &InvalidObject| match of_kind.get_mut(&object.problem.to_string()).map(std::mem::take) {
+    let messages = objects.iter().filter_map(|object| {
+        match of_kind.get_mut(&object.problem.to_string()).map(std::mem::take) {
             Some(alike) if alike.is_empty() => None,
             Some(alike) if alike.len() > 1 => {
                 let count = counted(alike.len(), "object");
@@ -105,8 +104,9 @@ pub(super) fn invalid_objects(objects: &[InvalidObject]) -> Vec<Message> {
                 )
             }
             _ => Some(Message::new(object.to_string()).with_hint(object.hint())),
-        };
-    let mut messages: Vec<Message> = objects.iter().filter_map(message).take(MAX_FAULTS + 1).collect();
+        }
+    });
+    let mut messages: Vec<Message> = messages.take(MAX_FAULTS + 1).collect();
     if let Some(next) = messages.get_mut(MAX_FAULTS) {
         let text = format!("too many errors: only the first {MAX_FAULTS} are shown");
         *next = Message::new(text).with_hint("fix these first");
@@ -123,11 +123,10 @@ fn is_about_kind(object: &InvalidObject) -> bool {
 
 /// Returns one message for all permissions that are missing.
 pub(super) fn forbidden(missing: &[Permission]) -> Vec<Message> {
-    let denied = |permission: &Permission| permission.denied();
     vec![match missing {
-        [one] => Message::new(format!("forbidden: you {}", denied(one))),
+        [one] => Message::new(format!("forbidden: you {}", one.denied())),
         all => Message::new(format!("forbidden: {} missing", counted(all.len(), "permission")))
-            .with_details(all.iter().map(denied)),
+            .with_details(all.iter().map(Permission::denied)),
     }]
 }
 
@@ -146,10 +145,11 @@ pub(super) fn members_without_parent(parent: &ObjectKey, left_out: &[String]) ->
 }
 
 pub(super) fn unpredicted(objects: &[(ObjectKey, Message)]) -> Vec<Message> {
-    let reported = objects
-        .iter()
-        .take(SHOWN_OBJECTS)
-        .map(|(key, reason)| reason.clone().behind(format_args!("{key}: dry run failed: ")));
+    let reported = objects.iter().take(SHOWN_OBJECTS).map(|(key, reason)| {
+        reason
+            .clone()
+            .with_prefix(format_args!("{key}: dry run failed: "))
+    });
     let more = objects.len().saturating_sub(SHOWN_OBJECTS);
     let more =
         (more > 0).then(|| Message::new(format!("dry run failed for {} more", counted(more, "object"))));

@@ -60,15 +60,14 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     if let Some(elsewhere) = server.or(name) {
         return Err(Unusable::InAnotherCluster(elsewhere.to_owned()));
     }
-    let resources = application.pointer("/status/resources");
-    let resources = resources
-        .ok_or_else(|| Unusable::new("no resources in its status: it may not have been synced yet"))
-        .and_then(|resources| {
-            Vec::<Resource>::deserialize(resources)
-                .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))
-        })?;
-    let resources = resources.into_iter().filter(|resource| !resource.hook);
+    let listed = application
+        .pointer("/status/resources")
+        .ok_or_else(|| Unusable::new("no resources in its status: it may not have been synced yet"))?;
+    let resources = Vec::<Resource>::deserialize(listed)
+        .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))?;
     Ok(resources
+        .into_iter()
+        .filter(|resource| !resource.hook)
         .map(|resource| object_key(resource.group, resource.kind, &resource.namespace, resource.name))
         .collect())
 }
@@ -77,8 +76,8 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
 ///
 /// The settings have to name the method `label`: without a method, the version decides, which is not known here.
 fn tracking_label(settings: &Value) -> Option<&str> {
-    let key = settings["data"][INSTANCE_KEY].as_str();
-    let key = key.filter(|key| !key.is_empty()).unwrap_or(INSTANCE);
+    let named = settings["data"][INSTANCE_KEY].as_str();
+    let key = named.filter(|key| !key.is_empty()).unwrap_or(INSTANCE);
     (settings["data"][METHOD] == "label").then_some(key)
 }
 
@@ -144,12 +143,13 @@ fn mark_of_id(id: &str, application: &str, key: &ObjectKey) -> Mark {
         ));
     }
     let kind = format!("{}/{}", key.group_kind.group, key.group_kind.kind);
-    let is_place = |text: &str| key.namespace.as_deref().is_none_or(|own| own == text);
     let is_itself = parts.next() == Some(kind.as_str())
         && parts
             .next()
             .and_then(|rest| rest.split_once('/'))
-            .is_some_and(|(namespace, name)| name == key.name && is_place(namespace));
+            .is_some_and(|(namespace, name)| {
+                name == key.name && key.namespace.as_deref().is_none_or(|own| own == namespace)
+            });
     if is_itself {
         Mark::Own
     } else {

@@ -21,8 +21,8 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     if !object["spec"]["kubeConfig"].is_null() {
         return Err(Unusable::InAnotherCluster("its spec.kubeConfig".to_owned()));
     }
-    let entries = object.pointer("/status/inventory/entries");
-    let entries = entries
+    let entries = object
+        .pointer("/status/inventory/entries")
         .and_then(Value::as_array)
         .ok_or_else(|| Unusable::new("no inventory in its status: it may not have been reconciled yet"))?;
     entries

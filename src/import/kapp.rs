@@ -51,8 +51,8 @@ pub(super) fn places(app: &str) -> Vec<Place> {
 pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
     let meta = meta(config_map)?;
     let kinds = meta.used_kinds.map(|kinds| {
-        let kinds = kinds.into_iter();
         kinds
+            .into_iter()
             .map(|UsedKind { group, kind }| GroupKind::new(group, kind))
             .collect()
     });
@@ -70,8 +70,9 @@ fn meta(config_map: &Value) -> Result<Meta, Unusable> {
             "its ConfigMap is not a kapp app: it has no label {IS_APP}"
         )));
     }
-    let spec = config_map["data"]["spec"].as_str();
-    let spec = spec.ok_or_else(|| Unusable::new("its ConfigMap is not a kapp app"))?;
+    let spec = config_map["data"]["spec"]
+        .as_str()
+        .ok_or_else(|| Unusable::new("its ConfigMap is not a kapp app"))?;
     let meta: Meta = serde_json::from_str(spec)
         .map_err(|error| Unusable::new(format!("its ConfigMap cannot be read: {error}")))?;
     if meta.label_key != APP_LABEL {
@@ -90,12 +91,11 @@ fn meta(config_map: &Value) -> Result<Meta, Unusable> {
 }
 
 fn is_label_value(text: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let is_end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let mut bytes = text.bytes();
     text.len() <= 63
-        && text.bytes().all(is_inner)
-        && is_end(text.bytes().next())
-        && is_end(text.bytes().last())
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.ends_with(|last: char| last.is_ascii_alphanumeric())
 }
 
 /// Compares the object's label and identity annotation with this app and object. An object with the

@@ -152,7 +152,7 @@ impl Unusable {
 
 impl Tool {
     /// The tool of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "helm" => Self::Helm,
             "kapp" => Self::Kapp,
@@ -265,8 +265,8 @@ impl Tool {
                 "forget the Helm release with `kubectl delete secret -n {namespace} -l owner=helm,name={name}`; `helm uninstall` would delete its objects"
             ),
             Self::Kapp => {
-                let object = found.object().map(|object| &object["metadata"]["name"]);
-                let object = object.ok().and_then(Value::as_str).unwrap_or(name);
+                let named = found.object().map(|object| &object["metadata"]["name"]);
+                let object = named.ok().and_then(Value::as_str).unwrap_or(name);
                 format!(
                     "forget the kapp app with `kubectl delete {kind} -n {namespace} {object}`; `kapp delete` would delete its objects"
                 )
@@ -345,7 +345,7 @@ mod tests {
             ("flux", Tool::Flux),
             ("argocd", Tool::ArgoCd),
         ] {
-            assert_eq!(Tool::named(name), Some(tool));
+            assert_eq!(Tool::from_name(name), Some(tool));
             assert_eq!(tool.to_string(), name);
             let places = tool.places("web");
             for place in &places {
@@ -358,7 +358,7 @@ mod tests {
             assert!(advice.contains("web") && advice.contains('`'), "{advice}");
             assert!(tool.read(&nothing).is_err());
         }
-        assert_eq!(Tool::named("tar"), None);
+        assert_eq!(Tool::from_name("tar"), None);
     }
 
     #[test]

@@ -190,8 +190,8 @@ impl Problem {
             Self::Unreadable(_) => "check that the file exists and that you can read it".to_owned(),
             Self::NoManifestFiles => "name a file, or add -R to process subdirectories".to_owned(),
             Self::Kustomization(file) => {
-                let directory = file.parent().filter(|path| !path.as_os_str().is_empty());
-                let directory = directory.unwrap_or_else(|| Path::new("."));
+                let parent = file.parent().filter(|path| !path.as_os_str().is_empty());
+                let directory = parent.unwrap_or_else(|| Path::new("."));
                 format!("use -k {}", shell_word(&directory.to_string_lossy()))
             }
             Self::Pattern(_) => "use *, ?, [a-z] and [^a-z] in patterns, or -R for subdirectories".to_owned(),

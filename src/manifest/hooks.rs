@@ -62,7 +62,7 @@ pub struct HookManifest {
     pub position: Position,
 }
 
-/// The manifests of a run, divided by whether they are to be applied.
+/// The manifests of a run, separated by whether they are to be applied.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Manifests {
     /// Manifests of ordinary objects, in their order.
@@ -73,7 +73,7 @@ pub struct Manifests {
 
 impl Hook {
     /// Reads the annotations of an object; `None` if it is not a hook.
-    pub fn of(object: &Object) -> Option<Self> {
+    pub fn from_object(object: &Object) -> Option<Self> {
         if !object.mentions(HELM) && !object.mentions(ARGO_CD) {
             return None;
         }
@@ -86,7 +86,7 @@ impl Hook {
                 annotation: format!("{key}: {value}"),
             })
         };
-        read(HELM, of_helm).max(read(ARGO_CD, |value| Some(of_argo_cd(value))))
+        read(HELM, helm_hook_kind).max(read(ARGO_CD, |value| Some(argo_cd_hook_kind(value))))
     }
 }
 
@@ -102,9 +102,8 @@ impl HookManifest {
 }
 
 impl Manifests {
-    /// All manifests, as names of objects that are not going to be applied. Those without a name name
-    /// none.
-    pub fn undivided(mut manifests: Vec<Manifest>) -> Self {
+    /// Keeps all manifests together: they only name objects, and nothing is applied. Those without a name are left out.
+    pub fn keep_hooks(mut manifests: Vec<Manifest>) -> Self {
         manifests.retain(|manifest| manifest.naming == Naming::Given);
         Self {
             applied: manifests,
@@ -112,17 +111,17 @@ impl Manifests {
         }
     }
 
-    /// Divides manifests. Tests and excluded objects are never applied.
-    pub fn divided(manifests: Vec<Manifest>, hooks: Hooks) -> Self {
-        let mut divided = Self::default();
+    /// Separates the manifests of hooks from the others. Tests and excluded objects are never applied.
+    pub fn separate_hooks(manifests: Vec<Manifest>, hooks: Hooks) -> Self {
+        let mut separated = Self::default();
         for manifest in manifests {
-            let hook = Hook::of(&manifest.object);
+            let hook = Hook::from_object(&manifest.object);
             match hook.filter(|hook| hook.kind != HookKind::Lifecycle || hooks != Hooks::Applied) {
-                Some(hook) => divided.hooks.push((manifest, hook)),
-                None => divided.applied.push(manifest),
+                Some(hook) => separated.hooks.push((manifest, hook)),
+                None => separated.applied.push(manifest),
             }
         }
-        divided
+        separated
     }
 
     /// All manifests, those of hooks last.
@@ -162,7 +161,7 @@ fn text<'a>(annotations: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 }
 
 /// Reads Helm's annotation: a list in any letter case.
-fn of_helm(value: &str) -> Option<HookKind> {
+fn helm_hook_kind(value: &str) -> Option<HookKind> {
     let types: Vec<String> = value.split(',').map(|item| item.trim().to_lowercase()).collect();
     if types.iter().all(|item| item == DEFINITION) {
         None
@@ -174,7 +173,7 @@ fn of_helm(value: &str) -> Option<HookKind> {
 }
 
 /// Reads Argo CD's annotation: a list in which empty items do not count.
-fn of_argo_cd(value: &str) -> HookKind {
+fn argo_cd_hook_kind(value: &str) -> HookKind {
     let mut types = value
         .split(',')
         .map(str::trim)
@@ -251,13 +250,16 @@ mod tests {
             (both("crd-install", "Skip"), Some(Excluded)),
         ];
         for (annotations, expected) in table {
-            let hook = Hook::of(&object(&annotations));
+            let hook = Hook::from_object(&object(&annotations));
             assert_eq!(hook.map(|hook| hook.kind), expected, "{annotations}");
         }
-        let annotation = Hook::of(&object(&both("test", "PostSync"))).map(|hook| hook.annotation);
+        let annotation = Hook::from_object(&object(&both("test", "PostSync"))).map(|hook| hook.annotation);
         assert_eq!(annotation.as_deref(), Some("argocd.argoproj.io/hook: PostSync"));
         // An annotation that another one quotes is not an annotation.
-        assert_eq!(Hook::of(&object(&json!({"note": "helm.sh/hook: test"}))), None);
+        assert_eq!(
+            Hook::from_object(&object(&json!({"note": "helm.sh/hook: test"}))),
+            None
+        );
     }
 
     #[test]
@@ -274,10 +276,14 @@ mod tests {
                 manifest("excluded", &json!({ARGO_CD: "Skip"})),
                 manifest("definition", &json!({HELM: "crd-install"})),
             ];
-            let divided = Manifests::divided(manifests, hooks);
-            let names: Vec<&str> = divided.applied.iter().map(|found| found.name.as_str()).collect();
+            let separated = Manifests::separate_hooks(manifests, hooks);
+            let names: Vec<&str> = separated
+                .applied
+                .iter()
+                .map(|found| found.name.as_str())
+                .collect();
             assert_eq!(names, applied, "{hooks:?}");
-            assert_eq!(divided.all().count(), 5, "{hooks:?}");
+            assert_eq!(separated.all().count(), 5, "{hooks:?}");
         }
     }
 
@@ -288,9 +294,17 @@ mod tests {
             ..manifest("a*", &json!({ARGO_CD: "Sync"}))
         };
         let manifests = || vec![manifest("ordinary", &json!({})), generated.clone()];
-        assert_eq!(Manifests::undivided(manifests()).all().count(), 1);
-        assert_eq!(Manifests::divided(manifests(), Hooks::Skipped).hooks.len(), 1);
-        assert_eq!(Manifests::divided(manifests(), Hooks::Applied).applied.len(), 2);
+        assert_eq!(Manifests::keep_hooks(manifests()).all().count(), 1);
+        assert_eq!(
+            Manifests::separate_hooks(manifests(), Hooks::Skipped).hooks.len(),
+            1
+        );
+        assert_eq!(
+            Manifests::separate_hooks(manifests(), Hooks::Applied)
+                .applied
+                .len(),
+            2
+        );
     }
 
     fn left_out(namespace: Option<&str>, name: &str, annotations: &Value) -> HookManifest {
@@ -301,7 +315,7 @@ mod tests {
                 name: name.to_owned(),
             },
             naming: Naming::Given,
-            hook: Hook::of(&object(annotations)).expect("a hook"),
+            hook: Hook::from_object(&object(annotations)).expect("a hook"),
             position: manifest("a", &json!({})).position,
         }
     }

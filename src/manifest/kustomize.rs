@@ -78,8 +78,7 @@ pub(super) fn is_kustomization(path: &Path) -> bool {
     let read = File::open(path).and_then(|file| file.take(SAID_LIMIT).read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     let mut versions = text.lines().filter_map(|line| line.strip_prefix("apiVersion:"));
-    let is_of_kustomize = |version: &str| version.trim().trim_matches(['"', '\'']).starts_with(GROUP);
-    read.is_ok() && versions.all(is_of_kustomize)
+    read.is_ok() && versions.all(|version| version.trim().trim_matches(['"', '\'']).starts_with(GROUP))
 }
 
 /// The API group of kustomizations, which no server has.

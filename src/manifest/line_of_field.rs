@@ -50,8 +50,8 @@ fn from_document_of(text: &str, line: usize) -> (&str, usize) {
 }
 
 fn is_secret(object: &Node) -> bool {
-    let says = |field: &str, text: &str| object.get(field).and_then(Node::as_str) == Some(text);
-    says("apiVersion", "v1") && says("kind", "Secret")
+    object.get("apiVersion").and_then(Node::as_str) == Some("v1")
+        && object.get("kind").and_then(Node::as_str) == Some("Secret")
 }
 
 #[cfg(test)]

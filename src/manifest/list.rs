@@ -46,14 +46,14 @@ fn items(mut list: Node) -> Result<Vec<Node>, Fault> {
         return Ok(Vec::new());
     };
     let line = entry.position().line();
-    let items = entry.into_value();
-    if may_be_object && is_empty(&items) {
+    let value = entry.into_value();
+    if may_be_object && is_empty(&value) {
         return Err((line, Problem::NamedList));
     }
-    if items.is_null() {
+    if value.is_null() {
         return Ok(Vec::new());
     }
-    let mut items = items
+    let mut items = value
         .into_items()
         .map_err(|other| (line, Problem::Items(other.description())))?;
     for item in &mut items {

@@ -13,8 +13,8 @@ pub(super) fn map_until<T: Send, R: Send>(
     is_enough: impl Fn() -> bool + Sync,
     work: impl Fn(T) -> R + Sync,
 ) -> Vec<R> {
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(MAX_THREADS).min(items.len());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let threads = processors.min(MAX_THREADS).min(items.len());
     if threads <= 1 {
         let wanted = items.into_iter().take_while(|_| !is_enough());
         return wanted.map(work).collect();

@@ -142,7 +142,7 @@ pub fn read_with(
             Err(problem) => texts.push((argument.clone(), Text::Refused(problem))),
         }
     }
-    let mut all = Reading::of_sources(texts);
+    let mut all = Reading::from_sources(texts);
     if let Some(next) = all.errors.get_mut(MAX_FAULTS) {
         next.problem = Problem::More;
     }

@@ -29,12 +29,12 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Reads these sources.
-    pub(super) fn of_sources(sources: Vec<(Source, Text)>) -> Self {
+    pub(super) fn from_sources(sources: Vec<(Source, Text)>) -> Self {
         let budget = Budget::default();
-        Self::of_all(sources, |(source, text)| Self::of_source(source, text, &budget))
+        Self::from_all(sources, |(source, text)| Self::from_source(source, text, &budget))
     }
 
-    fn of_source(source: Source, text: Text, budget: &Budget) -> Self {
+    fn from_source(source: Source, text: Text, budget: &Budget) -> Self {
         let text = match text {
             Text::Read(text) => Ok(text),
             Text::Elsewhere => source::text(&source, &mut io::empty()),
@@ -43,8 +43,8 @@ impl Reading {
         match text {
             Ok(text) => {
                 let parts = source::parts(source, &text);
-                Self::of_all(parts, |(source, text)| {
-                    Self::of_text(&Arc::new(source), text, budget)
+                Self::from_all(parts, |(source, text)| {
+                    Self::from_text(&Arc::new(source), text, budget)
                 })
             }
             Err(problem) => {
@@ -56,12 +56,12 @@ impl Reading {
         }
     }
 
-    fn of_text(source: &Arc<Source>, text: &str, budget: &Budget) -> Self {
+    fn from_text(source: &Arc<Source>, text: &str, budget: &Budget) -> Self {
         let parts = kubernetes_yaml::parts(text, budget);
-        Self::of_all(parts, |part| Self::of_part(source, part))
+        Self::from_all(parts, |part| Self::from_part(source, part))
     }
 
-    fn of_part(source: &Arc<Source>, part: Part<'_>) -> Self {
+    fn from_part(source: &Arc<Source>, part: Part<'_>) -> Self {
         let mut reading = Self::default();
         for manifest in part.into_iter().flat_map(|document| manifests(source, document)) {
             match manifest {
@@ -80,7 +80,7 @@ impl Reading {
     }
 
     /// Reads items in parallel, and none behind those that have enough faults.
-    fn of_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
+    fn from_all<T: Send>(items: Vec<T>, read: impl Fn(T) -> Self + Sync) -> Self {
         let faults = AtomicUsize::new(0);
         let is_enough = || faults.load(Ordering::SeqCst) > MAX_FAULTS;
         let readings = map_in_parallel::map_until(items, is_enough, |item| {
@@ -110,14 +110,14 @@ pub(super) fn manifests(
     let (objects, faults) = match document {
         Ok(document) => (list::objects(document), None),
         Err(errors) => {
-            let faults = errors.into_iter();
-            let faults = faults.map(|error| (error.position.line(), error.problem.into()));
+            let faults = errors
+                .into_iter()
+                .map(|error| (error.position.line(), error.problem.into()));
             (Vec::new(), Some(Err(faults.collect())))
         }
     };
-    let objects = objects.into_iter().map(|object| {
-        let object = object.map_err(|fault| vec![fault])?;
-        check_without_cluster::manifest(source, &object)
-    });
-    faults.into_iter().chain(objects)
+    let manifests = objects
+        .into_iter()
+        .map(|object| check_without_cluster::manifest(source, &object.map_err(|fault| vec![fault])?));
+    faults.into_iter().chain(manifests)
 }

@@ -121,8 +121,8 @@ struct Agents(Vec<(Option<Proxy>, Agent)>);
 
 impl Agents {
     /// Returns the client for this URL.
-    fn of(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
-        let proxy = Proxy::of_environment(uri)?;
+    fn for_uri(&mut self, uri: &Uri) -> Result<Agent, RemoteError> {
+        let proxy = Proxy::from_environment(uri)?;
         if let Some((_, agent)) = self.0.iter().find(|(known, _)| *known == proxy) {
             return Ok(agent.clone());
         }
@@ -132,12 +132,13 @@ impl Agents {
     }
 }
 
+fn convert_proxy(proxy: &Proxy) -> Result<ureq::Proxy, InvalidProxy> {
+    let named_by = proxy.named_by().to_owned();
+    ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { named_by })
+}
+
 fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
-    let proxy = proxy.map(|proxy| {
-        let named_by = proxy.named_by().to_owned();
-        ureq::Proxy::new(&proxy.uri().to_string()).map_err(|_| InvalidProxy { named_by })
-    });
-    let proxy = proxy.transpose()?;
+    let proxy = proxy.map(convert_proxy).transpose()?;
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -159,9 +160,9 @@ fn agent(proxy: Option<&Proxy>) -> Result<Agent, RemoteError> {
 fn follow(agents: &mut Agents, target: &UrlWithCredentials, end: Instant) -> Result<Vec<u8>, Problem> {
     let mut target = target.clone();
     for _ in 0..=REDIRECTS {
-        let response = get(&agents.of(&target.uri)?, &target, end)?;
+        let response = get(&agents.for_uri(&target.uri)?, &target, end)?;
         match location(&response) {
-            Some(location) => target = target.redirected(&location)?,
+            Some(location) => target = target.redirect(&location)?,
             None => return manifest(response),
         }
     }
@@ -209,9 +210,9 @@ fn manifest(response: Response<Body>) -> Result<Vec<u8>, Problem> {
 
 /// Returns whether a text begins as HTML: no YAML or JSON of a manifest does.
 fn begins_as_page(bytes: &[u8]) -> bool {
-    let begin = bytes.trim_ascii_start();
-    let begin = begin
-        .get(..begin.len().min(9))
+    let text = bytes.trim_ascii_start();
+    let begin = text
+        .get(..text.len().min(9))
         .unwrap_or_default()
         .to_ascii_lowercase();
     begin.starts_with(b"<!doctype") || begin.starts_with(b"<html")

@@ -27,10 +27,10 @@ impl UrlWithCredentials {
                 credentials: None,
             });
         };
-        let credentials = decoded(credentials);
-        let host = host.parse().map_err(|_| RemoteError::Address)?;
+        let credentials = decode_credentials(credentials);
+        let host_and_port = host.parse().map_err(|_| RemoteError::Address)?;
         let mut parts = uri.into_parts();
-        parts.authority = Some(host);
+        parts.authority = Some(host_and_port);
         Ok(Self {
             uri: Uri::from_parts(parts).map_err(|_| RemoteError::Address)?,
             credentials: Some(credentials),
@@ -39,7 +39,7 @@ impl UrlWithCredentials {
 
     /// Resolves a Location header against this URL (RFC 3986, 5.2). Refuses to go from https to
     /// http.
-    pub(super) fn redirected(&self, location: &str) -> Result<Self, RemoteError> {
+    pub(super) fn redirect(&self, location: &str) -> Result<Self, RemoteError> {
         let location = location.split('#').next().unwrap_or_default();
         let scheme = self.uri.scheme_str().unwrap_or_default();
         let next = if has_scheme(location) {
@@ -48,7 +48,7 @@ impl UrlWithCredentials {
             Self::parse(&format!("{scheme}:{location}"))?
         } else {
             let authority = self.uri.authority().map_or("", |authority| authority.as_str());
-            Self::parse(&format!("{scheme}://{authority}{}", self.joined(location)))?
+            Self::parse(&format!("{scheme}://{authority}{}", self.join(location)))?
         };
         match (self.uri.scheme(), next.uri.scheme()) {
             (_, Some(scheme)) if *scheme == Scheme::HTTPS => {}
@@ -66,7 +66,7 @@ impl UrlWithCredentials {
     }
 
     /// Resolves a relative reference to a path and query.
-    fn joined(&self, reference: &str) -> String {
+    fn join(&self, reference: &str) -> String {
         let path = self.uri.path();
         let (reference_path, query) = match reference.split_once('?') {
             Some((path, query)) => (path, format!("?{query}")),
@@ -93,16 +93,17 @@ impl UrlWithCredentials {
     }
 
     fn has_origin_of(&self, other: &Self) -> bool {
-        let origin = |uri: &Uri| {
-            let scheme = uri.scheme_str().map(str::to_owned);
-            let port = uri.port_u16().unwrap_or(match uri.scheme_str() {
-                Some("https") => 443,
-                _ => 80,
-            });
-            (scheme, uri.host().map(str::to_ascii_lowercase), port)
-        };
         origin(&self.uri) == origin(&other.uri)
     }
+}
+
+/// Returns scheme, host and port.
+fn origin(uri: &Uri) -> (Option<&str>, Option<String>, u16) {
+    let port = uri.port_u16().unwrap_or(match uri.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    });
+    (uri.scheme_str(), uri.host().map(str::to_ascii_lowercase), port)
 }
 
 /// Returns whether a reference begins with a scheme, such as `https:`.
@@ -138,15 +139,15 @@ fn without_dots(path: &str) -> String {
 }
 
 /// Returns `user:password` of a URL, both decoded; a user alone has an empty password.
-fn decoded(credentials: &str) -> Vec<u8> {
+fn decode_credentials(credentials: &str) -> Vec<u8> {
     let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
-    let mut decoded = percent_decoded(user);
+    let mut decoded = percent_decode(user);
     decoded.push(b':');
-    decoded.extend(percent_decoded(password));
+    decoded.extend(percent_decode(password));
     decoded
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
+fn percent_decode(text: &str) -> Vec<u8> {
     let hex = |digit: Option<&u8>| digit.and_then(|digit| char::from(*digit).to_digit(16));
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -203,7 +204,7 @@ mod tests {
         ];
         let target = UrlWithCredentials::parse("https://a.b/x/y?z=1").expect("an address");
         for (location, expected) in table {
-            let next = target.redirected(location);
+            let next = target.redirect(location);
             let next = next.map_or("refused".to_owned(), |next| next.uri.to_string());
             assert_eq!(next, expected, "{location:?}");
         }
@@ -223,7 +224,7 @@ mod tests {
         ];
         let target = UrlWithCredentials::parse("https://u:p%40@a.b/x").expect("an address");
         for (location, expected) in table {
-            let next = target.redirected(location).expect("an address");
+            let next = target.redirect(location).expect("an address");
             assert_eq!(
                 next.credentials.as_deref(),
                 expected.map(str::as_bytes),
@@ -231,7 +232,7 @@ mod tests {
             );
         }
         let plain = UrlWithCredentials::parse("http://u:p@a.b").expect("an address");
-        let encrypted = plain.redirected("https://a.b/").expect("an address");
+        let encrypted = plain.redirect("https://a.b/").expect("an address");
         assert_eq!(encrypted.credentials, None);
     }
 }

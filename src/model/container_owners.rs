@@ -27,7 +27,7 @@ pub enum Owners {
 
 impl Owners {
     /// The owners of a namespace.
-    pub fn of(namespace: &NamespaceState) -> Self {
+    pub fn from_namespace(namespace: &NamespaceState) -> Self {
         match namespace.uid {
             Some(_) => Self::Known(namespace.owners.clone()),
             None => Self::Forbidden,

@@ -11,7 +11,7 @@ pub struct Rank {
 
 impl Rank {
     /// Returns the first rank of a wave.
-    pub fn of_wave(wave: usize) -> Self {
+    pub fn for_wave(wave: usize) -> Self {
         Self { wave, depth: 0 }
     }
 }
@@ -45,7 +45,7 @@ impl Graph {
     ///
     /// A cycle: each object comes after the next one, and the last after the first.
     pub fn ranks(&self) -> Result<Vec<Rank>, Vec<usize>> {
-        let mut ranks: Vec<Rank> = self.waves.iter().copied().map(Rank::of_wave).collect();
+        let mut ranks: Vec<Rank> = self.waves.iter().copied().map(Rank::for_wave).collect();
         let mut missing: Vec<usize> = self.before.iter().map(Vec::len).collect();
         let mut after = vec![Vec::new(); self.before.len()];
         for (later, before) in self.before.iter().enumerate() {
@@ -53,8 +53,8 @@ impl Graph {
                 after[*earlier].push(later);
             }
         }
-        let is_free = |place: &usize| missing[*place] == 0;
-        let mut free: VecDeque<usize> = (0..missing.len()).filter(is_free).collect();
+        let free = (0..missing.len()).filter(|place| missing[*place] == 0);
+        let mut free: VecDeque<usize> = free.collect();
         let mut ranked = 0;
         while let Some(place) = free.pop_front() {
             ranked += 1;
@@ -87,8 +87,8 @@ impl Graph {
                 after[*earlier].push(later);
             }
         }
-        let later = reached(&after, place);
-        let earlier = reached(&self.before, place);
+        let later = reachable(&after, place);
+        let earlier = reachable(&self.before, place);
         later.intersection(&earlier).copied().collect()
     }
 
@@ -111,7 +111,7 @@ impl Graph {
 }
 
 /// Returns this place and all that edges lead to from it.
-fn reached(edges: &[Vec<usize>], place: usize) -> BTreeSet<usize> {
+fn reachable(edges: &[Vec<usize>], place: usize) -> BTreeSet<usize> {
     let mut reached = BTreeSet::from([place]);
     let mut new = vec![place];
     while let Some(place) = new.pop() {

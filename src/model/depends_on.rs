@@ -29,7 +29,7 @@ impl Dependencies {
     }
 
     /// Reads the annotation of an object, if it has one.
-    pub fn of(annotations: &BTreeMap<&str, &str>) -> Self {
+    pub fn from_annotations(annotations: &BTreeMap<&str, &str>) -> Self {
         match annotations.get(DEPENDS_ON).map(|text| parse(text)) {
             None => Self::default(),
             Some(Ok(objects)) => Self { objects, fault: None },
@@ -135,8 +135,11 @@ mod tests {
 
     #[test]
     fn a_faulty_annotation_of_a_live_object_names_nothing() {
-        let read = |text| Dependencies::of(&BTreeMap::from([(DEPENDS_ON, text)]));
-        assert_eq!(Dependencies::of(&BTreeMap::new()), Dependencies::default());
+        let read = |text| Dependencies::from_annotations(&BTreeMap::from([(DEPENDS_ON, text)]));
+        assert_eq!(
+            Dependencies::from_annotations(&BTreeMap::new()),
+            Dependencies::default()
+        );
         assert_eq!(read("/Namespace/shop").objects.len(), 1);
         let faulty = read("/Namespace/shop,what");
         assert_eq!(faulty.objects, []);

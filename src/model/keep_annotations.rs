@@ -56,10 +56,12 @@ pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&st
         let label = (*place == MetadataPart::AnnotationOrLabel)
             .then(|| labels.get(key))
             .flatten();
-        let found = [annotations.get(key), label].into_iter().flatten();
-        let keeps = |entry: &str| values.contains(&entry.trim().to_lowercase().as_str());
-        let mut keeping = found.filter(|value| value.split(',').any(keeps));
-        keeping.next().map(|value| format!("{key}: {value}"))
+        let mut found = [annotations.get(key), label].into_iter().flatten();
+        let value = found.find(|value| {
+            let mut entries = value.split(',');
+            entries.any(|entry| values.contains(&entry.trim().to_lowercase().as_str()))
+        })?;
+        Some(format!("{key}: {value}"))
     })
 }
 

@@ -58,38 +58,40 @@ impl ListTargets {
 
     /// Adds those of the resources whose kinds are not here yet.
     pub fn add_resources(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
-        let known = self.resources.iter();
-        let mut known: BTreeSet<GroupKind> = known.map(|resource| resource.group_kind()).collect();
-        let is_new = |resource: &Arc<Resource>| known.insert(resource.group_kind());
-        self.resources.extend(resources.into_iter().filter(is_new));
+        let mut known = self.group_kinds();
+        let resources = resources.into_iter();
+        let new = resources.filter(|resource| known.insert(resource.group_kind()));
+        self.resources.extend(new);
+    }
+
+    fn group_kinds(&self) -> BTreeSet<GroupKind> {
+        let resources = self.resources.iter();
+        resources.map(|resource| resource.group_kind()).collect()
     }
 
     /// Returns whether every collection of `other` is one of these, too.
     pub fn covers(&self, other: &Self) -> bool {
-        let has = |resource: &Arc<Resource>| {
-            let kind = resource.group_kind();
-            self.resources.iter().any(|own| own.group_kind() == kind)
-        };
-        other.resources.iter().all(has) && self.namespaces.is_superset(&other.namespaces)
+        self.group_kinds().is_superset(&other.group_kinds()) && self.namespaces.is_superset(&other.namespaces)
     }
 
     /// Returns what a record does not cover of these: whole kinds, and namespaces of the kinds that it names. `own`
     /// is the namespace of the parent, which no record names.
     pub fn outside(&self, record: &Record, own: Option<&str>) -> [Self; 2] {
-        let is_recorded = |resource: &&Arc<Resource>| record.group_kinds.contains(&resource.group_kind());
-        let is_outside = |namespace: &&String| {
+        let resources = self.resources.iter().cloned();
+        let (mut recorded, unrecorded): (Vec<_>, Vec<_>) =
+            resources.partition(|resource| record.group_kinds.contains(&resource.group_kind()));
+        recorded.retain(|resource| resource.scope == Scope::Namespaced);
+        let outside = self.namespaces.iter().filter(|namespace| {
             !record.additional_namespaces.contains(*namespace) && Some(namespace.as_str()) != own
-        };
-        let (recorded, unrecorded): (Vec<_>, Vec<_>) = self.resources.iter().partition(is_recorded);
-        let namespaced = |resource: &&Arc<Resource>| resource.scope == Scope::Namespaced;
+        });
         [
             Self {
-                resources: unrecorded.into_iter().cloned().collect(),
+                resources: unrecorded,
                 namespaces: self.namespaces.clone(),
             },
             Self {
-                resources: recorded.into_iter().filter(namespaced).cloned().collect(),
-                namespaces: self.namespaces.iter().filter(is_outside).cloned().collect(),
+                resources: recorded,
+                namespaces: outside.cloned().collect(),
             },
         ]
     }

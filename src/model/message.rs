@@ -53,7 +53,7 @@ impl Message {
         self
     }
 
-    /// Returns what the message is about, as `behind` has put it before the text.
+    /// Returns what the message is about, as `with_prefix` has put it before the text.
     pub fn subject(&self) -> &str {
         self.text[..self.prefix].trim_end_matches(": ")
     }
@@ -97,7 +97,7 @@ impl Message {
 
     /// The message with this prefix, such as its object and a colon.
     #[must_use]
-    pub fn behind(mut self, prefix: impl fmt::Display) -> Self {
+    pub fn with_prefix(mut self, prefix: impl fmt::Display) -> Self {
         let prefix = prefix.to_string();
         self.text.insert_str(0, &prefix);
         self.prefix += prefix.len();
@@ -146,7 +146,7 @@ mod tests {
         let message = Message::new("invalid")
             .with_details(["a: one".to_owned(), "b: two".to_owned()])
             .with_hint("leave it")
-            .behind("secret/web: ");
+            .with_prefix("secret/web: ");
         assert_eq!(
             message.to_string(),
             "secret/web: invalid\n  a: one\n  b: two\n  hint: leave it"

@@ -27,7 +27,7 @@ impl Object {
     /// # Panics
     ///
     /// Panics if a value cannot be written as JSON, which does not happen to parsed values.
-    pub fn of<'f, V: Serialize + 'f>(fields: impl IntoIterator<Item = (&'f String, V)>) -> Self {
+    pub fn from_fields<'f, V: Serialize + 'f>(fields: impl IntoIterator<Item = (&'f String, V)>) -> Self {
         let mut text = vec![b'{'];
         let mut metadata = None;
         for (name, value) in fields {
@@ -120,7 +120,7 @@ impl Object {
 impl From<&Value> for Object {
     /// Makes an empty object of a value that is not a mapping.
     fn from(value: &Value) -> Self {
-        Self::of(value.as_object().into_iter().flatten())
+        Self::from_fields(value.as_object().into_iter().flatten())
     }
 }
 

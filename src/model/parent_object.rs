@@ -33,9 +33,9 @@ pub struct ParentObject {
 impl ParentObject {
     /// Returns whether the object is a parent with these annotations, as [`annotations`] returns them.
     pub fn has_annotations(&self, expected: &Value) -> bool {
-        let mut expected = expected.as_object().into_iter().flatten();
+        let mut pairs = expected.as_object().into_iter().flatten();
         matches!(self.reading, Reading::Parent(_))
-            && expected.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
+            && pairs.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
     }
 
     /// Returns the runs under way that may add members, except that with this id: the record stays wide for them.

@@ -45,7 +45,7 @@ impl Pointer {
     }
 
     /// Makes a pointer of the names and indices on the way to a field.
-    pub fn of(segments: impl IntoIterator<Item = String>) -> Self {
+    pub fn from_segments(segments: impl IntoIterator<Item = String>) -> Self {
         Self {
             segments: segments.into_iter().collect(),
         }

@@ -21,10 +21,10 @@ pub enum PruneOrder {
 impl PruneOrder {
     /// Reads the place from the annotations of an object. Entries of the list are compared without
     /// regard to case and blanks, like the annotations that keep objects.
-    pub fn of(annotations: &BTreeMap<&str, &str>) -> Self {
+    pub fn from_annotations(annotations: &BTreeMap<&str, &str>) -> Self {
         let options = annotations.get(SYNC_OPTIONS).copied().unwrap_or_default();
-        let is_last = |option: &str| option.trim().eq_ignore_ascii_case(PRUNE_LAST);
-        if options.split(',').any(is_last) {
+        let mut words = options.split(',');
+        if words.any(|option| option.trim().eq_ignore_ascii_case(PRUNE_LAST)) {
             Self::Last
         } else {
             Self::Regular
@@ -48,7 +48,11 @@ mod tests {
         ];
         for (key, value, order) in table {
             let annotations = BTreeMap::from([(key, value)]);
-            assert_eq!(PruneOrder::of(&annotations), order, "{key}: {value}");
+            assert_eq!(
+                PruneOrder::from_annotations(&annotations),
+                order,
+                "{key}: {value}"
+            );
         }
     }
 }

@@ -43,7 +43,7 @@ impl RecreatableKind {
 /// Returns the hints for objects of all these kinds: one flag for those whose recreation loses nothing,
 /// and one for the others.
 pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
-    let hint = |loss: Loss| {
+    let hints = [Loss::None, Loss::Data].into_iter().filter_map(|loss| {
         let kinds: Vec<&RecreatableKind> = kinds.iter().filter(|kind| kind.loss == loss).collect();
         match kinds.as_slice() {
             [] => None,
@@ -53,8 +53,8 @@ pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
                 flags(kinds.iter().copied(), loss)
             )),
         }
-    };
-    [Loss::None, Loss::Data].into_iter().filter_map(hint).collect()
+    });
+    hints.collect()
 }
 
 fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loss: Loss) -> String {

@@ -22,16 +22,15 @@ pub fn recreate_annotation(
     labels: &BTreeMap<&str, &str>,
     annotations: &BTreeMap<&str, &str>,
 ) -> Option<String> {
-    let entry = |key: &str, value: &str| Some(format!("{key}: {value}"));
     let both = [annotations, labels];
     let mut of_flux = both.iter().filter_map(|pairs| pairs.get(FLUX.0));
     if let Some(value) = of_flux.find(|value| value.eq_ignore_ascii_case(FLUX.1)) {
-        return entry(FLUX.0, value);
+        return Some(format!("{}: {value}", FLUX.0));
     }
     if let Some(options) = annotations.get(ARGO_CD.0) {
-        let has = |option: &str| options.split(',').any(|entry| entry.trim() == option);
-        if ARGO_CD.1.into_iter().all(has) {
-            return entry(ARGO_CD.0, options);
+        let entries: Vec<&str> = options.split(',').map(str::trim).collect();
+        if ARGO_CD.1.iter().all(|option| entries.contains(option)) {
+            return Some(format!("{}: {options}", ARGO_CD.0));
         }
     }
     let strategy = annotations.get(KAPP.0)?;

@@ -157,7 +157,7 @@ impl Resource {
         let mut path = if self.group.is_empty() {
             "/api".to_owned()
         } else {
-            format!("/apis/{}", encoded(&self.group))
+            format!("/apis/{}", percent_encode(&self.group))
         };
         push_segment(&mut path, &self.version);
         if let (Scope::Namespaced, Some(namespace)) = (self.scope, namespace) {
@@ -174,11 +174,11 @@ impl Resource {
 
 fn push_segment(path: &mut String, segment: &str) {
     path.push('/');
-    path.push_str(&encoded(segment));
+    path.push_str(&percent_encode(segment));
 }
 
 /// The segment with every byte encoded that RFC 3986 does not allow in one (`pchar`).
-pub(crate) fn encoded(segment: &str) -> String {
+pub(crate) fn percent_encode(segment: &str) -> String {
     let mut encoded = String::with_capacity(segment.len());
     for byte in segment.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::digest::hexadecimal;
-use super::text::json_quoted;
+use super::text::escape_json;
 
 /// The longest value that is searched for in every encoding, in bytes. Longer ones are searched for as they are, quoted,
 /// and in base64: dozens of copies of a large value would take minutes.
@@ -17,7 +17,7 @@ pub const LONGEST_ENCODED: usize = 4096;
 pub fn encodings(value: &[u8]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = std::str::from_utf8(value).ok();
-    let quoted = text.map(json_quoted);
+    let quoted = text.map(escape_json);
     if value.len() > LONGEST_ENCODED {
         found.extend(text.map(str::to_owned));
         found.extend(quoted);
@@ -26,8 +26,8 @@ pub fn encodings(value: &[u8]) -> BTreeSet<String> {
     }
     // Go escapes what HTML would take for its own.
     let quoted_by_go = quoted.as_ref().map(|quoted| {
-        let quoted = quoted.replace('&', "\\u0026");
-        quoted.replace('<', "\\u003c").replace('>', "\\u003e")
+        let escaped = quoted.replace('&', "\\u0026");
+        escaped.replace('<', "\\u003c").replace('>', "\\u003e")
     });
     let texts = BTreeSet::from([text, quoted.as_deref(), quoted_by_go.as_deref()]);
     for text in texts.into_iter().flatten() {
@@ -44,12 +44,13 @@ pub fn encodings(value: &[u8]) -> BTreeSet<String> {
 
 /// Returns what base64 makes of a value, as part of a URL, too, and what base64 makes of that again.
 fn in_base64(value: &[u8]) -> BTreeSet<String> {
-    let once = within_base64(value).into_iter().flat_map(in_both_alphabets);
-    let once: BTreeSet<String> = once.collect();
-    let again = once.iter().flat_map(|once| within_base64(once.as_bytes()));
-    let again: Vec<String> = again.flat_map(in_both_alphabets).collect();
-    let percent: Vec<String> = once.iter().flat_map(|once| percent_encoded(once)).collect();
-    once.into_iter().chain(again).chain(percent).collect()
+    let once: BTreeSet<String> = within_base64(value).collect();
+    let mut all = once.clone();
+    for text in once {
+        all.extend(within_base64(text.as_bytes()));
+        all.extend(percent_encoded(&text));
+    }
+    all
 }
 
 /// Returns base64 in the alphabet of RFC 4648, section 4, and in that of section 5, which is safe in URLs.
@@ -58,15 +59,16 @@ fn in_both_alphabets(base64: String) -> [String; 2] {
 }
 
 /// Returns the parts that base64 makes of a text, whatever is before it and behind it: one for each place of its first
-/// byte in a group of three.
-fn within_base64(value: &[u8]) -> [String; 3] {
-    [0, 1, 2].map(|before| {
+/// byte in a group of three, each in both alphabets.
+fn within_base64(value: &[u8]) -> impl Iterator<Item = String> {
+    let parts = [0, 1, 2].map(|before| {
         let encoded = STANDARD_NO_PAD.encode([&vec![0; before], value].concat());
         // The letters that the value alone decides.
         let end = (before + value.len()) * 8 / 6;
         let begin = (before * 8).div_ceil(6).min(end);
         encoded[begin..end].to_owned()
-    })
+    });
+    parts.into_iter().flat_map(in_both_alphabets)
 }
 
 /// Punctuation that encoders leave as it is, beside `-._~`: none in Go's `QueryEscape`, `/` in Python's `quote`, the next
@@ -120,13 +122,13 @@ mod tests {
             let twice = |first: &str| [STANDARD.encode(first), URL_SAFE.encode(first)];
             let texts = [
                 value.to_owned(),
-                json_quoted(value),
+                escape_json(value),
                 serde_json::json!({"password": value}).to_string(),
                 STANDARD.encode(value),
                 STANDARD.encode(&within),
                 URL_SAFE.encode(value),
                 URL_SAFE_NO_PAD.encode(&within),
-                STANDARD.encode(json_quoted(value)),
+                STANDARD.encode(escape_json(value)),
                 hexadecimal(value.as_bytes()),
                 hexadecimal(value.as_bytes()).to_uppercase(),
             ];

@@ -133,7 +133,7 @@ pub fn shell_word(text: &str) -> String {
 }
 
 /// Escapes the text as between quotation marks in JSON.
-pub fn json_quoted(text: &str) -> String {
+pub fn escape_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
@@ -152,7 +152,7 @@ pub fn printable_json(json: String) -> String {
     if is_plain || !json.contains(is_escaped) {
         return json;
     }
-    replaced(&json, is_escaped, |character, escaped| {
+    replace_characters(&json, is_escaped, |character, escaped| {
         let mut units = [0; 2];
         let units = character.encode_utf16(&mut units).iter();
         escaped.extend(units.map(|unit| format!("\\u{unit:04x}")));
@@ -211,13 +211,17 @@ fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     if !text.contains(&is_escaped) {
         return text.to_owned();
     }
-    replaced(text, is_escaped, |character, escaped| {
+    replace_characters(text, is_escaped, |character, escaped| {
         escaped.extend(character.escape_default());
     })
 }
 
 /// Replaces each of these characters by what `write` writes for it.
-fn replaced(text: &str, is_replaced: impl Fn(char) -> bool, write: impl Fn(char, &mut String)) -> String {
+fn replace_characters(
+    text: &str,
+    is_replaced: impl Fn(char) -> bool,
+    write: impl Fn(char, &mut String),
+) -> String {
     text.chars().fold(String::new(), |mut written, character| {
         if is_replaced(character) {
             write(character, &mut written);

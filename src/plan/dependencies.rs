@@ -65,7 +65,7 @@ pub(super) fn steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
     let ranks = graph.and_then(|graph| graph.ranks().ok());
     let rank = |apply: &Apply| match &ranks {
         Some(ranks) => ranks[apply.index],
-        None => Rank::of_wave(wave(&desired.members[apply.index])),
+        None => Rank::for_wave(wave(&desired.members[apply.index])),
     };
     let mut steps: BTreeMap<Rank, Vec<Apply>> = BTreeMap::new();
     for apply in applies {

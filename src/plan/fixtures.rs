@@ -28,7 +28,7 @@ pub(crate) fn set() -> Set {
         name: "web".to_owned(),
     };
     Set {
-        id: ApplySetId::of(&parent),
+        id: ApplySetId::for_parent(&parent),
         parent,
         parent_uid: Some("uid-of-parent".to_owned()),
         tooling: Tooling::of_this_program(),

@@ -278,7 +278,7 @@ mod tests {
             ("Widget.example.com", Scope::Namespaced),
         ];
         let served = served.map(|(kind, scope)| (*resource(kind, scope)).clone());
-        let mut discovery = Discovery::of(served.to_vec());
+        let mut discovery = Discovery::from_resources(served.to_vec());
         let stuck = KeptKind {
             kind: Some(kind("Stuck.example.com")),
             reason: KeptReason::NoVersionServed("stucks.example.com".to_owned()),

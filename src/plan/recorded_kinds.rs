@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_served_misspelled_or_absent() {
-        let discovery = Discovery::of(vec![
+        let discovery = Discovery::from_resources(vec![
             resource("", "ConfigMap"),
             resource("apps", "Deployment"),
             resource("other.example.com", "Widget"),
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn entries_of_the_deprecated_form_are_resources() {
-        let discovery = Discovery::of(vec![resource("apps", "Deployment")]);
+        let discovery = Discovery::from_resources(vec![resource("apps", "Deployment")]);
         let pair = |resource: &str| (resource.to_owned(), "apps".to_owned());
         let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
         let entries = entries(&recorded, &discovery);

@@ -301,7 +301,7 @@ mod tests {
             verbs: vec!["list".to_owned()],
             ..resource("Metric")
         };
-        Discovery::of(vec![resource("ConfigMap"), resource("Event"), undeletable])
+        Discovery::from_resources(vec![resource("ConfigMap"), resource("Event"), undeletable])
     }
 
     #[tokio::test]

@@ -85,7 +85,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
         reply => reply?,
     };
     let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-    match Definition::of(&object) {
+    match Definition::from_object(&object) {
         Some(definition) => Ok(Some(definition)),
         None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),
     }
@@ -98,7 +98,7 @@ pub(super) async fn aggregated_apis(
 ) -> Result<Result<Vec<AggregatedApi>, Forbidden>, ListError> {
     let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
     let selector = everything(WHOLE_OBJECTS);
-    match list(server, &resource, None, &selector, AggregatedApi::of).await {
+    match list(server, &resource, None, &selector, AggregatedApi::from_object).await {
         Err(error) if error.is_forbidden() => Ok(Err(Forbidden(LIST_API_SERVICES))),
         Err(error) if error.is_not_served() && !discovery.has_version(&resource.group, &resource.version) => {
             Ok(Ok(Vec::new()))

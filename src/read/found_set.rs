@@ -69,7 +69,7 @@ impl FoundSet {
     /// A set whose members are not known yet.
     pub fn new(identity: ParentIdentity, parent: &ParentObject) -> Self {
         Self {
-            id: ApplySetId::of(&identity),
+            id: ApplySetId::for_parent(&identity),
             identity,
             parent_uid: parent.uid.clone(),
             reading: parent.reading.clone(),
@@ -241,7 +241,7 @@ mod tests {
 
     /// Lists four kinds, and knows that `Gone.example.com` is gone.
     fn discovery() -> Discovery {
-        let mut discovery = Discovery::of(vec![
+        let mut discovery = Discovery::from_resources(vec![
             resource("", "ConfigMap", Scope::Namespaced),
             resource("", "Event", Scope::Namespaced),
             resource("", "Namespace", Scope::Cluster),
@@ -264,7 +264,7 @@ mod tests {
             name: "web".to_owned(),
         };
         FoundSet {
-            id: ApplySetId::of(&identity),
+            id: ApplySetId::for_parent(&identity),
             identity,
             parent_uid: "uid-of-parent".to_owned(),
             reading: Reading::Parent(ApplySetRecord {

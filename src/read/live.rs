@@ -47,8 +47,8 @@ impl Live {
             client_side_apply: ownership::has_client_side_apply(metadata),
             owners: owners(metadata).ok()?,
             keep_annotation: keep_annotation(&pairs(metadata, "labels"), &pairs(metadata, "annotations")),
-            prune_order: PruneOrder::of(&pairs(metadata, "annotations")),
-            dependencies: Dependencies::of(&pairs(metadata, "annotations")),
+            prune_order: PruneOrder::from_annotations(&pairs(metadata, "annotations")),
+            dependencies: Dependencies::from_annotations(&pairs(metadata, "annotations")),
         })
     }
 }

@@ -138,7 +138,7 @@ pub async fn named_set(
         namespaces_beside_discovery: Cell::new(namespaces),
         read_since: begun,
         set: Set {
-            id: ApplySetId::of(&identity),
+            id: ApplySetId::for_parent(&identity),
             parent: identity,
             parent_uid: None,
             tooling,

@@ -27,7 +27,7 @@ pub async fn owners_of_containers(
     let states = namespaces(server, &names).await?;
     let mut owners: BTreeMap<ObjectKey, Owners> = states
         .iter()
-        .map(|(name, state)| (Containers::namespace_key(name), Owners::of(state)))
+        .map(|(name, state)| (Containers::namespace_key(name), Owners::from_namespace(state)))
         .collect();
     let reads = containers.definitions.iter().map(async |(key, resource)| {
         let read = definition_owners(server, resource).await?;

@@ -217,7 +217,7 @@ impl ObjectMetadata {
 impl ParentObject {
     /// Creates the parent of an answer that came `now`, by the server's clock.
     pub(super) fn new(identity: &ParentIdentity, fields: ObjectMetadata, now: Timestamp) -> Self {
-        let mut history = History::of(&fields.annotations);
+        let mut history = History::from_annotations(&fields.annotations);
         let abandoned = history.take_abandoned(now);
         Self {
             running: history.running_beside("").cloned().collect(),

@@ -39,7 +39,7 @@ pub async fn parents_of_other_sets(
     let look = list_all(&cluster.server, &kinds, &namespaces, options, Live::from_object).await;
     let parents = look.found.into_iter();
     let found: BTreeMap<String, ParentIdentity> = parents
-        .map(|parent| (ApplySetId::of(&parent.key).to_string(), parent.key))
+        .map(|parent| (ApplySetId::for_parent(&parent.key).to_string(), parent.key))
         .filter(|(id, _)| ids.contains(id.as_str()))
         .collect();
     if found.len() < ids.len() {

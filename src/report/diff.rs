@@ -273,7 +273,7 @@ impl Reporter {
         }
         if self.style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
-                let message = refusal.behind("apply would refuse this: ");
+                let message = refusal.with_prefix("apply would refuse this: ");
                 self.message(text_lines::Label::Warning, &message);
             }
         }

@@ -174,7 +174,7 @@ mod tests {
         for number in 0..15 {
             let message = Message::new("conflict")
                 .in_group("conflict with \"helm\"")
-                .behind(format_args!("configmap/{number}: "));
+                .with_prefix(format_args!("configmap/{number}: "));
             assert_eq!(hints.shown(&message).is_some(), number < 3, "{number}");
         }
         let rest = hints.rest();

@@ -77,8 +77,8 @@ pub(super) fn detail(outcome: &ObjectOutcome) -> Option<Message> {
     let key = outcome.subject.key();
     match (&outcome.error, outcome.reason.as_str()) {
         (Some(error), _) => Some(match &outcome.source {
-            Some(position) => error.clone().behind(format_args!("{position}: {key}: ")),
-            None => error.clone().behind(format_args!("{key}: ")),
+            Some(position) => error.clone().with_prefix(format_args!("{position}: {key}: ")),
+            None => error.clone().with_prefix(format_args!("{key}: ")),
         }),
         (None, "") => None,
         (None, reason) => Some(Message::new(format!("{key} {}: {reason}", outcome.action))),

@@ -194,7 +194,7 @@ pub async fn discover_with(
     let manifests = match read {
         Some(manifests) => manifests?,
         // Discovery failed before the manifests were read.
-        None => Manifests::undivided(finished(reading.await)?),
+        None => Manifests::keep_hooks(finished(reading.await)?),
     };
     let mut cluster = cluster?;
     cluster.add_definitions(&manifests.applied).await?;
@@ -347,7 +347,7 @@ mod tests {
             vec![Source::Path(file)],
             Recursion::Flat,
             KindWaits::none(),
-            Manifests::undivided,
+            Manifests::keep_hooks,
             Some(&set),
         )
         .await

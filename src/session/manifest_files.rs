@@ -25,7 +25,7 @@ pub fn flags(
     manifests: &[ManifestText],
     connection: &ConnectionFlags,
 ) -> String {
-    let is_hook = |text: &ManifestText| Hook::of(&Object::from(text.manifest())).is_some();
+    let is_hook = |text: &ManifestText| Hook::from_object(&Object::from(text.manifest())).is_some();
     let hooks = if manifests.iter().any(is_hook) {
         " --hooks=apply"
     } else {

@@ -130,7 +130,7 @@ impl InventoryReference {
         }
         };
         let (tool, name) = text.split_once('/').ok_or_else(invalid)?;
-        let tool = Tool::named(tool).ok_or_else(invalid)?;
+        let tool = Tool::from_name(tool).ok_or_else(invalid)?;
         let (namespace, name) = match name.split_once('/') {
             Some((namespace, name)) => (Some(namespace), name),
             None => (None, name),

@@ -95,18 +95,18 @@ impl Confirm {
 impl ApplyOptions {
     /// Reads the flags of `apply`.
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
-        let options = Self::planned(&apply.set, &apply.manifests, &apply.planning, shared)?;
+        let options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
         prune_when::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         Ok(Self {
             confirm: Confirm::new(apply, &options.sources)?,
             consent: consent(apply.yes),
-            ..options.carried_out(apply, waiting)?
+            ..options.with_run_flags(apply, waiting)?
         })
     }
 
     /// Reads a saved plan, and the flags that are allowed with one.
-    pub fn of_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
+    pub fn from_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         if apply.planning.allow_data_loss {
             return Err(Error::Usage {
                 message: "--allow-data-loss: cannot be added to a saved plan".to_owned(),
@@ -120,16 +120,16 @@ impl ApplyOptions {
             waiting.patience,
             "the plan was made with --prune-when=ready",
         )?;
-        let options = Self::saved(plan, shared)?;
+        let options = Self::from_plan_alone(plan, shared)?;
         Ok(Self {
             confirm: Confirm::new(apply, &[])?,
             is_interactive: apply.confirm && is_interactive(),
-            ..options.carried_out(apply, waiting)?
+            ..options.with_run_flags(apply, waiting)?
         })
     }
 
     /// Reads the flags that say how a plan is carried out, wherever the plan comes from.
-    fn carried_out(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
+    fn with_run_flags(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
         Ok(Self {
             writing: WriteSettings {
                 dry_run: apply.dry_run.mode,
@@ -146,7 +146,7 @@ impl ApplyOptions {
     }
 
     /// Reads a saved plan; dry run is off.
-    pub(super) fn saved(plan: &SavedPlan, shared: &GlobalFlags) -> Result<Self, Error> {
+    pub(super) fn from_plan_alone(plan: &SavedPlan, shared: &GlobalFlags) -> Result<Self, Error> {
         Ok(Self {
             waiting: WaitOptions::default(),
             set: SetReference {
@@ -178,14 +178,14 @@ impl ApplyOptions {
                     usize::from(shared.concurrency),
                 )
             },
-            ignore: plan.ignore.as_ref().map(Ignore::of_plan).transpose()?,
+            ignore: plan.ignore.as_ref().map(Ignore::from_plan).transpose()?,
             status_rules: StatusRules::default(),
             undo_out: None,
         })
     }
 
     /// Reads the flags that `apply` and `diff` have in common; dry run is off.
-    pub(super) fn planned(
+    pub(super) fn from_planning_flags(
         set: &SetArgument,
         manifests: &ManifestFlags,
         flags: &PlanningFlags,

@@ -2,22 +2,23 @@
 
 use super::duration::duration;
 use crate::cli::ConnectionFlags;
-use crate::cluster::connection::{Certificates, ConnectionOptions, Login};
+use crate::cluster::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;
 use crate::model::text::shell_word;
 
 /// Returns the flags that choose cluster and user as they were typed, each after a space, for a command to type next.
 /// Those that hold secrets, or the files of some, are not repeated.
 pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
-    let kubeconfig = flags.kubeconfig.as_ref().map(|path| path.to_string_lossy());
-    let typed = [
-        ("context", &flags.context),
-        ("cluster", &flags.cluster),
-        ("user", &flags.user),
-        ("server", &flags.server),
-        ("as", &flags.impersonate),
+    let options = &flags.options;
+    let kubeconfig = options.kubeconfig.as_ref().map(|path| path.to_string_lossy());
+    let texts = [
+        ("context", &options.context),
+        ("cluster", &options.cluster),
+        ("user", &options.user),
+        ("server", &options.server),
+        ("as", &options.impersonate),
     ];
-    let typed = typed.map(|(flag, value)| (flag, value.as_deref().map(Into::into)));
+    let typed = texts.map(|(flag, value)| (flag, value.as_deref().map(Into::into)));
     [("kubeconfig", kubeconfig)]
         .into_iter()
         .chain(typed)
@@ -28,22 +29,6 @@ pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
 /// Reads the flags about the connection.
 pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
     Ok(ConnectionOptions {
-        kubeconfig: flags.kubeconfig.clone(),
-        kuberc: flags.kuberc.clone(),
-        context: flags.context.clone(),
-        cluster: flags.cluster.clone(),
-        user: flags.user.clone(),
-        impersonate: flags.impersonate.clone(),
-        impersonate_groups: flags.impersonate_groups.clone(),
-        impersonate_uid: flags.impersonate_uid.clone(),
-        server: flags.server.clone(),
-        token: flags.token.clone(),
-        username: flags.username.clone(),
-        password: flags.password.clone(),
-        certificate_authority: flags.certificate_authority.clone(),
-        client_certificate: flags.client_certificate.clone(),
-        client_key: flags.client_key.clone(),
-        tls_server_name: flags.tls_server_name.clone(),
         certificates: if flags.insecure_skip_tls_verify {
             Certificates::Unverified
         } else {
@@ -54,7 +39,7 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
             .as_deref()
             .map(|text| duration("--request-timeout", text))
             .transpose()?,
-        login: Login::Attended,
+        ..flags.options.clone()
     })
 }
 

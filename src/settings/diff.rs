@@ -38,13 +38,13 @@ pub enum Layout {
 impl DiffOptions {
     /// Reads the flags of `diff`.
     pub fn new(diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
-        let apply = ApplyOptions::planned(&diff.set, &diff.manifests, &diff.planning, shared)?;
-        Ok(Self::of(apply, diff))
+        let apply = ApplyOptions::from_planning_flags(&diff.set, &diff.manifests, &diff.planning, shared)?;
+        Ok(Self::from_apply(apply, diff))
     }
 
     /// Reads a saved plan, and the flags that are allowed with one.
-    pub fn of_plan(plan: &SavedPlan, diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
-        let apply = ApplyOptions::saved(plan, shared)?;
+    pub fn from_plan(plan: &SavedPlan, diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
+        let apply = ApplyOptions::from_plan_alone(plan, shared)?;
         let apply = ApplyOptions {
             // Nothing is written, and the values of both sides are to be shown.
             writing: WriteSettings {
@@ -53,7 +53,7 @@ impl DiffOptions {
             },
             ..apply
         };
-        Ok(Self::of(apply, diff))
+        Ok(Self::from_apply(apply, diff))
     }
 
     /// Returns whether `--exit-code-on` names this kind.
@@ -61,7 +61,7 @@ impl DiffOptions {
         self.counted.as_ref().is_some_and(|kinds| kinds.contains(&kind))
     }
 
-    fn of(apply: ApplyOptions, diff: &Diff) -> Self {
+    fn from_apply(apply: ApplyOptions, diff: &Diff) -> Self {
         Self {
             apply: ApplyOptions {
                 writing: WriteSettings {

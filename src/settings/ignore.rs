@@ -24,12 +24,12 @@ impl Ignore {
             file,
             "name a file with rules as in Flux's spec.ignore",
         )?;
-        Self::of(file.to_owned(), text)
+        Self::parse(file.to_owned(), text)
     }
 
     /// Reads the rules that a saved plan was made with.
-    pub(super) fn of_plan(saved: &SavedIgnore) -> Result<Self, Error> {
-        Self::of(saved.file.clone(), saved.text.clone())
+    pub(super) fn from_plan(saved: &SavedIgnore) -> Result<Self, Error> {
+        Self::parse(saved.file.clone(), saved.text.clone())
     }
 
     /// Returns the rules as they are saved in a plan.
@@ -37,7 +37,7 @@ impl Ignore {
         SavedIgnore::new(&self.file, &self.text)
     }
 
-    fn of(file: String, text: String) -> Result<Self, Error> {
+    fn parse(file: String, text: String) -> Result<Self, Error> {
         match IgnoreRules::read(&text) {
             Ok(rules) => Ok(Self { file, text, rules }),
             Err(error) => Err(invalid_rules(&file, error.line, &error, error.hint())),

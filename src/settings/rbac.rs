@@ -44,7 +44,7 @@ impl RbacOptions {
         let set = SetReference::new(&rbac.set)?;
         let mut subjects = subjects(&rbac.users, &rbac.groups, &rbac.service_accounts)?;
         if subjects.is_empty() {
-            subjects.push(match &shared.connection.impersonate {
+            subjects.push(match &shared.connection.options.impersonate {
                 Some(user) => user_or_service_account(user),
                 None => Subject::ServiceAccount {
                     namespace: None,

@@ -72,8 +72,8 @@ fn device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
     if !is_terminal {
         return Device::Stream;
     }
-    let is_known = |(Width(columns), Height(rows)): &(Width, Height)| *columns > 0 && *rows > 0;
-    let (Width(columns), Height(rows)) = size.filter(is_known).unwrap_or((Width(80), Height(24)));
+    let known = size.filter(|(Width(columns), Height(rows))| *columns > 0 && *rows > 0);
+    let (Width(columns), Height(rows)) = known.unwrap_or((Width(80), Height(24)));
     Device::Terminal {
         columns: columns.into(),
         rows: rows.into(),

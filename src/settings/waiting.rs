@@ -21,8 +21,8 @@ impl WaitOptions {
     /// Reads the flags. `--wait=true` and `--wait=false` are kubectl's spelling. Without a duration,
     /// `--wait` lasts as long as `--timeout` allows.
     pub(super) fn new(flags: &WaitFlags) -> Result<Self, Error> {
-        let limit = flags.timeout.as_deref();
-        let limit = limit.map(|text| duration("--timeout", text)).transpose()?;
+        let timeout = flags.timeout.as_deref();
+        let limit = timeout.map(|text| duration("--timeout", text)).transpose()?;
         let patience = match flags.wait.as_deref() {
             None | Some("false") => None,
             Some(WAIT_WITHOUT_VALUE) => Some(limit.unwrap_or(DEFAULT_WAIT)),

@@ -120,5 +120,5 @@ impl Examined {
 
 /// Returns whether the record covers the object.
 pub(super) fn is_within(live: &Live, recorded: &Record, set: &FoundSet) -> bool {
-    recorded.covers(&Record::of([&live.key].into_iter(), &set.identity))
+    recorded.covers(&Record::from_members([&live.key].into_iter(), &set.identity))
 }

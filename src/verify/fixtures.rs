@@ -28,7 +28,7 @@ pub(super) fn discovery() -> Discovery {
         ("Namespace", Scope::Cluster),
         ("Deployment.apps", Scope::Namespaced),
     ];
-    let mut discovery = Discovery::of(
+    let mut discovery = Discovery::from_resources(
         resources
             .map(|(kind, scope)| resource(kind, scope).as_ref().clone())
             .to_vec(),

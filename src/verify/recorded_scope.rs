@@ -28,7 +28,7 @@ pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) ->
 /// Returns the record that the members need. An object with a copied label is not a member: a
 /// controller that mirrors Services would widen the record of every set that has one.
 pub(super) fn needed_record(set: &FoundSet, appliers: &BTreeSet<String>) -> Record {
-    Record::of(members(set, appliers).map(|live| &live.key), &set.identity)
+    Record::from_members(members(set, appliers).map(|live| &live.key), &set.identity)
 }
 
 /// Returns the members without those that are being deleted.
@@ -45,5 +45,5 @@ pub(super) fn members<'s>(
 /// Returns the record that all objects with the label account for. These include objects that are
 /// being deleted, and copies of the label, which an apply finds and keeps.
 pub(super) fn labeled_record(set: &FoundSet) -> Record {
-    Record::of(set.members.iter().map(|live| &live.key), &set.identity)
+    Record::from_members(set.members.iter().map(|live| &live.key), &set.identity)
 }

@@ -106,7 +106,7 @@ fn list(items: &[Value]) -> Value {
 }
 
 fn id() -> ApplySetId {
-    ApplySetId::of(&ParentIdentity {
+    ApplySetId::for_parent(&ParentIdentity {
         group_kind: GroupKind::new("", "Secret"),
         namespace: Some("a".to_owned()),
         name: "any".to_owned(),

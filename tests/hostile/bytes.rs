@@ -161,7 +161,7 @@ fn parent() -> ParentIdentity {
 #[test]
 fn parents() {
     let parent = parent();
-    let id = ApplySetId::of(&parent);
+    let id = ApplySetId::for_parent(&parent);
     let record = Record {
         group_kinds: [
             GroupKind::new("", "ConfigMap"),

@@ -74,7 +74,7 @@ impl Set {
             namespace: field("/metadata/namespace").map(str::to_owned),
             name: field("/metadata/name").expect("a name").to_owned(),
         };
-        let id = ApplySetId::of(&identity).to_string();
+        let id = ApplySetId::for_parent(&identity).to_string();
         Self {
             parent,
             reference: reference.to_owned(),

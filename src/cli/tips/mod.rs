@@ -223,13 +223,13 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
         },
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
             let mut words = arguments.iter().skip(1);
-            let name = words.find_map(|word| command.find_subcommand(word));
-            let name = name.map_or("", Command::get_name);
-            let tip = flag_tip(unknown, name, arguments);
-            let tip = tip.or_else(|| separate_value(command, arguments));
-            let tip = tip.or_else(|| negative_value(unknown, command, arguments));
-            let tip = tip.or_else(|| of_other_commands(unknown, command));
-            tip.or_else(|| file_without_flag(unknown, name))
+            let subcommand = words.find_map(|word| command.find_subcommand(word));
+            let name = subcommand.map_or("", Command::get_name);
+            flag_tip(unknown, name, arguments)
+                .or_else(|| separate_value(command, arguments))
+                .or_else(|| negative_value(unknown, command, arguments))
+                .or_else(|| other_commands_tip(unknown, command))
+                .or_else(|| file_without_flag(unknown, name))
         }
         _ => {
             // It lists the hidden ones, too.
@@ -270,19 +270,23 @@ fn command_tip(name: &str) -> Option<String> {
 }
 
 fn flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
-    // clap names the flag alone.
-    let with_value = |flag: &str| {
-        let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
-        let mut pairs = arguments.windows(2);
+    let found = FLAGS.iter().find(|(flags, commands, _)| {
+        (commands.is_empty() || commands.contains(&command))
+            && flags
+                .iter()
+                .any(|flag| *flag == unknown || is_given_with_value(flag, unknown, arguments))
+    });
+    found.map(|(.., tip)| (*tip).to_owned())
+}
+
+/// Returns whether the unknown flag, which clap names without its value, was given as this `--flag=value`.
+fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool {
+    let mut pairs = arguments.windows(2);
+    flag.split_once('=').is_some_and(|(name, value)| {
         name == unknown
             && (arguments.iter().any(|argument| argument == flag)
                 || pairs.any(|pair| pair[0] == name && pair[1] == value))
-    };
-    let is_meant = |flag: &&str| *flag == unknown || flag.contains('=') && with_value(flag);
-    let found = FLAGS.iter().find(|(flags, commands, _)| {
-        (commands.is_empty() || commands.contains(&command)) && flags.iter().any(is_meant)
-    });
-    found.map(|(.., tip)| (*tip).to_owned())
+    })
 }
 
 fn suggests_override(error: &clap::Error) -> bool {
@@ -300,11 +304,11 @@ fn suggests_override(error: &clap::Error) -> bool {
 
 /// The tip for a value after a space if its flag takes one only after `=`.
 fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
-    let commands = || std::iter::once(command).chain(command.get_subcommands());
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
         let long = flag.strip_prefix("--")?;
-        let argument = commands()
+        let argument = std::iter::once(command)
+            .chain(command.get_subcommands())
             .flat_map(Command::get_arguments)
             .find(|argument| argument.get_long() == Some(long) && argument.is_require_equals_set())?;
         let possible = argument.get_possible_values();
@@ -334,15 +338,14 @@ fn negative_value(unknown: &str, command: &Command, arguments: &[String]) -> Opt
 }
 
 /// The tip for a flag that only other commands have.
-fn of_other_commands(unknown: &str, command: &Command) -> Option<String> {
+fn other_commands_tip(unknown: &str, command: &Command) -> Option<String> {
     let long = unknown
         .strip_prefix("--")
         .filter(|_| !FLAGS_THAT_ALLOW_MORE.contains(&unknown))?;
-    let has_flag = |command: &&Command| {
+    let commands = command.get_subcommands().filter(|command| {
         let mut flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
         flags.any(|flag| flag.get_long() == Some(long))
-    };
-    let commands = command.get_subcommands().filter(has_flag);
+    });
     let names: Vec<&str> = commands.map(Command::get_name).collect();
     let have = if names.len() == 1 { "has" } else { "have" };
     (!names.is_empty()).then(|| format!("omit it: only {} {have} {unknown}", names.join(", ")))

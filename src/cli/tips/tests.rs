@@ -144,7 +144,7 @@ fn the_last_of_a_repeated_flag_counts_and_files_add_up() {
                 --context=c --context d";
     let typed = Cli::parse(line.split_whitespace().map(Into::into).collect()).expect(line);
     assert_eq!(typed.shared.namespace.as_deref(), Some("two"));
-    assert_eq!(typed.shared.connection.context.as_deref(), Some("d"));
+    assert_eq!(typed.shared.connection.options.context.as_deref(), Some("d"));
     let crate::cli::Command::Apply(apply) = typed.command else {
         panic!("no apply");
     };

@@ -113,7 +113,7 @@ impl Breaker {
     }
 
     /// Notes that a request has failed without an answer.
-    pub(super) fn failed(&self) {
+    pub(super) fn note_failure(&self) {
         self.note(|seen| seen.waiting_since = None);
     }
 
@@ -128,7 +128,7 @@ impl Breaker {
     }
 
     /// Notes an answer with this status code after this time, and closes.
-    pub(super) fn answered(&self, code: StatusCode, time: Duration) {
+    pub(super) fn note_answer(&self, code: StatusCode, time: Duration) {
         self.0.send_if_modified(|seen| {
             if !may_be_from_proxy(code.as_u16()) {
                 seen.fastest_answer = Some(seen.fastest_answer.map_or(time, |fastest| fastest.min(time)));
@@ -144,7 +144,7 @@ impl Breaker {
 
     /// Closes, since a probe was answered. That says nothing about other paths, such as
     /// those of an aggregated API whose server is away.
-    pub(super) fn probe_answered(&self) {
+    pub(super) fn note_probe_answer(&self) {
         self.0.send_if_modified(Seen::close);
     }
 
@@ -160,7 +160,7 @@ impl Breaker {
     }
 
     /// Notes that a request got no answer in this time. Returns whether the caller has to start a probe.
-    pub(super) fn not_answered(&self, waited: Duration) -> bool {
+    pub(super) fn note_timeout(&self, waited: Duration) -> bool {
         self.0.send_if_modified(|seen| {
             let is_quiet = seen.last_answer.is_none_or(|last| last.elapsed() >= waited / 2);
             let is_suspect = seen.state == State::Closed && is_quiet;
@@ -179,13 +179,13 @@ impl Breaker {
     }
 
     /// Ends a probe that began then and was not answered.
-    pub(super) fn probe_not_answered(&self, begun: Instant) {
+    pub(super) fn note_probe_timeout(&self, begun: Instant) {
         self.end_probe(begun, State::OpenSince(Instant::now()));
     }
 
     /// Ends a probe that began then and failed at once. The requests fail as fast, and each failure decides whether its
     /// request is repeated.
-    pub(super) fn probe_failed(&self, begun: Instant) {
+    pub(super) fn note_probe_failure(&self, begun: Instant) {
         self.end_probe(begun, State::Closed);
     }
 
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     fn answer(breaker: &Breaker) {
-        breaker.answered(StatusCode::OK, Duration::ZERO);
+        breaker.note_answer(StatusCode::OK, Duration::ZERO);
     }
 
     /// Returns what becomes of a request; `None` if it waits.
@@ -248,7 +248,7 @@ mod tests {
         for (since_last_answer, is_suspect) in [(9, false), (10, true)] {
             answer(&breaker);
             tokio::time::advance(Duration::from_secs(since_last_answer)).await;
-            assert_eq!(breaker.not_answered(Duration::from_secs(20)), is_suspect);
+            assert_eq!(breaker.note_timeout(Duration::from_secs(20)), is_suspect);
             assert_eq!(turn(&breaker).is_none(), is_suspect);
         }
     }
@@ -258,14 +258,14 @@ mod tests {
         type End = fn(&Breaker);
         for (end, expected) in [
             (answer as End, Turn::Send),
-            (|breaker| breaker.probe_answered(), Turn::Send),
-            (|breaker| breaker.probe_failed(Instant::now()), Turn::Send),
-            (|breaker| breaker.probe_not_answered(Instant::now()), Turn::GiveUp),
+            (|breaker| breaker.note_probe_answer(), Turn::Send),
+            (|breaker| breaker.note_probe_failure(Instant::now()), Turn::Send),
+            (|breaker| breaker.note_probe_timeout(Instant::now()), Turn::GiveUp),
         ] {
             let breaker = Breaker::default();
-            assert!(breaker.not_answered(Duration::ZERO));
+            assert!(breaker.note_timeout(Duration::ZERO));
             // One probe is enough.
-            assert!(!breaker.not_answered(Duration::ZERO));
+            assert!(!breaker.note_timeout(Duration::ZERO));
             let mut waiting = Box::pin(breaker.turn());
             assert_eq!(waiting.as_mut().now_or_never(), None);
             end(&breaker);
@@ -277,8 +277,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_did_not_answer_is_probed_again() {
         let breaker = Breaker::default();
-        assert!(breaker.not_answered(Duration::ZERO));
-        breaker.probe_not_answered(Instant::now());
+        assert!(breaker.note_timeout(Duration::ZERO));
+        breaker.note_probe_timeout(Instant::now());
         assert_eq!(turn(&breaker), Some(Turn::GiveUp));
         tokio::time::advance(OPEN).await;
         assert_eq!(turn(&breaker), Some(Turn::Probe));
@@ -290,15 +290,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_probe_that_an_answer_has_ended_does_not_end_the_next_one() {
         let breaker = Breaker::default();
-        assert!(breaker.not_answered(Duration::ZERO));
+        assert!(breaker.note_timeout(Duration::ZERO));
         let begun = Instant::now();
         tokio::time::advance(Duration::from_secs(1)).await;
         answer(&breaker);
-        assert!(breaker.not_answered(Duration::ZERO));
-        breaker.probe_not_answered(begun);
+        assert!(breaker.note_timeout(Duration::ZERO));
+        breaker.note_probe_timeout(begun);
         assert_eq!(turn(&breaker), None);
         tokio::time::advance(Duration::from_secs(1)).await;
-        breaker.probe_not_answered(Instant::now());
+        breaker.note_probe_timeout(Instant::now());
         assert_eq!(turn(&breaker), Some(Turn::GiveUp));
         // An answer that comes late counts, too.
         answer(&breaker);
@@ -330,9 +330,9 @@ mod tests {
         ] {
             let breaker = Breaker::default();
             breaker.away();
-            breaker.probe_answered();
+            breaker.note_probe_answer();
             assert!(breaker.is_away());
-            breaker.answered(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
+            breaker.note_answer(StatusCode::from_u16(code).expect("a status code"), Duration::ZERO);
             assert_eq!(breaker.is_away(), is_away, "{code}");
             assert_eq!(turn(&breaker), Some(Turn::Send));
         }
@@ -347,7 +347,7 @@ mod tests {
             assert!(breaker.may_wait_for_capacity());
             tokio::time::advance(CAPACITY_PATIENCE / 2).await;
             assert!(!breaker.may_wait_for_capacity());
-            breaker.answered(StatusCode::TOO_MANY_REQUESTS, Duration::ZERO);
+            breaker.note_answer(StatusCode::TOO_MANY_REQUESTS, Duration::ZERO);
             assert!(!breaker.may_wait_for_capacity(), "another request does not wait");
             answer(&breaker);
         }
@@ -357,7 +357,7 @@ mod tests {
     async fn requests_wait_from_the_first_one_after_the_last_answer() {
         let breaker = Breaker::default();
         assert_eq!(breaker.waiting(), None);
-        for end in [answer as fn(&Breaker), Breaker::failed] {
+        for end in [answer as fn(&Breaker), Breaker::note_failure] {
             breaker.sent();
             tokio::time::advance(Duration::from_secs(3)).await;
             breaker.sent();
@@ -371,9 +371,9 @@ mod tests {
     fn only_a_faster_answer_counts() {
         let breaker = Breaker::default();
         assert_eq!(breaker.fastest_answer(), None);
-        breaker.answered(StatusCode::BAD_GATEWAY, Duration::from_millis(1));
+        breaker.note_answer(StatusCode::BAD_GATEWAY, Duration::from_millis(1));
         for milliseconds in [30, 20, 40] {
-            breaker.answered(StatusCode::OK, Duration::from_millis(milliseconds));
+            breaker.note_answer(StatusCode::OK, Duration::from_millis(milliseconds));
         }
         assert_eq!(breaker.fastest_answer(), Some(Duration::from_millis(20)));
     }

@@ -71,8 +71,9 @@ impl Credential {
     /// The value of the Authorization header; renews a token that is about to expire.
     pub(super) async fn header(&self) -> Result<HeaderValue, String> {
         let mut held = self.held.lock().await;
-        let is_ending = |until| SystemTime::now() + LEEWAY >= until;
-        if held.token.until.is_some_and(is_ending) {
+        if let Some(until) = held.token.until
+            && SystemTime::now() + LEEWAY >= until
+        {
             self.renew(&mut held).await?;
         }
         Ok(held.token.header.clone())

@@ -19,7 +19,7 @@ pub(super) struct SecretValues(Vec<Vec<u8>>);
 
 impl SecretValues {
     /// The values in the body of a request; none if it is not a Secret.
-    pub(super) fn of(body: &[u8]) -> Self {
+    pub(super) fn from_body(body: &[u8]) -> Self {
         let object: Value = serde_json::from_slice(body).unwrap_or_default();
         let mut values = Vec::new();
         if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
@@ -43,8 +43,8 @@ impl SecretValues {
             None => text.to_owned(),
         };
         let (short, long): (Vec<_>, Vec<_>) = self.0.iter().partition(|value| value.len() < SHORT);
-        let quoted = short.iter().filter_map(|value| std::str::from_utf8(value).ok());
-        let quoted = quoted.map(|value| format!("\"{value}\""));
+        let texts = short.iter().filter_map(|value| std::str::from_utf8(value).ok());
+        let quoted = texts.map(|value| format!("\"{value}\""));
         let mut forms: Vec<String> = long
             .into_iter()
             .filter(|value| value.len() <= text.len())
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn hidden(secret: &Value, text: &str) -> String {
-        SecretValues::of(secret.to_string().as_bytes()).hide(text)
+        SecretValues::from_body(secret.to_string().as_bytes()).hide(text)
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
     fn other_objects_hide_nothing() {
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "hunter2"}});
         assert_eq!(hidden(&map, "hunter2, got &value"), "hunter2, got &value");
-        assert_eq!(SecretValues::of(b"").hide("text"), "text");
-        assert_eq!(SecretValues::of(b"[{").hide("text"), "text");
+        assert_eq!(SecretValues::from_body(b"").hide("text"), "text");
+        assert_eq!(SecretValues::from_body(b"[{").hide("text"), "text");
     }
 }

@@ -265,7 +265,7 @@ impl ApiServer {
                 }
                 Err(failure) => failure,
             };
-            write.failed(&failure.kind);
+            write.note_failure(&failure.kind);
             // Whatever broke this connection has probably broken those that were opened with it.
             if matches!(failure.kind, ApiErrorKind::Connection { .. })
                 && let Some(opener) = &self.connection_opener
@@ -291,7 +291,7 @@ impl ApiServer {
                     kind => kind,
                 };
                 if let ApiErrorKind::Status(status) = &mut kind {
-                    status.hide(&SecretValues::of(&request.body));
+                    status.hide(&SecretValues::from_body(&request.body));
                 }
                 return Err(ApiError {
                     method: request.method,
@@ -317,12 +317,12 @@ impl ApiServer {
         let authorization = http_request.headers().get(header::AUTHORIZATION).cloned();
         let sent = Instant::now();
         let exchange = async {
-            let response = self.client.send(http_request).await;
-            let response = response.map_err(|error| self.broken(&error, sent))?;
-            self.breaker.answered(response.status(), sent.elapsed());
+            let sending = self.client.send(http_request).await;
+            let response = sending.map_err(|error| self.broken(&error, sent))?;
+            self.breaker.note_answer(response.status(), sent.elapsed());
             let (head, body) = response.into_parts();
-            let body = self.answer_room.read(body, request.answer).await;
-            let body = body.map_err(|error| self.unusable(error, sent))?;
+            let reading = self.answer_room.read(body, request.answer).await;
+            let body = reading.map_err(|error| self.unusable(error, sent))?;
             Ok((head, body))
         };
         let Ok(exchanged) = tokio::time::timeout(self.request_timeout, exchange).await else {
@@ -338,7 +338,7 @@ impl ApiServer {
             }
             let mut warnings = warning_header::warnings(&head.headers);
             if !warnings.is_empty() {
-                let values = SecretValues::of(&request.body);
+                let values = SecretValues::from_body(&request.body);
                 for text in &mut warnings {
                     *text = values.hide(text);
                 }

@@ -34,14 +34,14 @@ impl ApiServer {
 
     /// Returns the failure of a request that was sent then and exceeded its time limit.
     pub(super) fn timed_out(&self, sent: Instant) -> FailedAttempt {
-        self.not_answered(sent);
-        self.breaker.failed();
+        self.note_timeout(sent);
+        self.breaker.note_failure();
         FailedAttempt::timeout(&self.route, self.request_timeout)
     }
 
     /// Notes that a request that was sent then got no answer in time, and starts a probe if no other did.
-    fn not_answered(&self, sent: Instant) {
-        if self.breaker.not_answered(sent.elapsed()) {
+    fn note_timeout(&self, sent: Instant) {
+        if self.breaker.note_timeout(sent.elapsed()) {
             self.probe();
         }
     }
@@ -49,9 +49,9 @@ impl ApiServer {
     /// Returns the failure of a request whose connection broke or could not be opened.
     pub(super) fn broken(&self, error: &kube::Error, sent: Instant) -> FailedAttempt {
         if is_timeout(error) {
-            self.not_answered(sent);
+            self.note_timeout(sent);
         }
-        self.breaker.failed();
+        self.breaker.note_failure();
         FailedAttempt::connection(&self.route, error)
     }
 
@@ -77,9 +77,9 @@ impl ApiServer {
                 pauses.map(|pause| server.ask_for_any_answer(pause)).collect();
             let mut ends = requests.filter(|end| ready(!end.as_ref().is_err_and(|error| is_timeout(error))));
             match tokio::time::timeout(time, ends.next()).await {
-                Ok(Some(Ok(()))) => server.breaker.probe_answered(),
-                Ok(Some(Err(_))) => server.breaker.probe_failed(begun),
-                Ok(None) | Err(_) => server.breaker.probe_not_answered(begun),
+                Ok(Some(Ok(()))) => server.breaker.note_probe_answer(),
+                Ok(Some(Err(_))) => server.breaker.note_probe_failure(begun),
+                Ok(None) | Err(_) => server.breaker.note_probe_timeout(begun),
             }
         });
     }
@@ -89,8 +89,9 @@ impl ApiServer {
     async fn ask_for_any_answer(&self, pause: Duration) -> Result<(), kube::Error> {
         tokio::time::sleep(pause).await;
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = Request::get("/livez").body(Body::empty());
-        let request = request.map_err(kube::Error::HttpError)?;
+        let request = Request::get("/livez")
+            .body(Body::empty())
+            .map_err(kube::Error::HttpError)?;
         self.probe_client.send(request).await.map(|_| ())
     }
 }

@@ -132,7 +132,7 @@ impl ApiServer {
             if !self.breaker.may_wait_for_capacity() {
                 return false;
             }
-            Some(Postponed::of(&self.postponed))
+            Some(Postponed::new(&self.postponed))
         } else {
             None
         };
@@ -152,7 +152,7 @@ impl ApiServer {
 struct Postponed<'a>(&'a Sender<usize>);
 
 impl<'a> Postponed<'a> {
-    fn of(count: &'a Sender<usize>) -> Self {
+    fn new(count: &'a Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count)
     }

@@ -91,7 +91,7 @@ impl SentWrite<'_> {
 
     /// Notes that the server has carried it out.
     pub(super) fn done(&self) {
-        self.answered();
+        self.note_answer();
         self.note(Some(match *self.method {
             Method::DELETE => LastWrite::Deleted,
             _ => LastWrite::Done,
@@ -99,9 +99,9 @@ impl SentWrite<'_> {
     }
 
     /// Notes that an attempt has failed. An earlier one without an answer may have taken effect all the same.
-    pub(super) fn failed(&mut self, kind: &ApiErrorKind) {
+    pub(super) fn note_failure(&mut self, kind: &ApiErrorKind) {
         match &self.path {
-            _ if kind.is_answer() => self.answered(),
+            _ if kind.is_answer() => self.note_answer(),
             Some(path) if self.is_sent && kind.may_have_succeeded() => {
                 self.all.under_way().insert(path.clone());
             }
@@ -112,7 +112,7 @@ impl SentWrite<'_> {
         }
     }
 
-    fn answered(&self) {
+    fn note_answer(&self) {
         if let Some(path) = &self.path {
             self.all.under_way().remove(path);
         }
@@ -190,7 +190,7 @@ mod tests {
             }
             for failure in &failures {
                 write.sent();
-                write.failed(failure);
+                write.note_failure(failure);
             }
             let expected = is_noted.then_some(LastWrite::Unanswered);
             assert_eq!(last(&writes), expected, "{failures:?}");
@@ -215,11 +215,11 @@ mod tests {
                 let before = if is_answered { done } else { LastWrite::Unanswered };
                 assert_eq!(last(&writes), Some(before));
                 let mut second = writes.of(&apply);
-                second.failed(&answer(429));
+                second.note_failure(&answer(429));
                 assert_eq!(last(&writes), Some(before));
                 second.sent();
                 assert_eq!(last(&writes), Some(LastWrite::Unanswered));
-                second.failed(&answer(409));
+                second.note_failure(&answer(409));
                 assert_eq!(last(&writes), Some(before));
             }
         }

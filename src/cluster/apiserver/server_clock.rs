@@ -14,9 +14,8 @@ pub(super) struct ServerClock(Arc<AtomicI64>);
 impl ServerClock {
     /// Takes the time of an answer; one without a time changes nothing.
     pub(super) fn set_by(&self, headers: &HeaderMap) {
-        let date = headers.get(header::DATE).and_then(|date| date.to_str().ok());
-        let date = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
-        if let Some(date) = date {
+        let text = headers.get(header::DATE).and_then(|date| date.to_str().ok());
+        if let Some(date) = text.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok()) {
             let ahead = date.as_second() - Timestamp::now().as_second();
             self.0.store(ahead, Ordering::Relaxed);
         }

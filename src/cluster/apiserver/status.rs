@@ -67,7 +67,7 @@ impl Status {
     }
 
     /// Returns the message; if it lists several fields at fault, a detail for each instead.
-    pub fn explained(&self) -> Message {
+    pub fn explain(&self) -> Message {
         if self.reason != "Invalid" || self.details.causes.len() < 2 {
             let message = Message::new(self.to_string());
             return match self.message.split_once(DENIED_BY_AUTHORIZATION) {
@@ -75,20 +75,21 @@ impl Status {
                 None => message,
             };
         }
-        let detail = |cause: &StatusCause| format!("{}: {}", cause.field, joined(&cause.message));
-        Message::new("invalid fields").with_details(self.causes().map(detail))
+        let causes = self.causes();
+        Message::new("invalid fields")
+            .with_details(causes.map(|cause| format!("{}: {}", cause.field, join_lines(&cause.message))))
     }
 }
 
 impl fmt::Display for Status {
     /// The message on one line: admission webhooks answer with whole paragraphs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&joined(&self.message))
+        f.write_str(&join_lines(&self.message))
     }
 }
 
 /// The lines of a text, joined by blanks.
-fn joined(text: &str) -> String {
+fn join_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")
 }

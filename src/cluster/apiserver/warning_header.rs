@@ -14,7 +14,7 @@ fn texts(value: &[u8]) -> Vec<String> {
     let mut rest = value;
     while let Some(start) = rest.iter().position(|byte| *byte == b'"') {
         let (before, quoted) = (&rest[..start], &rest[start + 1..]);
-        let (text, after) = unquoted(quoted);
+        let (text, after) = unquote(quoted);
         let separators = before
             .iter()
             .take_while(|byte| matches!(byte, b',' | b' ' | b'\t'))
@@ -28,7 +28,7 @@ fn texts(value: &[u8]) -> Vec<String> {
 }
 
 /// Returns a text up to its closing quote without its escapes, and what comes after it.
-fn unquoted(quoted: &[u8]) -> (Vec<u8>, &[u8]) {
+fn unquote(quoted: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut text = Vec::new();
     let mut bytes = quoted.iter().enumerate();
     while let Some((index, byte)) = bytes.next() {

@@ -69,20 +69,19 @@ impl ApiServer {
             kind: Box::new(kind),
             earlier_attempts: EarlierAttempts::NoEffect,
         };
-        let http_request = self.next_request(&request).await;
-        let mut http_request = http_request.map_err(|failure| error(failure.kind))?;
+        let next_request = self.next_request(&request).await;
+        let mut http_request = next_request.map_err(|failure| error(failure.kind))?;
         // Compressed events would be held back until enough of them have come.
         let identity = header::HeaderValue::from_static("identity");
         http_request
             .headers_mut()
             .insert(header::ACCEPT_ENCODING, identity);
         let sent = Instant::now();
-        let response = timeout(self.request_timeout, self.client.send(http_request)).await;
-        let Ok(response) = response else {
+        let Ok(sending) = timeout(self.request_timeout, self.client.send(http_request)).await else {
             return Err(error(self.timed_out(sent).kind));
         };
-        let response = response.map_err(|cause| error(self.broken(&cause, sent).kind))?;
-        self.breaker.answered(response.status(), sent.elapsed());
+        let response = sending.map_err(|cause| error(self.broken(&cause, sent).kind))?;
+        self.breaker.note_answer(response.status(), sent.elapsed());
         let (head, body) = response.into_parts();
         if head.status.is_success() {
             return Ok(Watch {
@@ -93,9 +92,9 @@ impl ApiServer {
                 silence,
             });
         }
-        let body = self.answer_room.read(body, Content::Object);
-        let body = timeout(self.request_timeout, body).await;
-        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let reading = self.answer_room.read(body, Content::Object);
+        let in_time = timeout(self.request_timeout, reading).await;
+        let body = in_time.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
             FailedAttempt::status(&Method::GET, head.status, &head.headers, &body).kind,
         ))

@@ -65,7 +65,7 @@ impl WriteLease {
     }
 
     /// Notes that the lease could not be renewed. Writes fail for this reason once it has expired.
-    pub(super) fn not_renewed(&self, reason: &str) {
+    pub(super) fn note_failed_renewal(&self, reason: &str) {
         if self.age().is_some_and(|age| age >= EXPIRES_AFTER) {
             self.lose(reason);
         }
@@ -120,8 +120,8 @@ impl ApiServer {
     }
 
     /// Notes that the lease could not be renewed: writes fail for this reason once it has expired.
-    pub fn lease_not_renewed(&self, reason: &str) {
-        self.write_lease.not_renewed(reason);
+    pub fn note_failed_lease_renewal(&self, reason: &str) {
+        self.write_lease.note_failed_renewal(reason);
     }
 
     /// Takes the lease of this run away: nothing more is written.
@@ -168,7 +168,7 @@ mod tests {
         let held = lease.admit(&write);
         assert!(timeout(Duration::from_hours(1), held).await.is_err());
         assert_eq!(lease.admit(&ApiRequest::get("/member", "a")).await, Ok(()));
-        lease.not_renewed("no answer");
+        lease.note_failed_renewal("no answer");
         assert_eq!(lease.admit(&patch("/member")).await, Err("no answer".to_owned()));
         lease.renew(Moment::now());
         assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
@@ -178,7 +178,7 @@ mod tests {
     async fn a_failed_renewal_stops_nothing_before_the_lease_expires() {
         let lease = WriteLease::default();
         lease.renew(Moment::now());
-        lease.not_renewed("no answer");
+        lease.note_failed_renewal("no answer");
         assert_eq!(lease.admit(&patch("/member")).await, Ok(()));
         advance(EXPIRES_AFTER).await;
         let write = patch("/member");

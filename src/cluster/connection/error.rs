@@ -169,17 +169,17 @@ fn at(paths: &[PathBuf]) -> String {
     if paths.is_empty() {
         String::new()
     } else {
-        format!(" at {}", joined(paths, " or "))
+        format!(" at {}", join(paths, " or "))
     }
 }
 
 fn list(paths: &[PathBuf]) -> String {
-    joined(paths, " and ")
+    join(paths, " and ")
 }
 
-fn joined(paths: &[PathBuf], word: &str) -> String {
-    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    paths.join(word)
+fn join(paths: &[PathBuf], word: &str) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(word)
 }
 
 fn position(line_and_column: Option<(u64, u64)>) -> String {

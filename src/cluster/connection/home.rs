@@ -24,14 +24,13 @@ fn on_windows(
         drive.push(path);
         PathBuf::from(drive)
     });
-    let has_kubeconfig = |place: &&PathBuf| exists(&place.join(".kube").join("config"));
-    let places = [&home, &on_drive, &profile];
-    let configured = places.into_iter().flatten().find(has_kubeconfig);
+    let mut places = [&home, &on_drive, &profile].into_iter().flatten();
+    let configured = places.find(|place| exists(&place.join(".kube").join("config")));
     // Other tools that write credentials prefer the profile.
-    let places = || [&home, &profile, &on_drive].into_iter().flatten();
+    let mut preferred = [&home, &profile, &on_drive].into_iter().flatten();
     let found = configured
-        .or_else(|| places().find(|place| exists(place)))
-        .or_else(|| places().next());
+        .or_else(|| preferred.clone().find(|place| exists(place)))
+        .or_else(|| preferred.next());
     found.cloned()
 }
 

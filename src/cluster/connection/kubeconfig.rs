@@ -40,7 +40,7 @@ pub(super) struct Names<'a> {
 pub(super) fn read(flag: Option<&Path>) -> Result<Option<Kubeconfig>, ConnectionError> {
     match flag {
         Some(path) if !path.as_os_str().is_empty() => read_file(path).map(Some),
-        _ => merged(&default_paths()),
+        _ => read_and_merge(&default_paths()),
     }
 }
 
@@ -65,15 +65,15 @@ pub(super) fn choose(kubeconfig: &Kubeconfig, names: Names<'_>) -> Result<Chosen
         .transpose()?
         .unwrap_or_default();
     let cluster_name = names.cluster.unwrap_or(&context.cluster);
-    let clusters = kubeconfig.clusters.iter();
-    let clusters = clusters.map(|named| (&named.name, &named.cluster));
+    let entries = kubeconfig.clusters.iter();
+    let clusters = entries.map(|named| (&named.name, &named.cluster));
     let cluster = if cluster_name.is_empty() {
         Cluster::default()
     } else {
         find("cluster", cluster_name, clusters)?
     };
-    let users = kubeconfig.auth_infos.iter();
-    let users = users.map(|named| (&named.name, &named.auth_info));
+    let entries = kubeconfig.auth_infos.iter();
+    let users = entries.map(|named| (&named.name, &named.auth_info));
     let user_name = names.user.or(context.user.as_deref()).unwrap_or_default();
     let user = match (names.user, &context.user) {
         (Some(name), _) => find("user", name, users)?,
@@ -133,7 +133,7 @@ fn paths(variable: Option<&OsStr>, home: Option<PathBuf>) -> Vec<PathBuf> {
 
 /// Merges the files that exist; the first one that sets a value wins. `None` if none exists
 /// (client-go, `ClientConfigLoadingRules.Load`).
-fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
+fn read_and_merge(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ConnectionError> {
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
         let next = match read_file(path) {
@@ -184,16 +184,16 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectionError> {
 /// Joins relative paths to the directory of the file, and takes out empty ones, which mean none. A program without a
 /// directory is looked up in PATH (client-go, `ResolveLocalPaths`).
 fn make_paths_absolute(kubeconfig: &mut Kubeconfig, directory: &Path) {
-    let clusters = kubeconfig.clusters.iter_mut();
-    let clusters = clusters.filter_map(|named| named.cluster.as_mut());
-    let users = kubeconfig.auth_infos.iter_mut();
-    let users = users.filter_map(|named| named.auth_info.as_mut());
+    let entries = kubeconfig.clusters.iter_mut();
+    let clusters = entries.filter_map(|named| named.cluster.as_mut());
+    let entries = kubeconfig.auth_infos.iter_mut();
+    let users = entries.filter_map(|named| named.auth_info.as_mut());
     let paths = clusters
         .map(|cluster| &mut cluster.certificate_authority)
         .chain(users.flat_map(|user| {
-            let program = user.exec.as_mut().map(|exec| &mut exec.command);
+            let command = user.exec.as_mut().map(|exec| &mut exec.command);
             let program =
-                program.filter(|program| program.as_ref().is_some_and(|path| path.contains(MAIN_SEPARATOR)));
+                command.filter(|command| command.as_ref().is_some_and(|path| path.contains(MAIN_SEPARATOR)));
             let files = [
                 &mut user.client_certificate,
                 &mut user.client_key,
@@ -242,13 +242,13 @@ mod tests {
         let silent = file("silent", &kubeconfig("one", ""));
         let complete = file("complete", &kubeconfig("two", "two"));
 
-        let both = merged(&[missing.clone(), silent, missing.clone(), complete]);
+        let both = read_and_merge(&[missing.clone(), silent, missing.clone(), complete]);
         let both = both.expect("files that can be read").expect("files");
         let contexts: Vec<&str> = both.contexts.iter().map(|named| named.name.as_str()).collect();
         assert_eq!(contexts, ["one", "two"]);
         assert_eq!(both.current_context.as_deref(), Some("two"));
 
-        let none = merged(std::slice::from_ref(&missing));
+        let none = read_and_merge(std::slice::from_ref(&missing));
         assert!(none.expect("nothing to read").is_none());
         let error = read(Some(&missing)).expect_err("a named file has to be there");
         assert!(error.is_usage(), "{error}");

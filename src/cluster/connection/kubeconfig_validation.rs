@@ -52,7 +52,7 @@ impl Conflict {
 }
 
 /// Refuses a cluster with two certificate authorities.
-pub(super) fn of_cluster(cluster: &Cluster, name: &str) -> Result<(), Conflict> {
+pub(super) fn check_cluster(cluster: &Cluster, name: &str) -> Result<(), Conflict> {
     if cluster.certificate_authority.is_some() && cluster.certificate_authority_data.is_some() {
         return Err(Conflict::TwoAuthorities(name.to_owned()));
     }
@@ -60,7 +60,7 @@ pub(super) fn of_cluster(cluster: &Cluster, name: &str) -> Result<(), Conflict> 
 }
 
 /// Refuses a user with two ways to log in, or half of one.
-pub(super) fn of_user(user: &AuthInfo, name: &str) -> Result<(), Conflict> {
+pub(super) fn check_user(user: &AuthInfo, name: &str) -> Result<(), Conflict> {
     let name = || name.to_owned();
     if names_certificate(user) {
         if user.client_certificate.is_some() && user.client_certificate_data.is_some() {

@@ -11,6 +11,7 @@ mod home;
 mod kubeconfig;
 mod kubeconfig_validation;
 mod kuberc;
+mod options;
 mod user_credentials;
 
 use std::path::{Path, PathBuf};
@@ -24,73 +25,11 @@ use tokio::task::spawn_blocking;
 use self::apply_flags_to_kubeconfig::Resolved;
 pub use self::error::ConnectionError;
 use self::kubeconfig::{Chosen, Names};
+pub use self::options::{Certificates, ConnectionOptions, Login};
 use crate::cluster::apiserver::{ApiServer, Credential};
 use crate::cluster::identity::ClusterUid;
 use crate::cluster::proxy::Proxy;
 use crate::regular_file::{self, SMALL};
-
-/// Settings of the connection; `None` leaves a setting to the kubeconfig.
-#[derive(Clone, Default)]
-pub struct ConnectionOptions {
-    /// `--kubeconfig`
-    pub kubeconfig: Option<PathBuf>,
-    /// `--kuberc`
-    pub kuberc: Option<PathBuf>,
-    /// `--context`
-    pub context: Option<String>,
-    /// `--cluster`
-    pub cluster: Option<String>,
-    /// `--user`
-    pub user: Option<String>,
-    /// `--as`
-    pub impersonate: Option<String>,
-    /// `--as-group`
-    pub impersonate_groups: Vec<String>,
-    /// `--as-uid`
-    pub impersonate_uid: Option<String>,
-    /// `--server`
-    pub server: Option<String>,
-    /// `--token`
-    pub token: Option<String>,
-    /// `--username`
-    pub username: Option<String>,
-    /// `--password`
-    pub password: Option<String>,
-    /// `--certificate-authority`
-    pub certificate_authority: Option<PathBuf>,
-    /// `--client-certificate`
-    pub client_certificate: Option<PathBuf>,
-    /// `--client-key`
-    pub client_key: Option<PathBuf>,
-    /// `--tls-server-name`
-    pub tls_server_name: Option<String>,
-    /// `--insecure-skip-tls-verify`
-    pub certificates: Certificates,
-    /// `--request-timeout`
-    pub request_timeout: Option<Duration>,
-    /// Permission for credentials plugins to prompt the user.
-    pub login: Login,
-}
-
-/// Permission for credentials plugins to prompt the user.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Login {
-    /// As the kubeconfig says.
-    #[default]
-    Attended,
-    /// They may not prompt, and print nothing: the user does not expect it now.
-    Silent,
-}
-
-/// Verification of the server's certificate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Certificates {
-    /// As the kubeconfig says; by default, it is verified.
-    #[default]
-    Verified,
-    /// None.
-    Unverified,
-}
 
 /// The default time limit of one request: the API server's own, and some more.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(75);
@@ -155,7 +94,7 @@ impl ConnectionOptions {
             context,
         } = configured;
         let namespace = config.default_namespace.clone();
-        let endpoint = Endpoint::of(&config);
+        let endpoint = Endpoint::from_config(&config);
         let clients = client::clients(config)?;
         let timeout = self
             .request_timeout
@@ -213,8 +152,8 @@ impl ConnectionOptions {
         // Requests are repeated by `ApiServer`, which counts them.
         config.default_retry = false;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
-        let plugin = config.auth_info.exec.as_ref();
-        let plugin = plugin.and_then(|plugin| plugin.command.as_deref());
+        let exec = config.auth_info.exec.as_ref();
+        let plugin = exec.and_then(|exec| exec.command.as_deref());
         let policy = kuberc::policy(self.kuberc.as_deref(), plugin)?;
         let credential = user_credentials::log_in(&mut config.auth_info, self.login, policy)?;
         config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri().clone());
@@ -241,7 +180,7 @@ impl ConnectionOptions {
                 let named_by = format!("proxy-url of the cluster {:?}", chosen.cluster_name);
                 Some(Proxy::parse(address, &named_by)?)
             }
-            None => Proxy::of_environment(&config.cluster_url)?,
+            None => Proxy::from_environment(&config.cluster_url)?,
         };
         config.accept_invalid_certs = cluster.insecure_skip_tls_verify.unwrap_or_default();
         config.root_cert = root_certificates(&cluster)?;
@@ -289,7 +228,7 @@ impl ConnectionOptions {
         }
         config.tls_server_name = cluster.tls_server_name;
         config.auth_info = user;
-        let proxy = Proxy::of_environment(&config.cluster_url)?;
+        let proxy = Proxy::from_environment(&config.cluster_url)?;
         Ok((config, proxy))
     }
 
@@ -365,7 +304,7 @@ fn root_certificates(cluster: &Cluster) -> Result<Option<Vec<Vec<u8>>>, Connecti
 }
 
 impl Endpoint {
-    fn of(config: &Config) -> Self {
+    fn from_config(config: &Config) -> Self {
         let url = &config.cluster_url;
         let authority = url.authority().map_or("", |authority| authority.as_str());
         let host = without_password(authority);
@@ -434,7 +373,7 @@ mod tests {
     fn addresses_hold_no_password() {
         let address = |server: &str| {
             let config = Config::new(parse_server(server).expect("an address"));
-            Endpoint::of(&config).address
+            Endpoint::from_config(&config).address
         };
         assert_eq!(
             address("https://me:hush@example.com:6443/"),

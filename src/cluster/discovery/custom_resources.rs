@@ -24,7 +24,7 @@ const VERBS: [&str; 8] = [
 
 /// One resource for each served version of the definition, in the order in which the
 /// server will prefer them; none for any other object.
-pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
+pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
     let Some(spec) = custom_resource_definition(manifest) else {
         return Vec::new();
     };
@@ -32,8 +32,8 @@ pub(super) fn of_definition(manifest: &Value) -> Vec<Resource> {
     versions.retain(|version| version.served.unwrap_or_default() && !version.name.is_empty());
     versions.sort_by_key(|version| std::cmp::Reverse(Version::parse(&version.name).priority()));
     let names = spec.names;
-    let singular = names.singular.filter(|singular| !singular.is_empty());
-    let singular = singular.unwrap_or_else(|| names.kind.to_lowercase());
+    let given = names.singular.filter(|singular| !singular.is_empty());
+    let singular = given.unwrap_or_else(|| names.kind.to_lowercase());
     versions
         .into_iter()
         .map(|version| Resource {

@@ -115,7 +115,7 @@ impl Discovery {
 
     /// The discovery of a server that serves exactly these resources, in this order.
     #[cfg(test)]
-    pub(crate) fn of(resources: Vec<Resource>) -> Self {
+    pub(crate) fn from_resources(resources: Vec<Resource>) -> Self {
         Self::indexed(resources, Vec::new())
     }
 
@@ -273,7 +273,7 @@ impl Discovery {
     #[must_use]
     pub fn with_custom_resources<'v>(&self, manifests: impl Iterator<Item = &'v Value>) -> Self {
         let mut resources = self.resources.clone();
-        for new in manifests.flat_map(custom_resources::of_definition) {
+        for new in manifests.flat_map(custom_resources::from_definition) {
             let is_failed = self.failures.iter().any(|failed| failed.group == new.group);
             if is_failed || resources.iter().any(|known| is_same_kind(known, &new)) {
                 continue;

@@ -282,7 +282,7 @@ async fn discover_for(
     match choice {
         Choice::Manifests(sources, recursion) => {
             // As in the inventories of Helm and Argo CD, hooks are left out.
-            let divide = |manifests| Manifests::divided(manifests, Hooks::Skipped);
+            let divide = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
             discover_with(connection, sources.clone(), *recursion, waits, divide, None).await
         }
         Choice::Labels { .. } | Choice::Inventory(..) => Ok((

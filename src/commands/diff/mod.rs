@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
 async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let plan = arguments.plan.as_deref().map(saved_plan::read).transpose()?;
     let options = match &plan {
-        Some(plan) => DiffOptions::of_plan(plan, arguments, shared)?,
+        Some(plan) => DiffOptions::from_plan(plan, arguments, shared)?,
         None => DiffOptions::new(arguments, shared)?,
     };
     let style = settings::style_with(shared, &arguments.markdown);
@@ -405,7 +405,7 @@ fn compare_parent(
         .and_then(|prediction| prediction.error.clone());
     found
         .failures
-        .extend(error.map(|error| error.behind("the set's parent: ")));
+        .extend(error.map(|error| error.with_prefix("the set's parent: ")));
     let live = prediction.as_ref().and_then(|prediction| prediction.live.clone());
     let manifest = prepared.desired.parent.as_ref().zip(prediction);
     found.parent = Some(diff::parent(

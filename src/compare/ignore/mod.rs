@@ -124,7 +124,7 @@ impl IgnoreRules {
 fn pointer_as_sent(pointer: &Pointer, object: &DesiredObject) -> Pointer {
     match pointer.segments() {
         [first, rest @ ..] if first == "stringData" && object.is_secret() => {
-            Pointer::of(std::iter::once("data".to_owned()).chain(rest.iter().cloned()))
+            Pointer::from_segments(std::iter::once("data".to_owned()).chain(rest.iter().cloned()))
         }
         _ => pointer.clone(),
     }

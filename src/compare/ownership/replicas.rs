@@ -60,7 +60,7 @@ impl ReplicasPath {
 
     /// Returns the same place as a JSON pointer.
     pub fn pointer(&self) -> Pointer {
-        Pointer::of(self.0.iter().cloned())
+        Pointer::from_segments(self.0.iter().cloned())
     }
 
     /// Returns whether an entry of managedFields owns the field, by itself or with what it is in.

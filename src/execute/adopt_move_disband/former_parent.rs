@@ -324,6 +324,6 @@ impl LeftSet<'_> {
     /// Returns the record of these members and of the kinds that cannot be listed.
     fn record(&self, left: &[Live]) -> Record {
         let keys = left.iter().map(|live| &live.key);
-        Record::of(keys, &self.parent.set.parent).union(&self.state.observed.unlisted)
+        Record::from_members(keys, &self.parent.set.parent).union(&self.state.observed.unlisted)
     }
 }

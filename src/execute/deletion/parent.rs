@@ -382,6 +382,6 @@ impl ParentRelease<'_> {
     fn record(&self, found: &RemainingList) -> Record {
         let homes = self.remaining.homes.iter().copied();
         let keys = found.all().chain(homes).map(|live| &live.key);
-        Record::of(keys, &self.writing.set.parent).union(&self.unlisted)
+        Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)
     }
 }

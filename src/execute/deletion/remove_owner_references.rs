@@ -79,7 +79,7 @@ impl Execution<'_> {
             None => detached.push(answer.detachment),
             Some(reason) => {
                 let key = &answer.detachment.dependent.key;
-                sink(Event::failure(reason.behind(format_args!("{key}: "))));
+                sink(Event::failure(reason.with_prefix(format_args!("{key}: "))));
             }
         };
         driver.run_independent(items, write, answered, sink).await;
@@ -106,7 +106,9 @@ impl Execution<'_> {
             match self.server.send(request).await {
                 Ok(reply) if is_about(&reply, &dependent.uid) => {
                     let error = label_error_in(&reply, dependent.part_of.as_deref());
-                    return ended(error.map(|error| error.behind("owner references were removed, but ")));
+                    return ended(
+                        error.map(|error| error.with_prefix("owner references were removed, but ")),
+                    );
                 }
                 // The answer is about another object.
                 Ok(_) => {}

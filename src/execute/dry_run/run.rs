@@ -37,7 +37,7 @@ impl Execution<'_> {
         let error = parent.as_ref().and_then(|parent| parent.error.clone());
         let mut has_failure = error.is_some();
         if let Some(error) = error {
-            sink(Event::failure(error.behind("the set's parent: ")));
+            sink(Event::failure(error.with_prefix("the set's parent: ")));
         }
         let mut predicted =
             |prediction: Prediction, sink: &mut Sink<'_>| has_failure |= prediction.report(sink);

@@ -78,7 +78,7 @@ fn conflict(cause: &StatusCause, object: &DesiredObject, manifest: &Value, live:
         since: since(live, owner),
         values: values.map(|((_, live), (_, manifest))| [short(live), short(manifest)]),
         pointer: here
-            .map(|(segments, _)| Pointer::of(segments))
+            .map(|(segments, _)| Pointer::from_segments(segments))
             .filter(ignore::may_be_ignored),
     }
 }
@@ -232,7 +232,7 @@ mod tests {
             let found = at(&object, path);
             let pointer = found
                 .as_ref()
-                .map(|(segments, _)| Pointer::of(segments.clone()).to_string());
+                .map(|(segments, _)| Pointer::from_segments(segments.clone()).to_string());
             assert_eq!(found.map(|(_, value)| value), value.as_ref(), "{path}");
             assert_eq!(
                 pointer.and_then(|pointer| object.pointer(&pointer)),

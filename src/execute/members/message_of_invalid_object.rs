@@ -79,7 +79,7 @@ fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
     }
     let line = nearest_line(object, &cause.field);
     let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
-    in_short(&cause.message).behind(format_args!("{}{line}: ", cause.field))
+    in_short(&cause.message).with_prefix(format_args!("{}{line}: ", cause.field))
 }
 
 /// Returns the line of the field, or of the nearest one around it that the manifest has.

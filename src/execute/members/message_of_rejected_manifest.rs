@@ -75,10 +75,10 @@ fn other_reason(error: &ApiError, object: &DesiredObject) -> Message {
         return error.kind.of_object();
     };
     if let Some(hint) = exported_fields::hint(error, object) {
-        return status.explained().with_hint(hint);
+        return status.explain().with_hint(hint);
     }
     let message = message_of_invalid_object::invalid_message(status, object);
-    let message = message.unwrap_or_else(|| status.explained());
+    let message = message.unwrap_or_else(|| status.explain());
     if is_refusal_of_unusable_version(error) {
         message.with_hint(version_hint(object))
     } else {

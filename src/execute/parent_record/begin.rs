@@ -326,14 +326,14 @@ fn is_written(parent: &ParentObject, target: &Value) -> bool {
 /// Returns whether no other run that may add members has begun or ended, and no client has written the record, between
 /// these two states of the parent.
 fn is_as_left(before: &ParentObject, found: &ParentObject, own: &str) -> bool {
-    let others = |parent: &ParentObject| History::of(&parent.annotations).adding_beside(own);
+    let others = |parent: &ParentObject| History::from_annotations(&parent.annotations).adding_beside(own);
     before.uid == found.uid && before.reading == found.reading && others(before) == others(found)
 }
 
 /// Returns the runs of the parent; those that were abandoned when it was read are past, except the one with the id
 /// `own`.
 pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
-    let mut history = History::of(&parent.annotations);
+    let mut history = History::from_annotations(&parent.annotations);
     for run in parent.abandoned.iter().filter(|run| run.id != own) {
         history.abandon(&run.id);
     }

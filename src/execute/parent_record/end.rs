@@ -111,7 +111,7 @@ impl ParentWriting<'_> {
                     history: read.history.without(id),
                 })
             };
-            if History::of(&parent.annotations).is_running(id) {
+            if History::from_annotations(&parent.annotations).is_running(id) {
                 let uid = parent.uid.clone();
                 let only = Some(uid.as_str());
                 let writer = Writer { id, only };

@@ -63,7 +63,10 @@ impl Execution<'_> {
         let found = parent
             .members_without_label(&self.defined_places(), after)
             .await?;
-        Ok(after.union(&Record::of(found.iter().map(|live| &live.key), &self.set.parent)))
+        Ok(after.union(&Record::from_members(
+            found.iter().map(|live| &live.key),
+            &self.set.parent,
+        )))
     }
 
     /// Returns the record of the objects in the scope that the record is about to lose. An object of two groups does
@@ -77,7 +80,10 @@ impl Execution<'_> {
                 .await
                 .map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
             let members = members.iter().filter(|live| !settled.contains(&live.uid));
-            left = left.union(&Record::of(members.map(|live| &live.key), &self.set.parent));
+            left = left.union(&Record::from_members(
+                members.map(|live| &live.key),
+                &self.set.parent,
+            ));
         }
         // A CRD stays until all objects of its kind are gone.
         for definition in self.plan.all_prunes() {
@@ -99,7 +105,7 @@ impl Execution<'_> {
         let skipped = self.plan.skips.iter().map(|skip| &skip.live);
         let of_kind = pruned.chain(skipped).filter(|live| live.key.group_kind == *kind);
         let keys = iter::once(&definition.key).chain(of_kind.map(|live| &live.key));
-        Record::of(keys, &self.set.parent)
+        Record::from_members(keys, &self.set.parent)
     }
 
     /// Returns the scope that the record loses: whole kinds, and namespaces of the remaining kinds.

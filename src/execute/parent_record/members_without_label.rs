@@ -29,7 +29,7 @@ impl ParentWriting<'_> {
             let warning = read::warning_of_unlabeled(&found, &consequence);
             sink(Event::Warning(warning));
         }
-        Ok(Record::of(found.iter().map(|live| &live.key), parent))
+        Ok(Record::from_members(found.iter().map(|live| &live.key), parent))
     }
 
     /// Lists members without their label in those of these collections that `target` does not cover.

@@ -53,10 +53,10 @@ impl ParentWriting<'_> {
                     self.server.lose_lease(&error.to_string());
                     return pending().await;
                 }
-                Ok(Err(error)) => self.server.lease_not_renewed(&error.to_string()),
+                Ok(Err(error)) => self.server.note_failed_lease_renewal(&error.to_string()),
                 Err(_) => self
                     .server
-                    .lease_not_renewed(&format!("no answer within {PATIENCE:?}")),
+                    .note_failed_lease_renewal(&format!("no answer within {PATIENCE:?}")),
             }
         }
     }
@@ -212,7 +212,7 @@ mod tests {
                     .as_str()
                     .expect("a history");
                 let annotations = [(HISTORY_ANNOTATION.to_owned(), history.to_owned())].into();
-                History::of(&annotations).into_runs()
+                History::from_annotations(&annotations).into_runs()
             })
             .collect();
         let renewed: Vec<bool> = entries.iter().map(|entry| entry.renewed.is_some()).collect();

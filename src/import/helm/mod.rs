@@ -149,8 +149,9 @@ fn payload(found: &FoundInventory, name: &str, secret: &Value) -> Result<Payload
             label(secret, "name")
         ));
     }
-    let value = secret["data"]["release"].as_str();
-    let value = value.ok_or_else(|| "it contains no release".to_owned())?;
+    let value = secret["data"]["release"]
+        .as_str()
+        .ok_or_else(|| "it contains no release".to_owned())?;
     let payload = Payload::decode(value).map_err(|error| error.to_string())?;
     for (field, says, expected) in [
         ("name", &payload.name, found.name.as_str()),

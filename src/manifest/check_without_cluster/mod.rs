@@ -11,6 +11,7 @@ use kubernetes_yaml::Node;
 use super::desired::leave_out_of_metadata;
 use super::error::{Fault, Problem};
 use super::{Hook, MAX_FAULTS, Manifest, Naming, Position, Source};
+use crate::model::applyset::record::is_dns_label;
 use crate::model::identity::GroupVersionKind;
 use crate::model::object::Object;
 
@@ -44,7 +45,7 @@ pub(super) fn manifest(source: &Arc<Source>, object: &Node) -> Result<Manifest, 
         return Err(faults);
     }
     let line = line(object);
-    let object = without_null_pairs(Object::of(object.entries()));
+    let object = without_null_pairs(Object::from_fields(object.entries()));
     if object.body().len() > LARGEST_OBJECT {
         return Err(vec![(line, Problem::ObjectTooLarge)]);
     }
@@ -83,7 +84,7 @@ fn without_null_pairs(object: Object) -> Object {
 fn schema_problem(error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    Problem::Metadata(escaped(message.strip_suffix(&place).unwrap_or(&message)))
+    Problem::Metadata(escape(message.strip_suffix(&place).unwrap_or(&message)))
 }
 
 /// Returns a field of the object that has to be a string, and not empty.
@@ -109,17 +110,18 @@ fn wrong_type(value: &Node, field: impl Into<String>, wanted: &'static str) -> F
 
 fn api_version(object: &Node) -> Result<String, Fault> {
     let text = required(object, "apiVersion")?;
-    let valid = |part: &str| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-        !part.is_empty() && part.bytes().all(allowed)
-    };
     let (group, version) = text.split_once('/').unwrap_or(("core", text));
-    if valid(group) && valid(version) {
+    if is_group_or_version(group) && is_group_or_version(version) {
         Ok(text.to_owned())
     } else {
         let line = line(object.get("apiVersion").unwrap_or(object));
         Err((line, Problem::ApiVersion(text.to_owned())))
     }
+}
+
+fn is_group_or_version(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
 fn kind(object: &Node) -> Result<String, Fault> {
@@ -156,7 +158,7 @@ fn name(object: &Node) -> Result<(String, Naming), Fault> {
     let Some(prefix) = named("generateName") else {
         return Err((line(metadata), Problem::Missing("metadata.name")));
     };
-    if Hook::of(&Object::of(object.entries())).is_none() {
+    if Hook::from_object(&Object::from_fields(object.entries())).is_none() {
         return Err((line(prefix), Problem::GenerateName));
     }
     let name = format!("{}*", segment(prefix, "metadata.generateName")?);
@@ -165,8 +167,7 @@ fn name(object: &Node) -> Result<(String, Naming), Fault> {
 
 fn segment(value: &Node, field: &'static str) -> Result<String, Fault> {
     let name = value.as_str().ok_or_else(|| wrong_type(value, field, "string"))?;
-    let forbidden = |character: char| matches!(character, '/' | '%') || character.is_control();
-    if name == "." || name == ".." || name.contains(forbidden) {
+    if name == "." || name == ".." || name.contains(['/', '%']) || name.contains(char::is_control) {
         return Err((line(value), Problem::Name(name.to_owned())));
     }
     Ok(name.to_owned())
@@ -183,13 +184,7 @@ fn namespace(object: &Node) -> Result<String, Fault> {
     let namespace = value
         .as_str()
         .ok_or_else(|| wrong_type(value, "metadata.namespace", "string"))?;
-    let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = namespace.as_bytes();
-    let valid = bytes.len() <= 63
-        && bytes.iter().all(|byte| letter(byte) || *byte == b'-')
-        && bytes.first().is_none_or(letter)
-        && bytes.last().is_none_or(letter);
-    if valid {
+    if namespace.is_empty() || is_dns_label(namespace) {
         Ok(namespace.to_owned())
     } else {
         Err((line(value), Problem::Namespace(namespace.to_owned())))
@@ -217,10 +212,9 @@ fn data(object: &Node, kind: &str, faults: &mut Vec<Fault>) {
         _ => return,
     };
     for field in fields {
-        let entries = strings(object.get(field), field, faults);
-        let is_encoded = (kind, field) != ("ConfigMap", "data") && field != "stringData";
-        let entries = entries.filter(|_| is_encoded).into_iter();
-        for (key, entry) in entries.flat_map(Node::entries) {
+        let encoded = strings(object.get(field), field, faults)
+            .filter(|_| (kind, field) != ("ConfigMap", "data") && field != "stringData");
+        for (key, entry) in encoded.into_iter().flat_map(Node::entries) {
             if faults.len() > MAX_FAULTS {
                 break;
             }
@@ -263,7 +257,7 @@ fn strings<'node>(value: Option<&'node Node>, field: &str, faults: &mut Vec<Faul
     Some(value)
 }
 
-fn escaped(message: &str) -> String {
+fn escape(message: &str) -> String {
     message
         .chars()
         .flat_map(char::escape_debug)

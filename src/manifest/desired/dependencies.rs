@@ -12,7 +12,7 @@ use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Reads what an object depends on from its metadata.
-pub(super) fn named(
+pub(super) fn parse(
     key: &ObjectKey,
     metadata: &Map<String, Value>,
 ) -> Result<Vec<ObjectKey>, Box<InvalidObjectProblem>> {
@@ -36,15 +36,16 @@ pub(super) fn named(
 }
 
 /// Finds members that have to exist before the parent of the set, and depend on others that do not.
-pub(super) fn misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<InvalidObject> {
-    let is_dependent = |member: &&DesiredObject| !member.depends_on.is_empty();
-    let dependents = desired.members.iter().filter(is_dependent);
-    let early = dependents.filter(|member| must_exist_before_parent(member, parent));
-    let find = |key: &ObjectKey| desired.members.iter().find(|member| member.key == *key);
-    early
+pub(super) fn find_misplaced(desired: &Desired, parent: &ParentIdentity) -> Vec<InvalidObject> {
+    desired
+        .members
+        .iter()
+        .filter(|member| !member.depends_on.is_empty() && must_exist_before_parent(member, parent))
         .filter_map(|member| {
-            let mut later = member.depends_on.iter().filter_map(find);
-            let later = later.find(|dependency| !must_exist_before_parent(dependency, parent))?;
+            let later = member.depends_on.iter().find_map(|key| {
+                let dependency = desired.members.iter().find(|other| other.key == *key)?;
+                (!must_exist_before_parent(dependency, parent)).then_some(dependency)
+            })?;
             Some(InvalidObject {
                 position: member.position.clone(),
                 problem: InvalidObjectProblem::NeededByParent {
@@ -66,7 +67,7 @@ pub fn must_exist_before_parent(object: &DesiredObject, parent: &ParentIdentity)
 }
 
 /// Finds a cycle of dependencies.
-pub(super) fn cycle(desired: &Desired) -> Option<InvalidObject> {
+pub(super) fn find_cycle(desired: &Desired) -> Option<InvalidObject> {
     let graph = graph(&desired.members, |_| 0)?;
     let cycle = graph.ranks().err()?;
     let keys = cycle.iter().chain(cycle.first());
@@ -83,10 +84,10 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
     if members.iter().all(|member| member.depends_on.is_empty()) {
         return None;
     }
-    let places = members.iter().enumerate();
-    let places: HashMap<&ObjectKey, usize> = places.map(|(place, member)| (&member.key, place)).collect();
-    let members_of_kinds = members.iter().enumerate();
-    let kinds: HashMap<GroupKind, usize> = members_of_kinds
+    let places: HashMap<&ObjectKey, usize> = members.iter().map(|member| &member.key).zip(0..).collect();
+    let kinds: HashMap<GroupKind, usize> = members
+        .iter()
+        .enumerate()
         .filter_map(|(place, member)| Some((defined_kind(member)?, place)))
         .collect();
     let mut graph = Graph::new(members.iter().map(wave));

@@ -22,20 +22,17 @@ pub fn digest(desired: &Desired) -> String {
 }
 
 fn content(member: &DesiredObject) -> Value {
-    let mut object = member.object.value();
+    let object = member.object.value();
     if !member.is_secret() {
         return object;
     }
     // An annotation may hold the values, too.
     let metadata = json!({"labels": object["metadata"]["labels"]});
-    let keys = |field: &Value| -> Value {
-        let keys = field.as_object().into_iter().flat_map(Map::keys);
-        keys.map(String::as_str).collect()
-    };
+    let keys = object["data"].as_object().into_iter().flat_map(Map::keys);
     json!({
         "key": member.key.to_string(),
         "metadata": metadata,
-        "type": object["type"].take(),
-        "data": keys(&object["data"]),
+        "type": object["type"],
+        "data": keys.collect::<Vec<_>>(),
     })
 }

@@ -52,7 +52,7 @@ pub(super) fn without_empty_values(gvk: &GroupVersionKind, object: Object) -> Ob
         fields.remove("rules");
     }
     fields.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
-    Object::of(&fields)
+    Object::from_fields(&fields)
 }
 
 /// A field: its name, the names of the fields that it is in, and the kind of the object. Items of a list are in the

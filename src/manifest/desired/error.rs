@@ -110,8 +110,8 @@ pub enum InvalidObjectProblem {
 }
 
 fn arrows(keys: &[ObjectKey]) -> String {
-    let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    keys.join(" -> ")
+    let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+    names.join(" -> ")
 }
 
 impl InvalidObject {

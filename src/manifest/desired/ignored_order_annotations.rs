@@ -16,45 +16,45 @@ const RULES: [&str; 2] = ["kapp.k14s.io/change-group", "kapp.k14s.io/change-rule
 pub(super) fn warning(members: &[DesiredObject]) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for member in members {
-        for annotation in ordering(member) {
+        for annotation in order_annotations(member) {
             *counts.entry(annotation).or_default() += 1;
         }
     }
     if counts.is_empty() {
         return None;
     }
-    let counts = counts.into_iter();
-    let counts = counts.map(|(annotation, count)| format!("{annotation} ({})", counted(count, "object")));
+    let counts: Vec<String> = counts
+        .into_iter()
+        .map(|(annotation, count)| format!("{annotation} ({})", counted(count, "object")))
+        .collect();
     Some(format!(
         "annotations that order objects are ignored: {}; objects are applied in the order of their kinds, \
          and config.kubernetes.io/depends-on is honored",
-        counts.collect::<Vec<_>>().join(", ")
+        counts.join(", ")
     ))
 }
 
 /// Returns the annotations of this object that ask for an order, each once.
-fn ordering(member: &DesiredObject) -> Vec<&'static str> {
-    let known = || WEIGHTS.into_iter().chain(RULES);
-    if !known().any(|key| member.object.mentions(key)) {
+fn order_annotations(member: &DesiredObject) -> Vec<&'static str> {
+    let mut known = WEIGHTS.into_iter().chain(RULES);
+    if !known.any(|key| member.object.mentions(key)) {
         return Vec::new();
     }
     let metadata = member.object.metadata();
     let Some(annotations) = metadata.get("annotations").and_then(Value::as_object) else {
         return Vec::new();
     };
-    let is_weight = |key: &&str| {
+    let weights = WEIGHTS.into_iter().filter(|key| {
         let value = annotations.get(*key).and_then(Value::as_str);
         value.is_some_and(|value| value.trim() != "0")
-    };
-    let is_rule = |rule: &&str| {
-        let is_of_rule = |key: &String| {
+    });
+    let rules = RULES.into_iter().filter(|rule| {
+        annotations.keys().any(|key| {
             let suffix = key.strip_prefix(rule);
             suffix.is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
-        };
-        annotations.keys().any(is_of_rule)
-    };
-    let weights = WEIGHTS.into_iter().filter(is_weight);
-    weights.chain(RULES.into_iter().filter(is_rule)).collect()
+        })
+    });
+    weights.chain(rules).collect()
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
             (json!({"kapp.k14s.io/change-rules": "x"}), &[]),
             (json!({"config.kubernetes.io/depends-on": "/Secret/a"}), &[]),
         ] {
-            assert_eq!(ordering(&with(&annotations)), expected, "{annotations}");
+            assert_eq!(order_annotations(&with(&annotations)), expected, "{annotations}");
         }
     }
 

@@ -69,12 +69,11 @@ impl DesiredObject {
     /// one of the same kind in `served` if a CRD of the manifests will add its version. `None` if the kind is
     /// not served, so no object of it exists.
     pub fn readable_through<'r>(&'r self, served: &'r [Arc<Resource>]) -> Option<&'r Arc<Resource>> {
-        let is_of_kind = |resource: &&Arc<Resource>| {
-            resource.origin == Origin::Served && resource.group_kind() == self.key.group_kind
-        };
         match self.resource.origin {
             Origin::Served => Some(&self.resource),
-            Origin::NotYetServed => served.iter().find(is_of_kind),
+            Origin::NotYetServed => served.iter().find(|resource| {
+                resource.origin == Origin::Served && resource.group_kind() == self.key.group_kind
+            }),
         }
     }
 }
@@ -113,12 +112,11 @@ pub struct ResolutionContext<'a> {
 impl Desired {
     /// The namespaces that the manifests bring.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
-        let is_namespace =
-            |key: &ObjectKey| key.group_kind.group.is_empty() && key.group_kind.kind == "Namespace";
         self.members
             .iter()
-            .filter(move |member| is_namespace(&member.key))
-            .map(|member| member.key.name.as_str())
+            .map(|member| &member.key)
+            .filter(|key| key.group_kind.group.is_empty() && key.group_kind.kind == "Namespace")
+            .map(|key| key.name.as_str())
     }
 
     /// Replaces resources that the manifests only promised by those that a later discovery lists.
@@ -139,15 +137,15 @@ impl Desired {
             return;
         }
         for member in &mut self.members {
-            let former = former.get(&member.key);
-            member.ignored.retain(|ignored| Some(ignored) != former);
+            let earlier = former.get(&member.key);
+            member.ignored.retain(|ignored| Some(ignored) != earlier);
             member.ignored.extend(now.get(&member.key).cloned());
         }
     }
 
     /// The kinds and namespaces of all members.
     pub fn record(&self, parent: &ParentIdentity) -> Record {
-        Record::of(self.members.iter().map(|member| &member.key), parent)
+        Record::from_members(self.members.iter().map(|member| &member.key), parent)
     }
 }
 
@@ -197,7 +195,7 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
             Entry::Vacant(vacant) => {
                 vacant.insert(object.position.clone());
                 let fault = fault(&object.key, &metadata, context).map(Box::new);
-                match fault.map_or_else(|| dependencies::named(&object.key, &metadata), Err) {
+                match fault.map_or_else(|| dependencies::parse(&object.key, &metadata), Err) {
                     Err(problem) => errors.push(InvalidObject {
                         position: object.position,
                         problem: *problem,
@@ -211,8 +209,8 @@ pub fn resolve(manifests: Manifests, context: ResolutionContext) -> Result<Desir
         }
     }
     if errors.is_empty() {
-        errors.extend(dependencies::misplaced(&desired, context.parent));
-        errors.extend(dependencies::cycle(&desired));
+        errors.extend(dependencies::find_misplaced(&desired, context.parent));
+        errors.extend(dependencies::find_cycle(&desired));
     }
     if errors.is_empty() {
         desired
@@ -374,7 +372,7 @@ fn place(
         Scope::Namespaced => Some(manifest.namespace.unwrap_or_else(|| default_namespace.to_owned())),
     };
     let object = empty_values::without_empty_values(&manifest.gvk, manifest.object);
-    let object = string_data::folded(&manifest.gvk, object);
+    let object = string_data::move_to_data(&manifest.gvk, object);
     let mut metadata = object.metadata();
     empty_values::leave_out_of_metadata(&mut metadata);
     match &namespace {

@@ -15,14 +15,14 @@ use crate::model::object::Object;
 /// The object with `data` for `stringData`, by the rule of `Convert_v1_Secret_To_core_Secret`
 /// in `pkg/apis/core/v1/conversion.go`: `stringData` wins. An invalid Secret stays as it is, for
 /// the server to reject. Nulls are left out before.
-pub(super) fn folded(gvk: &GroupVersionKind, object: Object) -> Object {
+pub(super) fn move_to_data(gvk: &GroupVersionKind, object: Object) -> Object {
     let is_secret = gvk.group.is_empty() && gvk.version == "v1" && gvk.kind == "Secret";
     // Most Secrets have none, and need not be read for that.
     if !is_secret || !object.mentions("stringData") {
         return object;
     }
     match object.value() {
-        Value::Object(fields) => fold(fields).map_or(object, |fields| Object::of(&fields)),
+        Value::Object(fields) => fold(fields).map_or(object, |fields| Object::from_fields(&fields)),
         _ => object,
     }
 }
@@ -35,8 +35,8 @@ fn fold(mut fields: Map<String, Value>) -> Option<Map<String, Value>> {
     if typed.is_empty() {
         return Some(fields);
     }
-    let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
-    let data = data.as_object_mut()?;
+    let entry = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    let data = entry.as_object_mut()?;
     for (key, value) in typed {
         data.insert(key, Value::String(BASE64.encode(value.as_str()?)));
     }
@@ -51,7 +51,7 @@ mod tests {
 
     fn of_kind(api_version: &str, kind: &str, fields: &Value) -> Value {
         let gvk = GroupVersionKind::from_api_version(api_version, kind);
-        folded(&gvk, Object::from(fields)).value()
+        move_to_data(&gvk, Object::from(fields)).value()
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct ApplySetId(String);
 
 impl ApplySetId {
     /// The id of the set whose parent has this identity (KEP-3659, "ApplySet identification").
-    pub fn of(parent: &ParentIdentity) -> Self {
+    pub fn for_parent(parent: &ParentIdentity) -> Self {
         let preimage = format!(
             "{}.{}.{}.{}",
             parent.name,
@@ -78,8 +78,8 @@ mod tests {
                 namespace: namespace.map(str::to_owned),
                 name: name.to_owned(),
             };
-            assert_eq!(ApplySetId::of(&parent).as_str(), id);
-            assert_eq!(ApplySetId::of(&parent).to_string(), id);
+            assert_eq!(ApplySetId::for_parent(&parent).as_str(), id);
+            assert_eq!(ApplySetId::for_parent(&parent).to_string(), id);
             assert_eq!(id.len(), 55);
         }
     }

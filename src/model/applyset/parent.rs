@@ -177,7 +177,7 @@ fn id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<ParentFaul
     if let Some(format) = later_format(found, '.') {
         return Some(ParentFault::LaterIdFormat(format));
     }
-    let expected = ApplySetId::of(identity);
+    let expected = ApplySetId::for_parent(identity);
     (found != expected.as_str()).then(|| ParentFault::WrongId {
         found: found.clone(),
         expected,
@@ -263,7 +263,7 @@ mod tests {
         let to_pairs = |value: Value| serde_json::from_value::<Pairs>(value).expect("a map of strings");
         let read = read(
             &identity(),
-            &to_pairs(labels(&ApplySetId::of(&identity()))),
+            &to_pairs(labels(&ApplySetId::for_parent(&identity()))),
             &to_pairs(annotations(&Tooling::of_this_program(), &record)),
         );
         assert_eq!(

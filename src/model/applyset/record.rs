@@ -40,7 +40,7 @@ impl Record {
     }
 
     /// The record that these objects of a set need, and no more.
-    pub fn of<'k>(objects: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
+    pub fn from_members<'k>(objects: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
         let mut record = Self::default();
         for key in objects {
             record.add_place(
@@ -322,7 +322,7 @@ mod tests {
             key("Service", Some("away")),
             key("Namespace", None),
         ];
-        let found = Record::of(objects.iter(), &key("ConfigMap", Some("home")));
+        let found = Record::from_members(objects.iter(), &key("ConfigMap", Some("home")));
         assert_eq!(found, record("Namespace,Secret,Service", "away"));
     }
 }

@@ -73,10 +73,10 @@ impl Tooling {
     pub fn has_version(&self) -> bool {
         let version = self.version.as_deref().unwrap_or_default().trim();
         let number = version.trim_start_matches(['v', 'V']);
-        let is_stand_in = |part: &str| ["x", "y", "z"].contains(&part.to_lowercase().as_str());
+        let mut parts = number.split('.');
         let is_placeholder = version.eq_ignore_ascii_case("version")
             || number.starts_with(['<', '{', '[', '$'])
-            || number.split('.').all(is_stand_in);
+            || parts.all(|part| ["x", "y", "z"].contains(&part.to_lowercase().as_str()));
         !number.is_empty() && !is_placeholder
     }
 

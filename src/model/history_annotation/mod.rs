@@ -185,8 +185,8 @@ impl Run {
     /// Returns the time from which a run under way is taken for abandoned, unless it renews its entry: `10:14:02Z`.
     pub fn counts_until(&self) -> String {
         let renewed = self.last_renewal();
-        let until = renewed.parse::<Timestamp>().ok();
-        let until = until.and_then(|renewed| renewed.checked_add(ABANDONED_AFTER).ok());
+        let time = renewed.parse::<Timestamp>().ok();
+        let until = time.and_then(|renewed| renewed.checked_add(ABANDONED_AFTER).ok());
         until.map_or_else(|| renewed.to_owned(), |until| until.strftime("%TZ").to_string())
     }
 
@@ -225,16 +225,15 @@ pub struct NoRoom;
 
 impl History {
     /// The runs in a parent's annotations.
-    pub fn of(annotations: &Pairs) -> Self {
-        let entries = annotations
+    pub fn from_annotations(annotations: &Pairs) -> Self {
+        let entries: Vec<Value> = annotations
             .get(HISTORY_ANNOTATION)
-            .and_then(|text| serde_json::from_str::<Vec<Value>>(text).ok());
-        let entries = entries.unwrap_or_default().into_iter();
-        Self(
-            entries
-                .filter_map(|entry| serde_json::from_value(entry).ok())
-                .collect(),
-        )
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let runs = entries
+            .into_iter()
+            .filter_map(|entry| serde_json::from_value(entry).ok());
+        Self(runs.collect())
     }
 
     /// Returns all runs, those under way first.
@@ -283,8 +282,10 @@ impl History {
 
     /// Takes out the runs that were abandoned before `now`, and returns them.
     pub fn take_abandoned(&mut self, now: Timestamp) -> Vec<Run> {
-        let is_abandoned = |run: &mut Run| run.is_running() && run.is_abandoned(now);
-        self.0.extract_if(.., is_abandoned).collect()
+        let abandoned = self
+            .0
+            .extract_if(.., |run| run.is_running() && run.is_abandoned(now));
+        abandoned.collect()
     }
 
     /// Adds a run. One under way takes the place of its older entry; one that has ended comes before other past

@@ -35,13 +35,13 @@ fn annotated(value: &str) -> Pairs {
 
 /// The value of the annotation after this run.
 fn with(run: Run, annotations: &Pairs) -> Option<String> {
-    let mut history = History::of(annotations);
+    let mut history = History::from_annotations(annotations);
     history.add(run);
     history.value(annotations).expect("room for runs under way")
 }
 
 fn read(annotations: &Pairs) -> Vec<Run> {
-    History::of(annotations).into_runs()
+    History::from_annotations(annotations).into_runs()
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_run_is_abandoned_ten_minutes_after_its_last_renewal() {
 #[test]
 fn what_a_later_version_has_written_is_kept_and_may_be_under_way() {
     let later = r#"{"time":"2026-11-22T10:00:00Z","result":"pausing","operation":"rollout","version":"v9","id":"a","since":{"x":1}}"#;
-    let mut history = History::of(&annotated(&format!("[{later}]")));
+    let mut history = History::from_annotations(&annotated(&format!("[{later}]")));
     assert!(history.is_running("a"));
     assert_eq!(history.running_beside("").count(), 1);
     history.add(run(1));

@@ -180,7 +180,7 @@ impl MembershipPlan {
     /// Returns the record that the parent needs before the first label is written.
     pub fn record(&self, set: &Set) -> Record {
         let live = self.changes.iter().chain(&self.settled);
-        Record::of(live.map(|live| &live.key), &set.parent)
+        Record::from_members(live.map(|live| &live.key), &set.parent)
     }
 
     /// Returns the number of objects that the user named and that do not exist.

@@ -141,7 +141,7 @@ fn each_object_of_another_set_is_refused_by_name() {
 fn new_set() -> Set {
     let mut new = set();
     new.parent.name = "new".to_owned();
-    new.id = ApplySetId::of(&new.parent);
+    new.id = ApplySetId::for_parent(&new.parent);
     new
 }
 

@@ -109,7 +109,7 @@ impl<'l> Leaving<'l> {
     }
 
     fn all_ranks(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
-        let by_wave = |live: &&Live| Rank::of_wave(wave(live));
+        let by_wave = |live: &&Live| Rank::for_wave(wave(live));
         if self.edges.is_empty() {
             return self.objects.iter().map(by_wave).collect();
         }

@@ -22,7 +22,7 @@ pub(super) async fn owners(
     let mut owners = owners_of_containers(server, &containers).await?;
     owners.extend(known.iter().filter_map(|name| {
         let state = namespaces.get(name)?;
-        Some((Containers::namespace_key(name), Owners::of(state)))
+        Some((Containers::namespace_key(name), Owners::from_namespace(state)))
     }));
     Ok(owners)
 }

@@ -159,7 +159,7 @@ impl ClusterState {
             parent.argument()
         );
         self.warnings.push(warning_of_unlabeled(unlabeled, &consequence));
-        let record = Record::of(unlabeled.iter().map(|live| &live.key), parent);
+        let record = Record::from_members(unlabeled.iter().map(|live| &live.key), parent);
         self.observed.unlisted = self.observed.unlisted.union(&record);
     }
 }

@@ -156,7 +156,7 @@ fn add_places(member_scope: &mut MemberScope, named: &NamedSet, found: &[Live]) 
     member_scope
         .places
         .add_resources(found.iter().map(|live| Arc::clone(&live.resource)));
-    let record = Record::of(found.iter().map(|live| &live.key), &named.set.parent);
+    let record = Record::from_members(found.iter().map(|live| &live.key), &named.set.parent);
     member_scope.recorded = member_scope.recorded.union(&record);
 }
 

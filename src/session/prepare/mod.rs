@@ -137,7 +137,7 @@ async fn resolve(
     let mut kept = Vec::new();
     let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
-    let divide = |manifests| Manifests::divided(manifests, hooks);
+    let divide = |manifests| Manifests::separate_hooks(manifests, hooks);
     let (mut cluster, manifests) = match input {
         Input::Sources => {
             discover_with(

@@ -269,7 +269,7 @@ pub async fn approve(
 ) -> Result<Prepared, Error> {
     let manifests = saved::restore(saved)?.map_err(Error::Altered)?;
     let input = Input::Saved {
-        manifests: Manifests::divided(manifests, options.policy.hooks),
+        manifests: Manifests::separate_hooks(manifests, options.policy.hooks),
         namespace: saved.set.namespace.clone(),
     };
     let connection = run.connect(shared).await?;

@@ -41,7 +41,7 @@ pub async fn prepare(
     }
     let runs = parent
         .into_iter()
-        .flat_map(|parent| History::of(&parent.annotations).into_runs());
+        .flat_map(|parent| History::from_annotations(&parent.annotations).into_runs());
     let last = runs
         .into_iter()
         .find(|run| !run.is_running() && !run.manifests.is_empty());

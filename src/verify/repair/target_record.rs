@@ -106,7 +106,7 @@ fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<R
 /// Returns the record of the lost members that the record of the set covers: nothing else leads to them.
 fn lost_record(set: &FoundSet, recorded: &Record, lost: &[Live]) -> Record {
     let covered = lost.iter().filter(|live| is_within(live, recorded, set));
-    Record::of(covered.map(|live| &live.key), &set.identity)
+    Record::from_members(covered.map(|live| &live.key), &set.identity)
 }
 
 fn intersection(one: &Record, other: &Record) -> Record {

@@ -28,8 +28,8 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Re
     override_cluster(options, &mut cluster);
     override_user(options, &mut user);
     let server = parse_server(cluster.server.as_ref().ok_or(ConnectionError::NoServer)?)?;
-    kubeconfig_validation::of_cluster(&cluster, &chosen.cluster_name)?;
-    kubeconfig_validation::of_user(&user, &chosen.user_name)?;
+    kubeconfig_validation::check_cluster(&cluster, &chosen.cluster_name)?;
+    kubeconfig_validation::check_user(&user, &chosen.user_name)?;
     if is_encrypted(&server) {
         if cluster.insecure_skip_tls_verify == Some(true) && has_authority(&cluster) {
             return Err(Conflict::AuthorityUnverified.into());

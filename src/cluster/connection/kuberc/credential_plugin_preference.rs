@@ -92,13 +92,13 @@ fn preference(document: &str) -> Option<Preference> {
 impl Preference {
     /// The policy; an error if its author may have meant another one.
     pub(super) fn policy(self, path: &Path) -> Result<Policy, KubercError> {
-        self.checked().map_err(|fault| KubercError::Policy {
+        self.into_policy().map_err(|fault| KubercError::Policy {
             path: path.to_owned(),
             fault,
         })
     }
 
-    fn checked(self) -> Result<Policy, PolicyFault> {
+    fn into_policy(self) -> Result<Policy, PolicyFault> {
         if let Some(field) = self.unknown {
             let version = format!("{GROUP}{}", self.version);
             return Err(PolicyFault::UnknownField { field, version });

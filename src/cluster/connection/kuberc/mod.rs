@@ -39,21 +39,20 @@ enum PreferenceFile {
     /// The file of the flag or the environment.
     Named(PathBuf),
     /// A file that need not exist.
-    OfHome(PathBuf),
+    InHome(PathBuf),
 }
 
 /// Reads the policy for a user of the kubeconfig. The file of the home directory is read only if a
 /// plugin is to run.
 pub(super) fn policy(flag: Option<&Path>, plugin: Option<&str>) -> Result<Policy, KubercError> {
-    let variable = |name: &str| std::env::var_os(name);
-    match preference_file(flag, &variable, home::home())? {
+    match preference_file(flag, &|name| std::env::var_os(name), home::home())? {
         PreferenceFile::None => Ok(Policy::AllowAll),
         PreferenceFile::Named(path) => match read(&path)? {
             Some(preference) => preference.policy(&path),
             None => Ok(Policy::AllowAll),
         },
-        PreferenceFile::OfHome(_) if plugin.is_none() => Ok(Policy::AllowAll),
-        PreferenceFile::OfHome(path) => match read(&path) {
+        PreferenceFile::InHome(_) if plugin.is_none() => Ok(Policy::AllowAll),
+        PreferenceFile::InHome(path) => match read(&path) {
             Ok(Some(preference)) => preference.policy(&path),
             Ok(None) => Ok(Policy::AllowAll),
             Err(error) if error.is_ignored() => Ok(Policy::AllowAll),
@@ -78,7 +77,7 @@ fn preference_file(
         (Some(path), _) => Ok(PreferenceFile::Named(path.to_owned())),
         (None, Some(value)) => Ok(PreferenceFile::Named(value.into())),
         (None, None) => Ok(home.map_or(PreferenceFile::None, |home| {
-            PreferenceFile::OfHome(home.join(".kube").join("kuberc"))
+            PreferenceFile::InHome(home.join(".kube").join("kuberc"))
         })),
     }
 }
@@ -105,8 +104,7 @@ impl KubercError {
 impl Policy {
     /// Refuses a plugin that may not run. Names on both sides are looked up in `PATH`.
     pub(super) fn check(&self, command: &str) -> Result<(), Denial> {
-        let find = |name: &str| find_program::find(name).ok();
-        self.check_with(command, &find)
+        self.check_with(command, &|name| find_program::find(name).ok())
     }
 
     fn check_with(&self, command: &str, find: &dyn Fn(&str) -> Option<PathBuf>) -> Result<(), Denial> {
@@ -120,11 +118,11 @@ impl Policy {
             return Ok(());
         }
         let found = find(&cleaned.to_string_lossy()).ok_or(Denial::NotFound)?;
-        let is_found = |entry: &String| {
+        let is_listed = allowed.iter().any(|entry| {
             Path::new(entry) == found
                 || Path::new(entry).file_name() == found.file_name() && find(entry).as_ref() == Some(&found)
-        };
-        if allowed.iter().any(is_found) {
+        });
+        if is_listed {
             Ok(())
         } else {
             Err(Denial::NotListed(found))

@@ -142,7 +142,7 @@ type Case = (
 #[test]
 fn preferences_are_where_kubectl_has_them() {
     let named = |path: &str| Some(PreferenceFile::Named(path.into()));
-    let of_home = || Some(PreferenceFile::OfHome("/home/me/.kube/kuberc".into()));
+    let of_home = || Some(PreferenceFile::InHome("/home/me/.kube/kuberc".into()));
     let table: [Case; 11] = [
         (None, &[], of_home()),
         (None, &[("KUBERC", "")], of_home()),

@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::parse::{self, GroupVersion, Root, RootAnswer, Version};
 use super::{Discovery, FailedVersion};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
-use crate::model::resource::encoded;
+use crate::model::resource::percent_encode;
 
 /// The formats of a root that can be read, the best first, as client-go asks for them.
 const ACCEPT_ROOT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
@@ -109,9 +109,13 @@ async fn one_by_one(server: &ApiServer, index: Vec<GroupVersion>) -> Vec<Version
 
 async fn one(server: &ApiServer, of: GroupVersion) -> Version {
     let path = if of.group.is_empty() {
-        format!("/api/{}", encoded(&of.version))
+        format!("/api/{}", percent_encode(&of.version))
     } else {
-        format!("/apis/{}/{}", encoded(&of.group), encoded(&of.version))
+        format!(
+            "/apis/{}/{}",
+            percent_encode(&of.group),
+            percent_encode(&of.version)
+        )
     };
     let resources = match server.get_list(&path, ACCEPT_RESOURCE_LIST).await {
         Ok(reply) => parse::resource_list(&of, &reply.body).map_err(|error| error.to_string()),

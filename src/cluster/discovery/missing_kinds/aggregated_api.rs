@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cluster::discovery::{Discovery, FailedVersion, resource_argument};
+use crate::cluster::discovery::{Discovery, resource_argument};
 
 /// An APIService that delegates a group-version to an API server of its own. Local ones prove
 /// nothing: the group of a deleted definition may still have others.
@@ -18,7 +18,7 @@ pub struct AggregatedApi {
 
 impl AggregatedApi {
     /// Reads an APIService; `None` for a local one.
-    pub fn of(object: &Value) -> Option<Self> {
+    pub fn from_object(object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
         object.pointer("/spec/service")?.as_object()?;
         Some(Self {
@@ -31,15 +31,15 @@ impl AggregatedApi {
     /// Returns whether this command-line argument may name a resource of this API.
     pub fn may_serve(&self, argument: &str) -> bool {
         let interpretations = resource_argument::interpretations(argument);
-        let is_here = |interpretation: &resource_argument::Interpretation| {
+        interpretations.iter().any(|interpretation| {
             interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)
-        };
-        interpretations.iter().any(is_here)
+        })
     }
 
     /// Returns whether discovery lists what this API serves, or that it does not answer.
     pub fn is_discovered(&self, discovery: &Discovery) -> bool {
-        let is_own = |failed: &FailedVersion| failed.group == self.group && failed.version == self.version;
-        discovery.has_version(&self.group, &self.version) || discovery.failures().iter().any(is_own)
+        let mut failures = discovery.failures().iter();
+        discovery.has_version(&self.group, &self.version)
+            || failures.any(|failed| failed.group == self.group && failed.version == self.version)
     }
 }

@@ -32,18 +32,20 @@ enum DefinitionState {
 
 impl Definition {
     /// Reads a `CustomResourceDefinition` of the server; `None` for any other object.
-    pub fn of(object: &Value) -> Option<Self> {
+    pub fn from_object(object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let spec = &object["spec"];
         let versions = spec["versions"].as_array()?;
         let names = [&spec["names"]["plural"], &spec["names"]["singular"]];
         let short_names = spec["names"]["shortNames"].as_array();
-        let is_established =
-            |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
         let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+        let is_established = conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
         let state = if text("/metadata/deletionTimestamp").is_some() {
             DefinitionState::Terminating
-        } else if !conditions.is_some_and(|conditions| conditions.iter().any(is_established)) {
+        } else if !is_established {
             DefinitionState::NotEstablished
         } else if versions.iter().any(|version| version["served"] == true) {
             DefinitionState::Served
@@ -92,13 +94,9 @@ impl Definition {
             .any(|interpretation| {
                 let name = interpretation.resource.to_lowercase();
                 let names = self.names.iter().chain(&self.short_names);
-                let has_version = || {
-                    self.versions
-                        .iter()
-                        .any(|version| interpretation.is_version(version))
-                };
+                let mut versions = self.versions.iter();
                 interpretation.begins_group(&self.kind.group)
-                    && has_version()
+                    && versions.any(|version| interpretation.is_version(version))
                     && (name == self.kind.kind.to_lowercase()
                         || names.into_iter().any(|known| *known == name))
             })

@@ -95,8 +95,8 @@ pub fn judge(entry: &GroupKind, evidence: &Evidence, discovery: &Discovery) -> M
         Ok(aggregated) => aggregated,
         Err(forbidden) => return hidden(forbidden, kind),
     };
-    let is_silent = |api: &&AggregatedApi| api.group == entry.group && !api.is_discovered(discovery);
-    match aggregated.iter().find(is_silent) {
+    let mut apis = aggregated.iter();
+    match apis.find(|api| api.group == entry.group && !api.is_discovered(discovery)) {
         Some(api) => MissingKind::Expected(Expected::Aggregated(api.name.clone())),
         None => MissingKind::Gone,
     }

@@ -14,7 +14,7 @@ fn definition(change: impl FnOnce(&mut Value)) -> Definition {
         "status": {"conditions": [{"type": "Established", "status": "True"}]},
     });
     change(&mut object);
-    Definition::of(&object).expect("a definition")
+    Definition::from_object(&object).expect("a definition")
 }
 
 fn aggregated(group: &str) -> AggregatedApi {
@@ -27,7 +27,7 @@ fn aggregated(group: &str) -> AggregatedApi {
 
 fn discovery() -> Discovery {
     let resource = |group| Resource::regular(group, "v1", "Gadget", Scope::Namespaced);
-    Discovery::of(vec![resource("example.com"), resource("aggregated.example.com")])
+    Discovery::from_resources(vec![resource("example.com"), resource("aggregated.example.com")])
 }
 
 fn judged(entry: &str, evidence: &Evidence) -> MissingKind {
@@ -192,6 +192,6 @@ fn local_api_services_delegate_nothing() {
         json!({"metadata": {"name": "v1.example.com"},
                 "spec": {"group": "example.com", "version": "v1", "service": service}})
     };
-    assert_eq!(AggregatedApi::of(&object(Value::Null)), None);
-    assert!(AggregatedApi::of(&object(json!({"name": "s", "namespace": "n"}))).is_some());
+    assert_eq!(AggregatedApi::from_object(&object(Value::Null)), None);
+    assert!(AggregatedApi::from_object(&object(json!({"name": "s", "namespace": "n"}))).is_some());
 }

@@ -79,13 +79,11 @@ pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resour
             expected: "APIResourceList",
         });
     }
-    let with = |subresource: &str| -> Vec<String> {
-        let listed = document.resources.iter();
-        listed
-            .filter_map(|listed| Some(listed.name.strip_suffix(subresource)?.to_owned()))
-            .collect()
-    };
-    let [with_status, with_scale] = ["/status", "/scale"].map(with);
+    let [with_status, with_scale] = ["/status", "/scale"].map(|subresource| {
+        let names = document.resources.iter().map(|listed| &listed.name);
+        let parents = names.filter_map(|name| Some(name.strip_suffix(subresource)?.to_owned()));
+        parents.collect::<Vec<_>>()
+    });
     let resources = document.resources.into_iter().map(|listed| Resource {
         status: status_subresource(with_status.contains(&listed.name)),
         scale: scale_subresource(with_scale.contains(&listed.name)),

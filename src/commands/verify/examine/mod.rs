@@ -125,7 +125,7 @@ impl Inspection<'_> {
             .map(|parent| Examined::new(parent, kind))
             .collect();
         self.settle(&sets).await?;
-        let id = ApplySetId::of(&identity).to_string();
+        let id = ApplySetId::for_parent(&identity).to_string();
         let mut members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
             return Err(ParentError::NoSuchSet(identity).into());
@@ -279,7 +279,8 @@ impl Inspection<'_> {
         let now = self.cluster.server.now();
         let is_wanted = |item: &Value, resource: &Arc<Resource>| {
             ParentCandidate::from_object(item, resource, now).filter(|parent| {
-                !parent.has_applyset_metadata() && wanted.contains(ApplySetId::of(&parent.identity).as_str())
+                !parent.has_applyset_metadata()
+                    && wanted.contains(ApplySetId::for_parent(&parent.identity).as_str())
             })
         };
         let look = self.candidates(&parents.kinds, None, "", is_wanted).await;

@@ -108,7 +108,7 @@ impl Inspection<'_> {
     /// Returns whether an object with the id of a set is a parent of a kind that lacks its label, or
     /// an object with a copy of another's.
     async fn kind_of(&self, parent: &ParentCandidate) -> ParentKind {
-        let id = ApplySetId::of(&parent.identity);
+        let id = ApplySetId::for_parent(&parent.identity);
         if parent.labels.get(ID_LABEL).map(String::as_str) != Some(id.as_str()) {
             return ParentKind::Forbidden;
         }

@@ -277,7 +277,7 @@ fn a_kind_that_the_server_does_not_have_is_named() {
     let rules = RuleSet::read(&text, "rules.yaml").expect("rules");
     let widgets = Resource::regular("example.com", "v1", "Widget", Scope::Namespaced);
     assert_eq!(
-        rules.unknown_kinds(&Discovery::of(vec![widgets])),
+        rules.unknown_kinds(&Discovery::from_resources(vec![widgets])),
         ["rules.yaml:4: the server has no kind Wigdet.example.com, so this rule matches no object"]
     );
 }

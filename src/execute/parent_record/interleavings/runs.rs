@@ -333,7 +333,7 @@ fn recorded(parent: &ParentObject) -> Record {
 }
 
 fn places(found: &[Live]) -> Record {
-    Record::of(found.iter().map(|live| &live.key), &set().parent)
+    Record::from_members(found.iter().map(|live| &live.key), &set().parent)
 }
 
 fn resource_of(kind: &str) -> Arc<Resource> {

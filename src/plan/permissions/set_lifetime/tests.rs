@@ -28,7 +28,13 @@ fn with(mut object: DesiredObject, fields: &Value) -> DesiredObject {
 /// The permissions for the life of the set of fixtures.
 fn ever(manifests: &Desired, past: &Past, served: Vec<Resource>) -> BTreeSet<Permission> {
     let parent = resource("Secret", Scope::Namespaced);
-    needed_for_set(&set(), &parent, manifests, past, &Discovery::of(served))
+    needed_for_set(
+        &set(),
+        &parent,
+        manifests,
+        past,
+        &Discovery::from_resources(served),
+    )
 }
 
 #[test]
@@ -132,7 +138,7 @@ fn a_custom_parent_is_never_made_up_and_its_definition_is_read() {
         &parent,
         &manifests,
         &Past::default(),
-        &Discovery::of(Vec::new()),
+        &Discovery::from_resources(Vec::new()),
     );
     assert_eq!(
         texts(&rights),
@@ -154,7 +160,7 @@ fn of_its_content(object: &DesiredObject, others: Vec<DesiredObject>) -> Vec<Str
     texts(&object_content::permissions(
         object,
         &manifests,
-        &Discovery::of(served),
+        &Discovery::from_resources(served),
     ))
 }
 

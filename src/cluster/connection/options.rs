@@ -1,0 +1,88 @@
+//! The settings of a connection. Most are flags, which the command line reads as they are.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+/// Settings of the connection; `None` leaves a setting to the kubeconfig.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConnectionOptions {
+    /// Kubeconfig (default ~/.kube/config)
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+    /// File whose credential plugin policy is used
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kuberc: Option<PathBuf>,
+    /// Context of the kubeconfig
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Cluster of the kubeconfig
+    #[arg(long, global = true, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// User of the kubeconfig
+    #[arg(long, global = true, value_name = "NAME")]
+    pub user: Option<String>,
+    /// User to impersonate
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub impersonate: Option<String>,
+    /// Group to impersonate; repeatable
+    #[arg(long = "as-group", global = true, value_name = "GROUP")]
+    pub impersonate_groups: Vec<String>,
+    /// UID to impersonate
+    #[arg(long = "as-uid", global = true, value_name = "UID")]
+    pub impersonate_uid: Option<String>,
+    /// URL of the API server
+    #[arg(short, long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// Bearer token for authentication
+    #[arg(long, global = true, value_name = "TOKEN")]
+    pub token: Option<String>,
+    /// User name for basic authentication
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "token")]
+    pub username: Option<String>,
+    /// Password for basic authentication
+    #[arg(long, global = true, value_name = "PASSWORD")]
+    pub password: Option<String>,
+    /// CA certificate of the API server
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub certificate_authority: Option<PathBuf>,
+    /// Client certificate for authentication
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub client_certificate: Option<PathBuf>,
+    /// Private key of the client certificate
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub client_key: Option<PathBuf>,
+    /// Server name to expect in the certificate
+    #[arg(long, global = true, value_name = "NAME")]
+    pub tls_server_name: Option<String>,
+    /// `--insecure-skip-tls-verify`
+    #[arg(skip)]
+    pub certificates: Certificates,
+    /// `--request-timeout`
+    #[arg(skip)]
+    pub request_timeout: Option<Duration>,
+    /// Permission for credentials plugins to prompt the user.
+    #[arg(skip)]
+    pub login: Login,
+}
+
+/// Permission for credentials plugins to prompt the user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Login {
+    /// As the kubeconfig says.
+    #[default]
+    Attended,
+    /// They may not prompt, and print nothing: the user does not expect it now.
+    Silent,
+}
+
+/// Verification of the server's certificate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Certificates {
+    /// As the kubeconfig says; by default, it is verified.
+    #[default]
+    Verified,
+    /// None.
+    Unverified,
+}
