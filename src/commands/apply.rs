@@ -145,7 +145,7 @@ impl plan_and_write::Script for Script<'_> {
         };
         let recreated = saved.objects.iter().filter(|object| object.recreated);
         let recreated = recreated.map(|object| object.key.clone());
-        prepared.outline().recreating(recreated.collect())
+        prepared.outline().with_recreated(recreated.collect())
     }
 
     async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {

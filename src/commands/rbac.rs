@@ -49,7 +49,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     .await?;
     let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
     let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
-    if let Some(refusal) = plan::of_hooks(&desired, options.hooks) {
+    if let Some(refusal) = plan::refuse_hooks(&desired, options.hooks) {
         return Err(Error::Refused(vec![refusal]));
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);

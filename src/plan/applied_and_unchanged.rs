@@ -71,9 +71,8 @@ pub fn is_not_yet_served(object: &DesiredObject) -> bool {
 /// Returns the kinds whose CRDs this run may change. Comparisons under the old CRD say nothing about the
 /// new one.
 fn redefined_kinds(desired: &Desired, observed: &Observed) -> BTreeSet<GroupKind> {
-    let is_changing = |index: &usize| observed.comparisons.get(index) != Some(&Verdict::Unchanged);
-    let changing = (0..desired.members.len()).filter(is_changing);
-    changing
+    (0..desired.members.len())
+        .filter(|index| observed.comparisons.get(index) != Some(&Verdict::Unchanged))
         .filter_map(|index| defined_kind(&desired.members[index]))
         .collect()
 }

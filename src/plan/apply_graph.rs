@@ -98,8 +98,8 @@ impl<'p> Builder<'p> {
         for dependency in &object.depends_on {
             before.extend(self.wait_for(dependency).map(|id| (id, Edge::Needs)));
         }
-        let namespace = object.key.namespace.as_deref().map(Containers::namespace_key);
-        let namespace = namespace.and_then(|key| self.applied.get(&key)).copied();
+        let namespace_key = object.key.namespace.as_deref().map(Containers::namespace_key);
+        let namespace = namespace_key.and_then(|key| self.applied.get(&key)).copied();
         let definition = self.definition(&object.key.group_kind);
         for container in namespace.into_iter().chain(definition) {
             before.push((container, self.edge_to(container)));

@@ -31,7 +31,7 @@ impl Wave {
     ];
 
     /// Returns the wave of a kind.
-    pub(super) fn of(group_kind: &GroupKind) -> Self {
+    pub(super) fn for_kind(group_kind: &GroupKind) -> Self {
         match (group_kind.group.as_str(), group_kind.kind.as_str()) {
             ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Self::Containers,
             ("", "ResourceQuota" | "LimitRange") | ("networking.k8s.io", "ServiceCIDR") => Self::Limits,
@@ -57,7 +57,7 @@ impl Wave {
 /// Returns what sorts objects as they are applied; those of one wave by namespace, kind and name.
 pub fn apply_order(key: &ObjectKey) -> impl Ord + use<'_> {
     (
-        Wave::of(&key.group_kind),
+        Wave::for_kind(&key.group_kind),
         &key.namespace,
         &key.group_kind,
         &key.name,
@@ -99,7 +99,11 @@ mod tests {
             ("apiregistration.k8s.io", "APIService", Wave::Gates),
         ];
         for (group, kind, wave) in table {
-            assert_eq!(Wave::of(&GroupKind::new(group, kind)), wave, "{kind}.{group}");
+            assert_eq!(
+                Wave::for_kind(&GroupKind::new(group, kind)),
+                wave,
+                "{kind}.{group}"
+            );
         }
     }
 

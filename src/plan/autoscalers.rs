@@ -29,12 +29,12 @@ pub fn autoscaler_kinds() -> [GroupKind; 2] {
 pub fn target_of(kind: &GroupKind, autoscaler: &Value, namespace: Option<&str>) -> Option<ObjectKey> {
     let target = autoscaler.pointer("/spec/scaleTargetRef")?;
     let text = |field: &str| target[field].as_str().filter(|text| !text.is_empty());
-    let is_keda = kind.group == "keda.sh";
-    let of_keda = |default: &'static str| is_keda.then_some(default);
-    let api_version = text("apiVersion")
-        .or_else(|| of_keda("apps/v1"))
-        .unwrap_or_default();
-    let target_kind = text("kind").or_else(|| of_keda("Deployment"))?;
+    let (default_api_version, default_kind) = match kind.group.as_str() {
+        "keda.sh" => ("apps/v1", Some("Deployment")),
+        _ => ("", None),
+    };
+    let api_version = text("apiVersion").unwrap_or(default_api_version);
+    let target_kind = text("kind").or(default_kind)?;
     let gvk = GroupVersionKind::from_api_version(api_version, target_kind);
     Some(ObjectKey {
         group_kind: GroupKind::new(gvk.group, gvk.kind),
@@ -68,10 +68,9 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
 
 /// Returns the note about numbers of replicas that are left to autoscalers, by their objects.
 pub fn left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
-    let objects = left.iter().map(|(key, autoscaler)| {
-        let autoscaler = autoscaler.object_name();
-        format!("{key} to {autoscaler}")
-    });
+    let objects = left
+        .iter()
+        .map(|(key, autoscaler)| format!("{key} to {}", autoscaler.object_name()));
     (!left.is_empty()).then(|| format!("replicas are left to autoscalers: {}", listed(objects)))
 }
 

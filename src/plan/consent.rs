@@ -56,10 +56,11 @@ impl Proposal {
 
     /// Returns whether `shown` covers this: it is the same, or less.
     fn is_within(&self, shown: &Self) -> bool {
-        let is_shown = |refusal: &Refusal| shown.refusals.iter().any(|other| refusal.is_within(other));
         let mut applies = self.applies.iter().flatten();
         let shown_applies = shown.applies.as_ref();
-        self.refusals.iter().all(is_shown)
+        self.refusals
+            .iter()
+            .all(|refusal| refusal.is_within_any_of(&shown.refusals))
             && self.objects.is_subset(&shown.objects)
             && applies.all(|apply| shown_applies.is_some_and(|shown| shown.contains(apply)))
     }
@@ -81,14 +82,14 @@ impl Consent {
     pub fn covers(&self, proposal: &Proposal) -> bool {
         match self {
             Self::Missing | Self::ByFlag => {
-                self.not_lifted(proposal).is_empty() && proposal.applies.is_none()
+                self.remaining_refusals(proposal).is_empty() && proposal.applies.is_none()
             }
             Self::To(shown) => proposal.is_within(shown),
         }
     }
 
     /// Returns the refusals that no flag has lifted.
-    pub fn not_lifted(&self, proposal: &Proposal) -> Vec<Refusal> {
+    pub fn remaining_refusals(&self, proposal: &Proposal) -> Vec<Refusal> {
         let mut refusals = proposal.refusals.clone();
         if *self == Self::ByFlag {
             refusals.retain(|refusal| !refusal.is_lifted_by_yes());
@@ -220,7 +221,7 @@ mod tests {
             assert_eq!(now.can_be_confirmed(), can_be_confirmed, "{now:?}");
         }
         let both = proposal(&[deletes, loses.clone()], &[], None);
-        assert_eq!(Consent::ByFlag.not_lifted(&both), [loses]);
+        assert_eq!(Consent::ByFlag.remaining_refusals(&both), [loses]);
         // `--confirm` asks, whatever `--yes` says.
         let change = proposal(&[], &[], Some(&[]));
         assert!(!Consent::Missing.covers(&change) && !Consent::ByFlag.covers(&change));

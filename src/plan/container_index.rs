@@ -15,8 +15,7 @@ pub(super) struct ContainerIndex<'a> {
 }
 
 impl<'a> ContainerIndex<'a> {
-    /// Indexes these objects.
-    pub(super) fn of(keys: impl Iterator<Item = &'a ObjectKey>) -> Self {
+    pub(super) fn new(keys: impl Iterator<Item = &'a ObjectKey>) -> Self {
         let mut index = Self::default();
         for key in keys {
             if let Some(namespace) = &key.namespace {

@@ -30,24 +30,22 @@ impl Plan {
         let mut waits: HashMap<&str, ActionId> = HashMap::new();
         let mut barrier: Option<ActionId> = None;
         for wave in waves {
-            let step = |others: Vec<(ActionId, Edge)>| {
-                let step = barrier.map(|barrier| (barrier, Edge::Follows));
-                step.into_iter().chain(others)
-            };
+            let previous_wave = barrier.map(|barrier| (barrier, Edge::Follows));
             let mut new_waits = Vec::new();
             for dependent in wave.iter().flat_map(|live| self.dependents_of(live)) {
                 if !waits.contains_key(&*dependent.uid) {
                     let deleted = deletes.get(&dependent.key).map(|id| (*id, Edge::Needs));
-                    let wait = DeleteAction::AwaitGone(dependent);
-                    let wait = graph.add(wait, step(deleted.into_iter().collect()));
+                    let before = previous_wave.into_iter().chain(deleted);
+                    let wait = graph.add(DeleteAction::AwaitGone(dependent), before);
                     waits.insert(&dependent.uid, wait);
                     new_waits.push((wait, Edge::Follows));
                 }
             }
-            let mut before = Vec::new();
+            let mut before = Vec::from_iter(previous_wave);
             let containers: Vec<&Live> = wave.iter().copied().filter(|live| is_container(live)).collect();
             if !containers.is_empty() {
-                let listed = graph.add(DeleteAction::ListContents(containers), step(new_waits));
+                new_waits.splice(0..0, previous_wave);
+                let listed = graph.add(DeleteAction::ListContents(containers), new_waits);
                 before.push((listed, Edge::Follows));
             }
             let mut added = Vec::new();
@@ -55,8 +53,7 @@ impl Plan {
                 let gone = self
                     .dependents_of(live)
                     .map(|dependent| (waits[&*dependent.uid], Edge::Needs));
-                let before = gone.chain(before.iter().copied()).collect();
-                let id = graph.add(DeleteAction::Delete(live), step(before));
+                let id = graph.add(DeleteAction::Delete(live), before.iter().copied().chain(gone));
                 added.push((&live.key, id));
             }
             // A postponed delete has deleted nothing yet, and its namespace or CRD must not be deleted before it.

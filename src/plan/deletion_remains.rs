@@ -67,10 +67,10 @@ impl Remains {
     fn keep_needed(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
         loop {
             let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
-            let needed = named_by(self.kept.iter());
-            let needed: HashSet<ObjectKey> = needed.map(|(key, _)| key.clone()).collect();
-            let is_needed = |live: &Live| needed.contains(&live.key) || kept.kept_object_in(live).is_some();
-            let (more, others): (Vec<Live>, Vec<Live>) = rest.into_iter().partition(is_needed);
+            let needed: HashSet<&ObjectKey> = named_by(self.kept.iter()).map(|(key, _)| key).collect();
+            let (more, others): (Vec<Live>, Vec<Live>) = rest
+                .into_iter()
+                .partition(|live| needed.contains(&live.key) || kept.kept_object_in(live).is_some());
             rest = others;
             if more.is_empty() {
                 return rest;

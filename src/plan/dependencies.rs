@@ -48,28 +48,35 @@ pub(super) fn named_by<'l>(
 /// Returns the faults of what a live object depends on, each as a warning.
 pub(super) fn faults(live: &Live) -> Vec<String> {
     let Dependencies { objects, fault } = &live.dependencies;
-    let fault = fault.iter();
-    let fault = fault.map(|fault| format!("{}: annotation {DEPENDS_ON} is ignored: {fault}", live.key));
-    let itself = objects.iter().filter(|key| **key == live.key);
-    let itself =
-        itself.map(|key| format!("{key}: annotation {DEPENDS_ON}: the dependency on itself is ignored"));
-    fault.chain(itself).collect()
+    let mut faults = Vec::new();
+    if let Some(fault) = fault {
+        faults.push(format!(
+            "{}: annotation {DEPENDS_ON} is ignored: {fault}",
+            live.key
+        ));
+    }
+    for key in objects.iter().filter(|key| **key == live.key) {
+        faults.push(format!(
+            "{key}: annotation {DEPENDS_ON}: the dependency on itself is ignored"
+        ));
+    }
+    faults
 }
 
 /// Sorts applies into steps. Each is one wave, or the part of a wave that depends on no more than the
 /// steps before it.
 pub(super) fn steps(desired: &Desired, applies: Vec<Apply>) -> Vec<Vec<Apply>> {
-    let wave = |object: &DesiredObject| Wave::of(&object.key.group_kind) as usize;
+    let wave = |object: &DesiredObject| Wave::for_kind(&object.key.group_kind) as usize;
     let graph = desired::graph(&desired.members, wave);
     // Manifests with a cycle are refused when they are read.
     let ranks = graph.and_then(|graph| graph.ranks().ok());
-    let rank = |apply: &Apply| match &ranks {
-        Some(ranks) => ranks[apply.index],
-        None => Rank::for_wave(wave(&desired.members[apply.index])),
-    };
     let mut steps: BTreeMap<Rank, Vec<Apply>> = BTreeMap::new();
     for apply in applies {
-        steps.entry(rank(&apply)).or_default().push(apply);
+        let rank = match &ranks {
+            Some(ranks) => ranks[apply.index],
+            None => Rank::for_wave(wave(&desired.members[apply.index])),
+        };
+        steps.entry(rank).or_default().push(apply);
     }
     steps.into_values().collect()
 }
@@ -81,16 +88,17 @@ impl Plan {
         let applied: BTreeSet<usize> = self.all_applies().map(|apply| apply.index).collect();
         let keys: BTreeSet<&ObjectKey> = applied.iter().map(|index| &desired.members[*index].key).collect();
         let current = &self.edges.known.current;
-        let is_awaited = |key: &&ObjectKey| !current.contains(*key) || keys.contains(*key);
         let mut times: BTreeMap<&ObjectKey, Vec<&ObjectKey>> = BTreeMap::new();
         for index in &applied {
             let member = &desired.members[*index];
-            for dependency in member.depends_on.iter().filter(is_awaited) {
-                times.entry(dependency).or_default().push(&member.key);
+            for dependency in &member.depends_on {
+                if !current.contains(dependency) || keys.contains(dependency) {
+                    times.entry(dependency).or_default().push(&member.key);
+                }
             }
         }
-        let times = times.into_iter();
         times
+            .into_iter()
             .map(|(dependency, objects)| format!("applied once {dependency} is Current: {}", listed(objects)))
             .collect()
     }

@@ -65,8 +65,8 @@ impl<A> Graph<A> {
 
     /// Adds a barrier after these, so that later actions need one edge instead of one to each of them.
     pub fn add_barrier(&mut self, barrier: Barrier, before: impl IntoIterator<Item = ActionId>) -> ActionId {
-        let before = before.into_iter().map(|id| (id, Edge::Follows));
-        self.push(Err(barrier), before.collect())
+        let edges = before.into_iter().map(|id| (id, Edge::Follows));
+        self.push(Err(barrier), edges.collect())
     }
 
     /// Returns the action; `None` for a barrier.

@@ -44,14 +44,18 @@ impl MemberScope {
             .recorded
             .group_kinds
             .contains(&GroupKind::custom_resource_definition());
-        let vanished = self.vanished.iter().filter(|_| !has_definitions);
-        let vanished = vanished.map(|kind| {
-            format!("kind {kind} is no longer served; a successful run removes it from the set's record")
-        });
-        let kept = self.kept.iter().map(|(kind, reason)| {
-            format!("kind {kind} stays in the set's record: its objects cannot be listed: {reason}")
-        });
-        vanished.chain(kept).collect()
+        let mut warnings = Vec::new();
+        for kind in self.vanished.iter().filter(|_| !has_definitions) {
+            warnings.push(format!(
+                "kind {kind} is no longer served; a successful run removes it from the set's record"
+            ));
+        }
+        for (kind, reason) in &self.kept {
+            warnings.push(format!(
+                "kind {kind} stays in the set's record: its objects cannot be listed: {reason}"
+            ));
+        }
+        warnings
     }
 }
 
@@ -203,7 +207,7 @@ fn recorded_kinds(
     if faults.is_empty() {
         Ok(recorded)
     } else {
-        Err(refused(set, faults))
+        Err(refuse(set, faults))
     }
 }
 
@@ -231,11 +235,11 @@ fn check_namespaces(
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(refused(set, faults))
+        Err(refuse(set, faults))
     }
 }
 
-fn refused(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
+fn refuse(set: &Set, faults: Vec<ParentFault>) -> MemberScopeUnknown {
     MemberScopeUnknown::Refused(
         faults
             .into_iter()

@@ -84,7 +84,7 @@ pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
 pub use recreation::{Recreate, RecreationObstacle, adopts_pods, loses_data};
-pub use refusal::{Refusal, copies_released, of_hooks, with_keep_annotations};
+pub use refusal::{Refusal, describe_released_copies, refuse_hooks, with_keep_annotations};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 
@@ -117,7 +117,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
     let members = applied_and_unchanged::divide(set, desired, observed, policy);
-    let mut steps = PruneSteps::of(set, prunes, &skips);
+    let mut steps = PruneSteps::new(set, prunes, &skips);
     steps
         .ignored
         .extend(dependent.iter().copied().flat_map(dependencies::faults));
@@ -143,7 +143,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         preconditions: Preconditions::default(),
         refusals: Vec::new(),
     };
-    plan.refusals = refusal::of_plan(&plan, &judge, set, desired, observed, policy);
+    plan.refusals = refusal::find(&plan, &judge, set, desired, observed, policy);
     plan
 }
 
@@ -192,8 +192,8 @@ fn judge_of<'a>(
     dependent: &[&'a Live],
 ) -> Judge<'a> {
     let keys: HashSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
-    let desired_uids = observed.members.iter().filter(|live| keys.contains(&live.key));
-    let desired_uids = desired_uids.map(|live| live.uid.clone()).collect();
+    let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
+    let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
     judge.need(dependencies::named_by(dependent.iter().copied()));
     judge
@@ -207,9 +207,12 @@ fn unchanged_dependents<'a>(desired: &Desired, observed: &'a Observed) -> Vec<&'
     if dependent.is_empty() {
         return dependent;
     }
-    let is_unchanged = |index: &usize| observed.comparisons.get(index) == Some(&Verdict::Unchanged);
-    let indexes = (0..desired.members.len()).filter(is_unchanged);
-    let keys: HashSet<&ObjectKey> = indexes.map(|index| &desired.members[index].key).collect();
-    dependent.retain(|live| keys.contains(&live.key));
+    let unchanged: HashSet<&ObjectKey> = observed
+        .comparisons
+        .iter()
+        .filter(|(_, verdict)| **verdict == Verdict::Unchanged)
+        .filter_map(|(index, _)| Some(&desired.members.get(*index)?.key))
+        .collect();
+    dependent.retain(|live| unchanged.contains(&live.key));
     dependent
 }

@@ -58,7 +58,7 @@ pub enum OtherParent {
 
 impl OtherParents {
     /// Returns the parent of the set with this id.
-    pub fn of(&self, id: &str) -> OtherParent {
+    pub fn get(&self, id: &str) -> OtherParent {
         match self.found.get(id) {
             Some(parent) => OtherParent::Found(parent.clone()),
             None if self.some_unseen => OtherParent::Unlisted,
@@ -80,22 +80,23 @@ pub(super) fn refusals(set: &Set, desired: &Desired, observed: &Observed) -> Vec
         .collect();
     let sets: BTreeSet<&String> = overlaps.iter().map(|(_, id)| id).collect();
     let all_in_one = sets.len() == 1 && overlaps.len() == desired.members.len();
-    let refusal = |(member, id): &(&DesiredObject, String)| {
-        let parent = observed.other_parents.of(id);
+    let mut refusals = Vec::new();
+    for (member, id) in overlaps {
+        let parent = observed.other_parents.get(&id);
         let has_our_name = matches!(&parent, OtherParent::Found(parent) if parent.name == set.parent.name);
-        Refusal::Overlap {
+        refusals.push(Refusal::Overlap {
             position: member.position.clone(),
             object: member.key.clone(),
             parent,
-            id: id.clone(),
+            id,
             target: if has_our_name || all_in_one {
                 Target::Likely
             } else {
                 Target::Unlikely
             },
-        }
-    };
-    overlaps.iter().map(refusal).collect()
+        });
+    }
+    refusals
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Refusal;
 use crate::model::applyset::Tooling;
-use crate::model::applyset::parent::{ApplySetRecord, ParentFault, Reading, RecordedKinds};
+use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
 use crate::model::parent_object::ParentObject;
@@ -23,7 +23,7 @@ pub enum ParentStatus {
 impl ParentStatus {
     /// Returns the status of a set whose first run may have ended after it created the parent's own
     /// namespace or CRD, as members, and before it recorded them.
-    pub fn resumed(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
+    pub fn for_unfinished_run(set: &Set, kinds: BTreeSet<GroupKind>) -> Self {
         Self::Recorded(ApplySetRecord {
             tooling: set.tooling.clone(),
             kinds: RecordedKinds::GroupKinds(kinds),
@@ -50,10 +50,9 @@ impl ParentJudgement {
     }
 
     /// Returns the status, if the parent need not be taken over, or only as it was `accepted`.
-    pub fn accepted(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
-        let is_accepted = |refusal: &Refusal| accepted.iter().any(|shown| refusal.is_within(shown));
+    pub fn accept(self, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
         match self.take_over {
-            Some(refusal) if !is_accepted(&refusal) => Err(vec![refusal]),
+            Some(refusal) if !refusal.is_within_any_of(accepted) => Err(vec![refusal]),
             Some(_) | None => Ok(self.status),
         }
     }
@@ -75,34 +74,39 @@ pub fn judge(set: &Set, found: Option<&ParentObject>) -> Result<ParentJudgement,
 /// Judges the parent as it was read, for a run that deletes the set. The parent may already be in
 /// deletion.
 pub fn judge_for_deletion(set: &Set, found: &ParentObject) -> Result<ParentJudgement, Vec<Refusal>> {
-    let parent = || set.parent.clone();
-    let foreign = |tooling: &Tooling| {
-        (!tooling.is_same_program(&set.tooling)).then(|| Refusal::OtherTooling {
-            parent: parent(),
-            found: tooling.clone(),
-            ours: set.tooling.clone(),
-        })
-    };
+    let parent = set.parent.clone();
     let (status, take_over) = match &found.reading {
         Reading::NoRecord => {
             let is_plain = set.parent.group_kind.group.is_empty();
-            let refusal = is_plain.then(|| Refusal::NotAParent { parent: parent() });
-            (ParentStatus::New, refusal)
+            (
+                ParentStatus::New,
+                is_plain.then_some(Refusal::NotAParent { parent }),
+            )
         }
-        Reading::Unfinished(tooling) => (ParentStatus::New, foreign(tooling)),
-        Reading::Parent(applyset_record) => (
-            ParentStatus::Recorded(applyset_record.clone()),
-            foreign(&applyset_record.tooling),
+        Reading::Unfinished(tooling) => (ParentStatus::New, refuse_other_tooling(set, tooling)),
+        Reading::Parent(record) => (
+            ParentStatus::Recorded(record.clone()),
+            refuse_other_tooling(set, &record.tooling),
         ),
         Reading::Faulty(faults) => {
-            let faulty = |fault: &ParentFault| Refusal::FaultyParent {
-                parent: parent(),
-                fault: fault.clone(),
-            };
-            return Err(faults.iter().map(faulty).collect());
+            let faults = faults.iter().cloned();
+            return Err(faults
+                .map(|fault| Refusal::FaultyParent {
+                    parent: parent.clone(),
+                    fault,
+                })
+                .collect());
         }
     };
     Ok(ParentJudgement { status, take_over })
+}
+
+fn refuse_other_tooling(set: &Set, found: &Tooling) -> Option<Refusal> {
+    (!found.is_same_program(&set.tooling)).then(|| Refusal::OtherTooling {
+        parent: set.parent.clone(),
+        found: found.clone(),
+        ours: set.tooling.clone(),
+    })
 }
 
 #[cfg(test)]
@@ -110,6 +114,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::fixtures::set;
+    use crate::model::applyset::parent::ParentFault;
 
     use super::*;
 
@@ -136,7 +141,7 @@ mod tests {
     }
 
     fn judged(found: &ParentObject, accepted: &[Refusal]) -> Result<ParentStatus, Vec<Refusal>> {
-        judge(&set(), Some(found)).and_then(|judgement| judgement.accepted(accepted))
+        judge(&set(), Some(found)).and_then(|judgement| judgement.accept(accepted))
     }
 
     fn not_a_parent() -> Refusal {

@@ -62,7 +62,7 @@ impl Bound {
     /// Returns what is remembered of a live object, without its ignored fields.
     fn seen(&self, object: &Value) -> Option<Seen> {
         let uid = object.pointer("/metadata/uid")?.as_str()?;
-        Seen::without(
+        Seen::from_object_without(
             object,
             self.ignored.get(uid).map_or(&[], Vec::as_slice),
             &self.salt,
@@ -122,7 +122,7 @@ pub(super) fn plain_digest(content: impl AsRef<[u8]>) -> String {
 
 impl Seen {
     /// Returns what to remember of a live object that the plan writes; `None` if it is not a JSON object.
-    pub fn of(object: &Value, salt: &Salt) -> Option<Self> {
+    pub fn from_object(object: &Value, salt: &Salt) -> Option<Self> {
         let text = |pointer| object.pointer(pointer)?.as_str();
         let mut content = object.clone();
         content.as_object_mut()?.remove("status");
@@ -138,16 +138,16 @@ impl Seen {
     }
 
     /// Returns the same without these fields: the set leaves them to others, so they may change.
-    pub fn without(object: &Value, ignored: &[Pointer], salt: &Salt) -> Option<Self> {
+    pub fn from_object_without(object: &Value, ignored: &[Pointer], salt: &Salt) -> Option<Self> {
         if ignored.is_empty() {
-            return Self::of(object, salt);
+            return Self::from_object(object, salt);
         }
-        Self::of(&ignore::without(object, ignored), salt)
+        Self::from_object(&ignore::without(object, ignored), salt)
     }
 
     /// Returns what to remember of a live parent whose own manifest is applied. Its record and its
     /// history are not part of the content: the run writes them, too, and the record is compared separately.
-    pub fn of_parent(object: &Value, salt: &Salt) -> Option<Self> {
+    pub fn from_parent(object: &Value, salt: &Salt) -> Option<Self> {
         let mut content = object.clone();
         let metadata = content.get_mut("metadata")?.as_object_mut()?;
         for field in ["labels", "annotations"] {
@@ -159,7 +159,7 @@ impl Seen {
                 metadata.remove(field);
             }
         }
-        Self::of(&content, salt)
+        Self::from_object(&content, salt)
     }
 
     /// Returns the version of a live object, without its content.
@@ -197,21 +197,21 @@ impl Preconditions {
 
     /// Returns the same preconditions, except for these fields: the set leaves them to others.
     #[must_use]
-    pub fn ignoring(mut self, fields: &BTreeMap<ObjectKey, Vec<Pointer>>) -> Self {
+    pub fn with_ignored_fields(mut self, fields: &BTreeMap<ObjectKey, Vec<Pointer>>) -> Self {
         if let Some(bound) = &mut self.0 {
-            let objects = bound.objects.iter();
-            let ignored = objects.filter_map(|(key, seen)| {
-                let fields = fields.get(key)?;
-                Some((seen.as_ref()?.uid.clone(), fields.clone()))
-            });
-            bound.ignored = ignored.collect();
+            bound.ignored.clear();
+            for (key, seen) in &bound.objects {
+                if let (Some(seen), Some(fields)) = (seen, fields.get(key)) {
+                    bound.ignored.insert(seen.uid.clone(), fields.clone());
+                }
+            }
         }
         self
     }
 
     /// Returns the same, with these objects to be recreated.
     #[must_use]
-    pub fn recreating(self, recreated: BTreeSet<ObjectKey>) -> Self {
+    pub fn with_recreated(self, recreated: BTreeSet<ObjectKey>) -> Self {
         Self(self.0.map(|bound| Bound { recreated, ..bound }))
     }
 
@@ -226,7 +226,7 @@ impl Preconditions {
     }
 
     /// Returns the precondition of the write of an object.
-    pub fn of(&self, key: &ObjectKey) -> Precondition<'_> {
+    pub fn for_object(&self, key: &ObjectKey) -> Precondition<'_> {
         let Some(bound) = &self.0 else {
             return Precondition::None;
         };
@@ -242,7 +242,7 @@ impl Preconditions {
     /// Returns the live parent as it is now, if nothing but its record has changed since it was seen.
     pub fn unchanged_parent(&self, now: Option<&Value>) -> Option<Seen> {
         let seen = self.parent()?;
-        let now = Seen::of_parent(now?, &self.0.as_ref()?.salt)?;
+        let now = Seen::from_parent(now?, &self.0.as_ref()?.salt)?;
         (now.uid == seen.uid && now.digest == seen.digest).then_some(now)
     }
 
@@ -255,7 +255,7 @@ impl Preconditions {
 
     /// Returns whether an object may be written as it is now.
     pub fn admit(&self, key: &ObjectKey, now: &Value) -> bool {
-        match self.of(key) {
+        match self.for_object(key) {
             Precondition::None => true,
             Precondition::Absent => false,
             Precondition::Unchanged(seen) => self.unchanged_since(seen, Some(now)).is_some(),

@@ -54,7 +54,7 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
                 let lookup = discovery.group_resource(resource, group);
                 (
                     GroupKind::new(group, resource),
-                    of_lookup(lookup, &GroupKind::new(group, resource), discovery),
+                    classify(lookup, &GroupKind::new(group, resource), discovery),
                 )
             })
             .collect(),
@@ -63,16 +63,16 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
 
 /// Returns the state of one entry of the form `Kind.group`.
 pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
-    of_lookup(discovery.preferred(kind), kind, discovery)
+    classify(discovery.preferred(kind), kind, discovery)
 }
 
-fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
+fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
     match lookup {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Entry::Served(resource),
         KindLookup::GroupFailed(failure) => Entry::Unknowable(failure),
         // A kind that is not served yet may have a definition and objects already.
         KindLookup::Found(_) | KindLookup::Absent => {
-            if let Some(resource) = meant(kind, discovery) {
+            if let Some(resource) = find_misspelled(kind, discovery) {
                 return Entry::Misspelled(resource);
             }
             match discovery.missing_kind(kind) {
@@ -87,7 +87,7 @@ fn of_lookup<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discov
 
 /// Finds a served kind that the entry spells differently: by its resource, in
 /// other letters, or with a version between kind and group.
-fn meant<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
+fn find_misspelled<'d>(entry: &GroupKind, discovery: &'d Discovery) -> Option<&'d Resource> {
     let named = |text: &str| match discovery.resource_argument(text) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => Some(resource),
         _ => None,

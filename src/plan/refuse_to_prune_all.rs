@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Observed, Plan, Policy, PruneAll, Refusal, Skip, SkipReason};
+use super::{Observed, Plan, Policy, PruneAll, Refusal, SkipReason};
 use crate::manifest::desired::Desired;
 use crate::model::generated_name::without_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -21,21 +21,22 @@ pub(super) fn refusal(
     if policy.prune_all == PruneAll::Allowed {
         return None;
     }
-    let objects = || plan.all_prunes().map(|live| live.key.clone()).collect();
+    let objects: Vec<ObjectKey> = plan.all_prunes().map(|live| live.key.clone()).collect();
     // The parent's own manifest is not of a member: alone it counts as empty.
-    if desired.members.is_empty() && (desired.parent.is_none() || plan.deletions() > 0) {
-        return Some(Refusal::EmptyManifests { objects: objects() });
+    if desired.members.is_empty() && (desired.parent.is_none() || !objects.is_empty()) {
+        return Some(Refusal::EmptyManifests { objects });
     }
-    let leaving = plan.deletions() + plan.skips.len();
-    let is_kept =
-        |skip: &&Skip| skip.stays_in_cluster() && !matches!(skip.reason, SkipReason::CopiedLabel { .. });
-    let kept = plan.skips.iter().filter(is_kept).count();
+    let leaving = objects.len() + plan.skips.len();
+    let staying = plan.skips.iter().filter(|skip| skip.stays_in_cluster());
+    let kept = staying
+        .filter(|skip| !matches!(skip.reason, SkipReason::CopiedLabel { .. }))
+        .count();
     let is_current = observed.members.len() > leaving;
     let lost = not_renamed(plan, desired);
     if is_current || lost == 0 || lost + kept < FEWEST {
         return None;
     }
-    Some(Refusal::PrunesAll { objects: objects() })
+    Some(Refusal::PrunesAll { objects })
 }
 
 /// Counts the prunes that no object of the manifests replaces under another hash, as kustomize's

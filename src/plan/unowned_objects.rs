@@ -47,16 +47,17 @@ pub fn newcomers<T>(
     namespaces: &BTreeMap<String, T>,
 ) -> Vec<(ObjectKey, Arc<Resource>)> {
     let known: HashSet<&ObjectKey> = members.iter().map(|live| &live.key).collect();
-    let may_exist = |object: &&DesiredObject| {
+    let mut newcomers = Vec::new();
+    for object in &desired.members {
         let namespace = object.key.namespace.as_ref();
-        !known.contains(&object.key) && namespace.is_none_or(|namespace| namespaces.contains_key(namespace))
-    };
-    let newcomers = desired.members.iter().filter(may_exist);
-    let readable = newcomers.filter_map(|object| {
-        let resource = object.readable_through(served)?;
-        Some((object.key.clone(), Arc::clone(resource)))
-    });
-    readable.collect()
+        if !known.contains(&object.key)
+            && namespace.is_none_or(|namespace| namespaces.contains_key(namespace))
+            && let Some(resource) = object.readable_through(served)
+        {
+            newcomers.push((object.key.clone(), Arc::clone(resource)));
+        }
+    }
+    newcomers
 }
 
 /// Returns a refusal for each object of the manifests that exists and is not in a set.

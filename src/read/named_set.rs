@@ -102,7 +102,7 @@ impl NamedSet {
 
     /// The parent as an object that others own; `None` if it has no owners.
     pub(super) fn dependent(&self, parent: &ParentObject) -> Option<Dependent> {
-        let dependent = Dependent::of_parent(&self.set.parent, &self.resource, parent);
+        let dependent = Dependent::from_parent(&self.set.parent, &self.resource, parent);
         (!dependent.owners.is_empty()).then_some(dependent)
     }
 }

@@ -10,11 +10,10 @@ const YEAR: i64 = 365 * DAY;
 
 /// Returns the age at `now` of an object created at `created`, RFC 3339; `?` if that is not a time.
 pub(super) fn age(created: Option<&str>, now: Timestamp) -> String {
-    let created = created.and_then(|text| text.parse::<Timestamp>().ok());
-    created.map_or_else(
-        || super::set_summary::UNKNOWN.to_owned(),
-        |created| span((now.as_second() - created.as_second()).max(0)),
-    )
+    match created.and_then(|text| text.parse::<Timestamp>().ok()) {
+        Some(created) => span((now.as_second() - created.as_second()).max(0)),
+        None => super::set_summary::UNKNOWN.to_owned(),
+    }
 }
 
 fn span(seconds: i64) -> String {

@@ -9,12 +9,7 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
         .iter()
         .map(|row| row.iter().map(|cell| one_line(cell)).collect())
         .collect();
-    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..count).map(width).collect();
+    let widths = widths(&rows);
     rows.iter()
         .map(|row| {
             let cells: Vec<String> = row
@@ -31,9 +26,8 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
 /// order, as far as needed, then cuts cells in the middle.
 pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &[&str]) -> Vec<String> {
     let mut rows = rows.to_vec();
-    let is_fitting = |lines: &[String]| lines.iter().all(|line| line.chars().count() <= width);
     for title in dispensable {
-        if is_fitting(&columns(&rows)) {
+        if columns(&rows).iter().all(|line| line.chars().count() <= width) {
             break;
         }
         let place = rows
@@ -54,21 +48,25 @@ pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &
     columns(&rows).iter().map(|line| fitted(line, width)).collect()
 }
 
+/// Returns the natural widths of the columns.
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = one_line(cell).chars().count().max(*width);
+        }
+    }
+    widths
+}
+
 /// The least width that a column is cut to.
 const NARROW: usize = 12;
 
 /// Returns the widths of columns that fit into this many characters: the widest ones are cut.
 fn fitting_widths(rows: &[Vec<String>], width: usize) -> Vec<usize> {
-    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let natural = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells
-            .map(|cell| one_line(cell).chars().count())
-            .max()
-            .unwrap_or_default()
-    };
-    let mut widths: Vec<usize> = (0..count).map(natural).collect();
-    while widths.iter().sum::<usize>() + 3 * count.saturating_sub(1) > width {
+    let mut widths = widths(rows);
+    while widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1) > width {
         match widths.iter_mut().max() {
             Some(widest) if *widest > NARROW => *widest -= 1,
             _ => break,

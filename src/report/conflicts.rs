@@ -120,10 +120,10 @@ fn lines(conflict: &FieldConflict) -> Vec<String> {
 
 /// The target of a rule for one object.
 fn target(key: &ObjectKey) -> String {
-    let namespace = key.namespace.as_ref();
-    let namespace = namespace.map_or_else(String::new, |namespace| {
-        format!(", namespace: {}", exactly(namespace))
-    });
+    let namespace = match &key.namespace {
+        Some(namespace) => format!(", namespace: {}", exactly(namespace)),
+        None => String::new(),
+    };
     // An empty pattern would match every group.
     let group = match key.group_kind.group.as_str() {
         "" => String::new(),
@@ -140,15 +140,15 @@ fn exactly(text: &str) -> String {
 
 /// A text as a YAML scalar, in quotation marks if it needs them.
 fn plain(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._~-\\".contains(&byte);
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"/._~-\\".contains(&byte));
     let is_word = text.bytes().any(|byte| byte.is_ascii_alphabetic());
     let is_reserved = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
         .contains(&text.to_ascii_lowercase().as_str());
-    let begins_plainly = text
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte == b'/' || byte.is_ascii_alphabetic());
-    if text.bytes().all(is_plain) && is_word && !is_reserved && begins_plainly {
+    let begins_plainly =
+        text.starts_with(|character: char| character == '/' || character.is_ascii_alphabetic());
+    if is_plain && is_word && !is_reserved && begins_plainly {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', "''"))

@@ -18,11 +18,10 @@ pub struct ContextAndServer {
 
 /// `secret/shop in platform`
 pub(super) fn title(set: &SetDocument) -> String {
-    let namespace = set.namespace.as_ref();
-    let namespace = namespace.map_or_else(String::new, |namespace| format!(" in {namespace}"));
-    match set.kind {
-        Some(_) => format!("{}{namespace}", reference(set)),
-        None => set.name.clone(),
+    match (&set.kind, &set.namespace) {
+        (Some(_), Some(namespace)) => format!("{} in {namespace}", reference(set)),
+        (Some(_), None) => reference(set),
+        (None, _) => set.name.clone(),
     }
 }
 
@@ -30,15 +29,16 @@ pub(super) fn title(set: &SetDocument) -> String {
 ///
 /// On a narrow terminal, the URL is left out first.
 pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> Line {
-    let context = place.context.as_ref();
-    let context = context.map_or_else(String::new, |context| format!("   context {context}"));
+    let context = match &place.context {
+        Some(context) => format!("   context {context}"),
+        None => String::new(),
+    };
     let server = match place.server.trim_end_matches('/') {
         "" => String::new(),
         server => format!("   {server}"),
     };
-    let width = |text: &str| text.chars().count();
-    let room = columns.saturating_sub(width(title) + width(&context));
-    let server = if width(&server) <= room || context.is_empty() {
+    let room = columns.saturating_sub(title.chars().count() + context.chars().count());
+    let server = if server.chars().count() <= room || context.is_empty() {
         fitted(&server, room)
     } else {
         String::new()

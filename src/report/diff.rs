@@ -121,19 +121,22 @@ impl Differences {
     /// Returns whether a run would do more than the text of the differences shows: refusals,
     /// failures, and objects of which only the ownership of fields changes.
     pub fn exceed_what_is_shown(&self) -> bool {
-        let is_hidden = |object: &Comparison| match object.outcome.action {
+        let has_hidden = self.objects.iter().any(|object| match object.outcome.action {
             Action::Failed => true,
             _ => !object.is_untouched() && object.difference.is_empty(),
-        };
-        !self.refusals.is_empty() || !self.failures.is_empty() || self.objects.iter().any(is_hidden)
+        });
+        has_hidden || !self.refusals.is_empty() || !self.failures.is_empty()
     }
 
     /// The differences of objects and parent, by file name.
     fn by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
-        let objects = self.objects.iter();
-        let objects = objects.map(|object| (&object.difference, Some(object)));
-        let parent = self.parent.iter().map(|difference| (difference, None));
-        let mut all: Vec<_> = objects.chain(parent).collect();
+        let mut all = Vec::new();
+        all.extend(
+            self.objects
+                .iter()
+                .map(|object| (&object.difference, Some(object))),
+        );
+        all.extend(self.parent.iter().map(|difference| (difference, None)));
         all.sort_by(|(one, _), (other, _)| one.file.cmp(&other.file));
         all
     }
@@ -146,12 +149,14 @@ impl Differences {
 
     /// The text of all differences. `patch` ignores the lines that begin with `#`.
     fn text(&self) -> String {
-        let text = |(difference, object): (&Difference, Option<&Comparison>)| {
-            let mark = object.and_then(Comparison::mark);
-            let mark = mark.map_or_else(String::new, |mark| format!("# {}\n", one_line(&mark)));
-            format!("{mark}{}", difference.unified())
-        };
-        self.by_file().into_iter().map(text).collect()
+        let mut text = String::new();
+        for (difference, object) in self.by_file() {
+            if let Some(mark) = object.and_then(Comparison::mark) {
+                text.extend(["# ", &one_line(&mark), "\n"]);
+            }
+            text += &difference.unified();
+        }
+        text
     }
 
     /// The objects of which only the ownership of fields changes, a line each.
@@ -285,16 +290,16 @@ fn colored(unified: &str, colors: Colors) -> String {
     if colors == Colors::Off {
         return unified.to_owned();
     }
-    let color = |line: &str| match line.as_bytes() {
-        [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => Some("1"),
-        [b'@', ..] => Some("36"),
-        [b'-', ..] => Some("31"),
-        [b'+', ..] => Some("32"),
-        _ => None,
-    };
-    let paint = |line: &str| match color(line) {
-        Some(color) => format!("\x1b[{color}m{line}\x1b[0m\n"),
-        None => format!("{line}\n"),
-    };
-    unified.lines().map(paint).collect()
+    let lines = unified.lines();
+    lines
+        .map(|line| match line.as_bytes() {
+            [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => {
+                format!("\x1b[1m{line}\x1b[0m\n")
+            }
+            [b'@', ..] => format!("\x1b[36m{line}\x1b[0m\n"),
+            [b'-', ..] => format!("\x1b[31m{line}\x1b[0m\n"),
+            [b'+', ..] => format!("\x1b[32m{line}\x1b[0m\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect()
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use clap::ValueEnum;
 
 use super::diff::{Comparison, Differences};
-use crate::compare::diff::Difference;
 use crate::compare::drift::TakenField;
 use crate::event::Action;
 use crate::model::pointer::Pointer;
@@ -63,11 +62,13 @@ impl Comparison {
             return None;
         }
         let key = self.outcome.subject.key();
-        let by = |taken: &TakenField| format!("{} by {}", taken.field, taken.manager);
         match &self.cause {
             Cause::Unknown => None,
             Cause::Taken(fields) => {
-                let fields: Vec<String> = fields.iter().map(by).collect();
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|taken| format!("{} by {}", taken.field, taken.manager))
+                    .collect();
                 Some(format!(
                     "{key} was changed since the last apply: {}",
                     fields.join(", ")
@@ -105,19 +106,15 @@ impl Differences {
     /// always counts: the effect of an apply is not known then.
     pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
         let refused = self.refused();
-        let parent = self
-            .parent
-            .as_ref()
-            .is_some_and(|parent| !Difference::is_empty(parent));
-        let counts = |object: &Comparison| match object.kinds() {
-            None => true,
-            Some(_) if refused.contains_key(&object.outcome.subject.key()) => true,
-            Some(found) => found.iter().any(|kind| kinds.contains(kind)),
-        };
+        let parent_differs = self.parent.as_ref().is_some_and(|parent| !parent.is_empty());
         !self.refusals.is_empty()
             || !self.failures.is_empty()
-            || parent && kinds.contains(&DifferenceKind::Change)
-            || self.objects.iter().any(counts)
+            || parent_differs && kinds.contains(&DifferenceKind::Change)
+            || self.objects.iter().any(|object| match object.kinds() {
+                None => true,
+                Some(_) if refused.contains_key(&object.outcome.subject.key()) => true,
+                Some(found) => found.iter().any(|kind| kinds.contains(kind)),
+            })
     }
 }
 
@@ -128,6 +125,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::compare::diff::Difference;
     use crate::event::{ObjectOutcome, Subject};
     use crate::model::field_conflict::FieldConflict;
     use crate::model::identity::{GroupKind, ObjectKey};

@@ -247,14 +247,16 @@ impl<'a> Report<'a> {
 
 /// Counts the objects of each action of the command.
 fn summary(operation: Operation, results: &[ObjectDocument]) -> BTreeMap<Action, usize> {
-    let count = |action| {
-        results
-            .iter()
-            .filter(|object| object.outcome.action == action)
-            .count()
-    };
-    let actions = operation.actions().into_iter();
-    actions.map(|action| (action, count(action))).collect()
+    let mut summary = BTreeMap::new();
+    for action in operation.actions() {
+        summary.insert(action, 0);
+    }
+    for object in results {
+        if let Some(count) = summary.get_mut(&object.outcome.action) {
+            *count += 1;
+        }
+    }
+    summary
 }
 
 #[cfg(test)]

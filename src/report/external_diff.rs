@@ -1,9 +1,11 @@
 //! Runs the program in `KUBECTL_EXTERNAL_DIFF` on two directories with a file for each object, as
 //! `kubectl diff` does.
 
+use std::error::Error;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::process::ExitStatus;
 
 use tempfile::{Builder, TempDir};
 
@@ -36,30 +38,30 @@ pub enum ExternalVerdict {
 /// A message, if the program cannot be run or exits with a code above 1.
 pub fn show(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExternalVerdict, String> {
     let name = &program.program;
-    let mut command =
-        find_program::command(name).map_err(|error| format!("failed to run {name:?}: {error}"))?;
-    let mut shown = || -> io::Result<_> {
-        let live = directory("LIVE-")?;
-        let merged = directory("MERGED-")?;
-        for difference in differences {
-            write(live.path(), &difference.file, &text(difference.live.as_ref()))?;
-            write(
-                merged.path(),
-                &difference.file,
-                &text(difference.predicted.as_ref()),
-            )?;
-        }
-        command
-            .args([live.path(), merged.path()])
-            .args(&program.arguments);
-        command.status()
-    };
-    let status = shown().map_err(|error| format!("failed to run {name:?}: {error}"))?;
+    let status = run(program, differences).map_err(|error| format!("failed to run {name:?}: {error}"))?;
     match status.code() {
         Some(0) => Ok(ExternalVerdict::Alike),
         Some(1) => Ok(ExternalVerdict::Different),
         _ => Err(format!("failed to run {name:?}: {status}")),
     }
+}
+
+fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus, Box<dyn Error>> {
+    let mut command = find_program::command(&program.program)?;
+    let live = directory("LIVE-")?;
+    let merged = directory("MERGED-")?;
+    for difference in differences {
+        write(live.path(), &difference.file, &text(difference.live.as_ref()))?;
+        write(
+            merged.path(),
+            &difference.file,
+            &text(difference.predicted.as_ref()),
+        )?;
+    }
+    command
+        .args([live.path(), merged.path()])
+        .args(&program.arguments);
+    Ok(command.status()?)
 }
 
 /// Makes a temporary directory that only the user can read.
@@ -91,13 +93,16 @@ impl ExternalDiff {
     pub fn parse(value: &str) -> Option<Self> {
         let mut words = value.split(' ');
         let program = words.next().filter(|program| !program.is_empty())?;
-        let is_kept = |word: &&str| {
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'=';
-            !word.is_empty() && word.bytes().all(is_plain)
-        };
+        let arguments = words.filter(|word| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-=".contains(&byte))
+        });
+
         Some(Self {
             program: program.to_owned(),
-            arguments: words.filter(is_kept).map(str::to_owned).collect(),
+            arguments: arguments.map(str::to_owned).collect(),
         })
     }
 }

@@ -52,19 +52,15 @@ impl ManifestText {
     /// Returns the name of a file for it, which no other object has: `service_shop_web.yaml`.
     pub fn file_name(&self) -> String {
         let kind = self.key.group_kind.to_string().to_lowercase();
-        let namespace = self.key.namespace.iter().cloned();
-        let parts: Vec<String> = [kind]
-            .into_iter()
-            .chain(namespace)
-            .chain([self.key.name.clone()])
-            .collect();
-        let whole = parts.join("_");
-        let is_plain = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+        let whole = match &self.key.namespace {
+            Some(namespace) => format!("{kind}_{namespace}_{}", self.key.name),
+            None => format!("{kind}_{}", self.key.name),
+        };
         let portable: String = whole
             .chars()
-            .map(|character| {
-                let is_portable = is_plain(character) || matches!(character, '.' | '-' | '_');
-                if is_portable { character } else { '-' }
+            .map(|character| match character {
+                'a'..='z' | '0'..='9' | '.' | '-' | '_' => character,
+                _ => '-',
             })
             .take(LONGEST_FILE_NAME)
             .collect();
@@ -84,18 +80,16 @@ pub fn manifest_file(set: &ObjectKey, flags: &str, lacks: &[String], manifests: 
         "Apply them with: kubectl applyset apply {} -f FILE{flags}",
         set.argument()
     );
-    let empty = manifests
-        .is_empty()
-        .then(|| "There were none: add --allow-prune-all.".to_owned());
-    let heading = [purpose, command]
-        .into_iter()
-        .chain(empty)
-        .chain(lacks.iter().cloned());
-    let heading = heading.map(|line| commented(&line));
-    let documents = manifests
-        .iter()
-        .map(|manifest| format!("---\n{}", manifest.document()));
-    heading.chain(documents).collect()
+    let mut heading = vec![purpose, command];
+    if manifests.is_empty() {
+        heading.push("There were none: add --allow-prune-all.".to_owned());
+    }
+    heading.extend_from_slice(lacks);
+    let mut file: String = heading.iter().map(|line| commented(line)).collect();
+    for manifest in manifests {
+        file.extend(["---\n", &manifest.document()]);
+    }
+    file
 }
 
 fn commented(text: &str) -> String {
@@ -104,9 +98,10 @@ fn commented(text: &str) -> String {
 
 /// Returns the YAML of an object, with texts of several lines as blocks if they read back as they are.
 fn manifest_yaml(manifest: &Value) -> String {
-    let readable = serde_saphyr::to_string(manifest).ok();
-    let readable = readable.filter(|text| !is_steering(text) && reads_as(text, manifest));
-    let quoted = readable.unwrap_or_else(|| output::yaml(manifest));
+    let quoted = serde_saphyr::to_string(manifest)
+        .ok()
+        .filter(|text| !is_steering(text) && reads_as(text, manifest))
+        .unwrap_or_else(|| output::yaml(manifest));
     let mut text = if reads_as(&quoted, manifest) && !quoted.contains("\\ud") {
         quoted
     } else {

@@ -28,12 +28,12 @@ impl ObjectsWithoutResult {
     pub(super) fn plan(&mut self, outcomes: Vec<ObjectOutcome>) {
         self.indexes = None;
         self.left += outcomes.len();
-        let outcomes = outcomes.into_iter().map(Some);
+        let without_result = outcomes.into_iter().map(Some);
         if self.outcomes.is_empty() {
             // Collects in place, without a second copy in memory.
-            self.outcomes = outcomes.collect();
+            self.outcomes = without_result.collect();
         } else {
-            self.outcomes.extend(outcomes);
+            self.outcomes.extend(without_result);
         }
     }
 

@@ -147,12 +147,13 @@ impl NameColumn {
         let mut heads: Vec<usize> = (0..usual.width).collect();
         heads.sort_by_key(|head| head.abs_diff(usual.head));
         let columns = heads.into_iter().map(|head| Self { head, ..usual });
-        let keeps_all_different = |column: &Self| {
+        for column in columns {
             let mut seen = HashSet::new();
-            names.iter().all(|name| seen.insert(column.fitted(name)))
-        };
-        let mut columns = columns.filter(keeps_all_different);
-        columns.next().unwrap_or(usual)
+            if names.iter().all(|name| seen.insert(column.fitted(name))) {
+                return column;
+            }
+        }
+        usual
     }
 
     const fn cut_at_third(width: usize) -> Self {
@@ -184,8 +185,8 @@ pub(super) fn fitted_pair(first: &str, second: &str, width: usize) -> [String; 2
         .into_iter()
         .max()
         .unwrap_or_default();
-    let common = first.chars().zip(second.chars());
-    let common = common.take_while(|(one, other)| one == other).count();
+    let pairs = first.chars().zip(second.chars());
+    let common = pairs.take_while(|(one, other)| one == other).count();
     if longest <= width || common + DIFFERENCE < width {
         return texts.map(|text| fitted(text, width));
     }

@@ -92,7 +92,7 @@ impl Question {
 impl PlanOutline {
     /// Returns the same, if it is known that these objects, and no others, are deleted and created again.
     #[must_use]
-    pub fn recreating(mut self, recreated: Vec<ObjectKey>) -> Self {
+    pub fn with_recreated(mut self, recreated: Vec<ObjectKey>) -> Self {
         self.created.retain(|key| !recreated.contains(key));
         self.changed.retain(|key| !recreated.contains(key));
         self.recreatable.clear();

@@ -78,10 +78,12 @@ impl Widths {
         let namespace = widest(namespaces).min(NAMESPACE);
         let others = 10 + namespace + widest(rows.map(|(_, text)| text.as_str()));
         let least = NAMES.min(all.saturating_sub(4));
-        let names = names.iter().map(String::as_str);
-        let column = NameColumn::of(names.clone(), all.saturating_sub(others).max(least));
+        let most = all.saturating_sub(others).max(least);
+        let column = NameColumn::of(names.iter().map(String::as_str), most);
         Self {
-            name: widest(names).min(NAMES).min(column.width),
+            name: widest(names.iter().map(String::as_str))
+                .min(NAMES)
+                .min(column.width),
             names: column,
             namespace,
             all,

@@ -75,6 +75,6 @@ pub(super) fn member_count(members: Option<usize>, sight: Visibility) -> String 
 
 /// The name of a set's parent as the command line takes it: `secret/web`.
 pub(super) fn reference(set: &SetDocument) -> String {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    GroupKind::new(text(&set.group), text(&set.kind)).object_name(&set.name)
+    let group = set.group.as_deref().unwrap_or_default();
+    GroupKind::new(group, set.kind.as_deref().unwrap_or_default()).object_name(&set.name)
 }

@@ -64,22 +64,19 @@ impl VerifyDocument {
         error: Option<&Error>,
         cost: RequestsAndSeconds,
     ) -> Self {
-        let count = |severity| {
-            let is_left =
-                |finding: &&Finding| finding.fix_status != FixStatus::Done && finding.severity == severity;
-            findings.iter().filter(is_left).count()
-        };
+        let mut summary = Counts::default();
+        for finding in &findings {
+            let count = match (finding.fix_status, finding.severity) {
+                (FixStatus::Done, _) => &mut summary.fixed,
+                (_, Severity::Error) => &mut summary.errors,
+                (_, Severity::Warning) => &mut summary.warnings,
+                (_, Severity::Info) => &mut summary.infos,
+            };
+            *count += 1;
+        }
         Self {
             sets,
-            summary: Counts {
-                errors: count(Severity::Error),
-                warnings: count(Severity::Warning),
-                infos: count(Severity::Info),
-                fixed: findings
-                    .iter()
-                    .filter(|finding| finding.fix_status == FixStatus::Done)
-                    .count(),
-            },
+            summary,
             findings: findings.into_iter().map(FindingDocument::from).collect(),
             unread,
             warnings,
@@ -115,8 +112,8 @@ impl VerifyDocument {
         let offered = self
             .findings
             .iter()
-            .filter(|finding| finding.fixable && !finding.fixed);
-        let offered = offered.count();
+            .filter(|finding| finding.fixable && !finding.fixed)
+            .count();
         if offered > 0 {
             hint(&format!("repair {offered} of these with --fix"), style);
         }
@@ -183,16 +180,17 @@ pub(super) fn lines_of(findings: &[Finding]) -> Vec<String> {
 
 /// `error wrong-id secret/web in namespace shop: label … (fixed)`
 fn finding_lines(findings: &[FindingDocument]) -> Vec<String> {
-    let line = |finding: &FindingDocument| {
+    let mut lines = Vec::new();
+    for finding in findings {
         let object = finding.object.as_ref();
-        format!(
+        lines.push(format!(
             "{} {} {}: {}{}",
             finding.severity.word(),
             finding.rule.name(),
             object.map_or_else(|| "cluster".to_owned(), ToString::to_string),
             finding.message,
             if finding.fixed { " (fixed)" } else { "" }
-        )
-    };
-    findings.iter().map(line).collect()
+        ));
+    }
+    lines
 }

@@ -82,11 +82,15 @@ impl ViewDocument {
         warnings: Vec<String>,
     ) -> Self {
         let sight = set.visibility(discovery);
-        let member = |live: &Live| MemberDocument::new(live, states.get(&live.uid));
-        let members = || set.members.iter().map(member).collect();
+        let members = (sight != Visibility::Nothing).then(|| {
+            let members = set.members.iter();
+            members
+                .map(|live| MemberDocument::new(live, states.get(&live.uid)))
+                .collect()
+        });
         Self {
             summary: SetSummary::new(set, discovery),
-            members: (sight != Visibility::Nothing).then(members),
+            members,
             warnings,
             error: None,
             sight,
@@ -159,15 +163,13 @@ pub(super) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
     };
     let mut lines = fields(document, columns);
     let members = document.members.as_deref().unwrap_or_default();
-    let leaves = leaves(members, document.detail, columns.saturating_sub(TREE));
-    let mut leaves = leaves.into_iter();
+    let mut leaves = leaves(members, document.detail, columns.saturating_sub(TREE)).into_iter();
     for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
         lines.push(String::new());
-        let namespace = place[0].namespace.as_ref();
-        lines.push(namespace.map_or_else(
-            || "cluster-scoped".to_owned(),
-            |namespace| format!("namespace {namespace}"),
-        ));
+        lines.push(match &place[0].namespace {
+            Some(namespace) => format!("namespace {namespace}"),
+            None => "cluster-scoped".to_owned(),
+        });
         let kinds: Vec<&[MemberDocument]> = place
             .chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind))
             .collect();
@@ -201,35 +203,43 @@ pub(super) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
 /// reason that does not fit beside them is below them.
 fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<String>> {
     let now = Timestamp::now();
-    let state = |member: &MemberDocument| {
+    let mut states = Vec::new();
+    for member in members {
         let status = member.status.as_str().to_owned();
-        vec![status, age(member.created.as_deref(), now)]
-    };
-    let states = columns(&members.iter().map(state).collect::<Vec<_>>());
+        states.push(vec![status, age(member.created.as_deref(), now)]);
+    }
+    let states = columns(&states);
     let beside = states.iter().map(|state| state.chars().count() + 3).max();
     let names = members.iter().map(|member| member.name.as_str());
     let column = NameColumn::of(names, room.saturating_sub(beside.unwrap_or_default()));
-    let head = |(member, state): (&MemberDocument, String)| vec![column.fitted(&member.name), state];
-    let heads = members.iter().zip(states).map(head);
-    let heads = columns(&heads.collect::<Vec<_>>());
+    let mut heads = Vec::new();
+    for (member, state) in members.iter().zip(states) {
+        heads.push(vec![column.fitted(&member.name), state]);
+    }
+    let heads = columns(&heads);
     let width = heads
         .iter()
         .map(|head| head.chars().count())
         .max()
         .unwrap_or_default();
-    let leaf = |(head, member): (String, &MemberDocument)| {
+    let mut leaves = Vec::new();
+    for (head, member) in heads.into_iter().zip(members) {
         let reason = one_line(&reason(member, detail));
-        if reason.is_empty() {
+        leaves.push(if reason.is_empty() {
             vec![head]
         } else if width + 3 + reason.chars().count() <= room {
             vec![format!("{head:width$}   {reason}")]
         } else {
-            let below = wrapped(&reason, room.saturating_sub(2)).into_iter();
-            let below = below.map(|part| format!("  {part}"));
-            std::iter::once(head).chain(below).collect()
-        }
-    };
-    heads.into_iter().zip(members).map(leaf).collect()
+            let mut lines = vec![head];
+            lines.extend(
+                wrapped(&reason, room.saturating_sub(2))
+                    .iter()
+                    .map(|part| format!("  {part}")),
+            );
+            lines
+        });
+    }
+    leaves
 }
 
 /// The reason, unless the member is Current; with rules, the reason in any case and the rule.
@@ -252,55 +262,54 @@ fn on_one_line(reason: &str) -> String {
 pub(super) fn table(document: &ViewDocument) -> Vec<String> {
     let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
     let now = Timestamp::now();
-    let members = document.members.as_deref().unwrap_or_default();
-    let rows = members.iter().map(|member| {
-        vec![
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for member in document.members.iter().flatten() {
+        rows.push(vec![
             member.namespace.clone().unwrap_or_default(),
             member.object_name(),
             member.status.as_str().to_owned(),
             age(member.created.as_deref(), now),
             member.uid.clone(),
             on_one_line(&member.reason),
-        ]
-    });
-    let header = header.into_iter().map(str::to_owned).collect();
-    columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>())
+        ]);
+    }
+    columns(&rows)
 }
 
 fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
     let ViewDocument { summary, .. } = document;
-    let or_none = |list: Option<&Vec<String>>| match list {
+    let or_none = |names: Option<&[String]>| match names {
         None => UNKNOWN.to_owned(),
-        Some(list) if list.is_empty() => "none".to_owned(),
-        Some(list) => list.join(", "),
+        Some([]) => "none".to_owned(),
+        Some(names) => names.join(", "),
     };
-    let in_namespace = summary.set.namespace.as_ref();
-    let in_namespace =
-        in_namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
-    let state = std::iter::once(record_status(summary.status.as_ref()));
-    let state = state.chain(summary.faults.iter().map(String::as_str));
-    let fields = [
-        ("Set", reference(&summary.set) + &in_namespace),
+    let mut set = reference(&summary.set);
+    if let Some(namespace) = &summary.set.namespace {
+        set.extend([" in namespace ", namespace]);
+    }
+    let mut status = vec![record_status(summary.status.as_ref())];
+    status.extend(summary.faults.iter().map(String::as_str));
+    let mut fields = vec![
+        ("Set", set),
         ("Id", summary.set.id.clone().unwrap_or_default()),
         ("Tooling", summary.set.tooling.clone().unwrap_or_default()),
-        ("Kinds", or_none(summary.group_kinds.as_ref())),
-        ("Namespaces", or_none(summary.namespaces.as_ref())),
-        ("Status", state.collect::<Vec<_>>().join("; ")),
+        ("Kinds", or_none(summary.group_kinds.as_deref())),
+        ("Namespaces", or_none(summary.namespaces.as_deref())),
+        ("Status", status.join("; ")),
         ("Members", members(document)),
     ];
-    let running = ("Runs", runs_in_words(&summary.runs));
-    let running = Some(running).filter(|_| !summary.runs.is_empty());
-    fields
-        .into_iter()
-        .chain(running)
-        .flat_map(|(name, value)| {
-            let parts = wrapped(&one_line(&value), columns.saturating_sub(FIELD)).into_iter();
-            let names = std::iter::once(format!("{name}:")).chain(std::iter::repeat(String::new()));
-            names
-                .zip(parts)
-                .map(|(name, part)| format!("{name:FIELD$}{part}"))
-        })
-        .collect()
+    if !summary.runs.is_empty() {
+        fields.push(("Runs", runs_in_words(&summary.runs)));
+    }
+    let mut lines = Vec::new();
+    for (name, value) in fields {
+        let mut name = format!("{name}:");
+        for part in wrapped(&one_line(&value), columns.saturating_sub(FIELD)) {
+            lines.push(format!("{name:FIELD$}{part}"));
+            name.clear();
+        }
+    }
+    lines
 }
 
 /// `3 (2 Current, 1 InProgress)`

@@ -37,20 +37,21 @@ struct Row {
 
 impl WaitScreen {
     pub(super) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
-        let row = |subject: &Subject| {
-            let key = subject.key();
-            Row {
+        let mut rows = Vec::new();
+        let mut indexes = HashMap::new();
+        for (index, key) in objects.iter().map(Subject::key).enumerate() {
+            rows.push(Row {
                 name: one_line(&key.object_name()),
-                namespace: one_line(&key.namespace.unwrap_or_default()),
+                namespace: one_line(key.namespace.as_deref().unwrap_or_default()),
                 status: State::Unknown,
                 reason: String::new(),
                 has_arrived: false,
-            }
-        };
-        let indexed = objects.iter().enumerate();
+            });
+            indexes.insert(key, index);
+        }
         Self {
-            rows: objects.iter().map(row).collect(),
-            indexes: indexed.map(|(index, subject)| (subject.key(), index)).collect(),
+            rows,
+            indexes,
             limit,
             goal: match operation {
                 Operation::Delete => "gone",
@@ -99,7 +100,8 @@ impl WaitScreen {
         let most = NAME.min(columns.saturating_sub(namespace_width + 6));
         let names = NameColumn::of(pending.iter().map(|row| row.name.as_str()), most);
         let name_width = names.width;
-        let line = |row: &&Row| {
+        let mut lines = Vec::new();
+        for row in pending {
             let mark = if row.status == State::Failed { 'x' } else { '.' };
             let name = names.fitted(&row.name);
             let namespace = namespaces.fitted(&row.namespace);
@@ -107,9 +109,8 @@ impl WaitScreen {
                 "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
                 row.reason
             );
-            fitted(line.trim_end(), columns)
-        };
-        let mut lines: Vec<String> = pending.iter().map(line).collect();
+            lines.push(fitted(line.trim_end(), columns));
+        }
         let last = match more {
             0 => format!("    {HOW_TO_STOP}"),
             more => {

@@ -58,7 +58,7 @@ pub async fn agree(
         return Ok(Agreed::Before);
     }
     if questions == Questions::Impossible || !proposal.can_be_confirmed() {
-        return Err(Error::Refused(consent.not_lifted(&proposal)));
+        return Err(Error::Refused(consent.remaining_refusals(&proposal)));
     }
     if matches!(consent, Consent::To(_)) {
         report::note(

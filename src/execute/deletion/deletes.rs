@@ -146,7 +146,7 @@ impl Execution<'_> {
 
     /// Creates the judge of the deletes. `dependents` are those of the objects to delete.
     pub(crate) fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
-        let mut judge = Judge::of_plan(
+        let mut judge = Judge::for_plan(
             self.set,
             self.policy,
             self.desired,

@@ -259,7 +259,7 @@ impl ParentRelease<'_> {
         let ParentWriting { server, set, .. } = self.writing;
         let mut discovery = discovery::fetch(server).await?;
         let parent_status = judge_for_deletion(set, parent)
-            .and_then(|judged| judged.accepted(&[]))
+            .and_then(|judged| judged.accept(&[]))
             .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {
             let unlisted =

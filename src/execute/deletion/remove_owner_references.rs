@@ -125,7 +125,7 @@ impl Execution<'_> {
             match reread(self.server, &dependent.key, &dependent.resource).await {
                 Err(error) => return ended(Some(unremoved(&error.kind))),
                 Ok(Some(fresh)) if fresh.uid == dependent.uid && fresh.presence == Presence::Present => {
-                    dependent = Dependent::of(&fresh);
+                    dependent = Dependent::from_live(&fresh);
                 }
                 // It is another object, or is being deleted.
                 Ok(_) => return ended(None),
@@ -211,7 +211,7 @@ mod tests {
 
     fn detachment(owners: &[&str], going: &[&str]) -> Detachment {
         let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
-        let mut dependent = Dependent::of(&live("ConfigMap", Some("shop"), "b"));
+        let mut dependent = Dependent::from_live(&live("ConfigMap", Some("shop"), "b"));
         dependent.owners = texts(owners);
         Detachment {
             dependent,

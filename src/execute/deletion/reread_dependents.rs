@@ -123,7 +123,7 @@ impl Execution<'_> {
             parent: key.clone(),
             error,
         })?;
-        Ok(read.map(|parent| Dependent::of_parent(key, resource, &parent)))
+        Ok(read.map(|parent| Dependent::from_parent(key, resource, &parent)))
     }
 
     /// Reads the owners of the containers of the parent, desired and kept objects.

@@ -131,7 +131,7 @@ impl Execution<'_> {
             LiveMembership::Member { .. } => planned_membership,
             judged => judged,
         };
-        let planned = self.plan.preconditions.of(&object.key);
+        let planned = self.plan.preconditions.for_object(&object.key);
         let is_surprise = planned == Precondition::Absent && !self.has_made(reply, live_membership);
         let mut reply_of = self.judge_reply(object, reply, subject, live_membership);
         if let Some(redefined) = kinds.redefined(&object.key.group_kind)
@@ -203,7 +203,9 @@ impl Execution<'_> {
         };
         let mut lock = match expected {
             Expected::Version(version) => Some(version.clone()),
-            Expected::Any | Expected::Absent => self.plan.preconditions.of(&object.key).lock().cloned(),
+            Expected::Any | Expected::Absent => {
+                self.plan.preconditions.for_object(&object.key).lock().cloned()
+            }
         };
         if is_known_to_need_it {
             self.migrate_locked(object, live_membership, &mut lock).await?;

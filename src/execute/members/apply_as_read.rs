@@ -70,7 +70,7 @@ impl Execution<'_> {
             } => self.version(uid, resource_version),
             // A manifest that names a version of its own asks for the one that it was exported from.
             LiveMembership::NotAMember
-                if self.plan.preconditions.of(&object.key).lock().is_none()
+                if self.plan.preconditions.for_object(&object.key).lock().is_none()
                     && exported_fields::given(object).is_empty() =>
             {
                 Expected::Absent

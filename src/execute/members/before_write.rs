@@ -38,7 +38,7 @@ impl Execution<'_> {
         applied: &AppliedAs,
         reply: &mut MemberReply,
     ) {
-        let is_saved = self.plan.preconditions.of(&object.key).lock().is_some();
+        let is_saved = self.plan.preconditions.for_object(&object.key).lock().is_some();
         let may_take = self.policy.take_ownership == TakeOwnership::Allowed;
         let before = match (&applied.membership, &applied.expected) {
             (LiveMembership::OfAnotherSet | LiveMembership::Terminating, _)

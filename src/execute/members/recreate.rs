@@ -58,7 +58,7 @@ enum VictimState {
 impl Victim {
     fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
         let uids = HashSet::new();
-        let mut judge = Judge::of_plan(run.set, run.policy, run.desired, run.contents(), &self.plan, uids);
+        let mut judge = Judge::for_plan(run.set, run.policy, run.desired, run.contents(), &self.plan, uids);
         judge.replace_dependents(&self.dependents);
         judge
     }
@@ -173,7 +173,7 @@ impl Execution<'_> {
             Err(error) => return Err(NotRecreated::not_creatable(object, &error)),
             Ok(_) => return Err(NotRecreated::Changed("it no longer exists")),
         }
-        if let Some(obstacle) = RecreationObstacle::of_manifest(object) {
+        if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
         let unread = |error: ApiError| NotRecreated::get_failed(object, &error);
@@ -235,7 +235,7 @@ impl Execution<'_> {
         let ours = appliers.chain([field_manager]).chain(former_manager);
         let ours: BTreeSet<&str> = ours.map(String::as_str).chain([CLIENT_SIDE_APPLY]).collect();
         let fields = error.status()?.causes().map(|cause| cause.field.as_str());
-        RecreationObstacle::of_faults(fields, &object.object.value(), live, &ours)
+        RecreationObstacle::from_faults(fields, &object.object.value(), live, &ours)
     }
 
     /// Deletes the object as it was judged, and everything that it owns, unless the new object adopts that.

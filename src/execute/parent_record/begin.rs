@@ -245,7 +245,7 @@ impl ParentWriting<'_> {
                 (parent, None) => plan::judge(self.set, parent.as_ref()),
             };
             let status = judged
-                .and_then(|judged| judged.accepted(self.accepted))
+                .and_then(|judged| judged.accept(self.accepted))
                 .map_err(ParentWriteError::Refused)?;
             let target = decide(ParentRead {
                 record: recorded(&status),

@@ -222,7 +222,7 @@ impl MembershipPlan {
             MembershipChange::Leave(reason) => self.left.push(Left::new(live, reason)),
             MembershipChange::OfAnotherSet(id) => self.refusals.push(Refusal::OfAnotherSet {
                 object: live.key.clone(),
-                parent: parents.of(&id),
+                parent: parents.get(&id),
                 id,
             }),
         }
@@ -276,11 +276,11 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
 /// Judges one object that is to leave `from` for `to`. An object that no applier labeled, or that has
 /// an owner, is kept: it became a member by accident, and a copied label follows its original.
 pub fn judge_move(live: &Live, from: &Set, to: &Set, appliers: &BTreeSet<String>) -> MembershipChange {
-    let is_in = |set: &Set| live.part_of.as_deref() == Some(set.id.as_str());
-    if is_in(to) {
+    let set_id = live.part_of.as_deref();
+    if set_id == Some(to.id.as_str()) {
         return MembershipChange::Settled;
     }
-    let reason = if !is_in(from) {
+    let reason = if set_id != Some(from.id.as_str()) {
         MembershipKeepReason::NotAMember
     } else if to.is_parent(live) {
         MembershipKeepReason::IsParent
@@ -345,10 +345,10 @@ pub fn plan_move(
     let keys: Option<BTreeSet<ObjectKey>> = asked
         .as_ref()
         .map(|asked| asked.iter().map(|left| left.key.clone()).collect());
-    let is_asked = |live: &&Live| keys.as_ref().is_none_or(|keys| keys.contains(&live.key));
     let mut seen = BTreeSet::new();
-    for live in members.iter().filter(is_asked) {
-        if seen.insert(live.uid.as_str()) {
+    for live in members {
+        let is_asked = keys.as_ref().is_none_or(|keys| keys.contains(&live.key));
+        if is_asked && seen.insert(live.uid.as_str()) {
             plan.add(
                 live,
                 judge_move(live, from, to, appliers),
@@ -370,8 +370,7 @@ pub fn plan_release(set: &Set, members: Vec<Live>, appliers: &BTreeSet<String>) 
         .into_iter()
         .filter(|live| judge_release(live, set) != MembershipChange::Settled)
         .collect();
-    let is_copy = |live: &Live| !live.is_labeled_by(appliers);
-    changes.sort_by_key(|live| (is_copy(live), live.key.clone()));
+    changes.sort_by_key(|live| (!live.is_labeled_by(appliers), live.key.clone()));
     MembershipPlan {
         changes,
         ..MembershipPlan::default()

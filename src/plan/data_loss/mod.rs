@@ -33,10 +33,13 @@ impl Going {
 
     /// Returns what of the contents could not be listed.
     fn unknown(&self, contents: &Contents) -> Vec<String> {
-        let unanswering = contents.unanswering.iter();
-        let unanswering = unanswering.filter(|(name, _)| !self.api_services.contains(*name));
-        let unanswering = unanswering.map(|(_, reason)| reason.clone());
-        contents.unknown.iter().cloned().chain(unanswering).collect()
+        let mut unknown = contents.unknown.clone();
+        for (name, reason) in &contents.unanswering {
+            if !self.api_services.contains(name) {
+                unknown.push(reason.clone());
+            }
+        }
+        unknown
     }
 }
 
@@ -47,14 +50,13 @@ pub(super) fn loss(
     going: &Going,
     operation: Operation,
 ) -> Vec<Refusal> {
-    let object = || live.key.clone();
     let mut losses = Vec::new();
     if let Some(contents) = contents {
         let lost = lost_objects(contents, &[], &going.uids);
         let unknown = going.unknown(contents);
         if !lost.is_empty() || !unknown.is_empty() {
             losses.push(Refusal::HoldsOthers {
-                container: object(),
+                container: live.key.clone(),
                 lost: keys(&lost),
                 uids: lost.iter().map(|held| held.uid.clone()).collect(),
                 unknown,
@@ -64,7 +66,7 @@ pub(super) fn loss(
     }
     if live.parent_of.is_some() {
         losses.push(Refusal::PrunesParent {
-            object: object(),
+            object: live.key.clone(),
             operation,
         });
     }
@@ -76,7 +78,7 @@ pub(super) fn loss(
     };
     if is_storage {
         losses.push(Refusal::PrunesStorage {
-            object: object(),
+            object: live.key.clone(),
             operation,
         });
     }
@@ -118,17 +120,18 @@ pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &Held> {
 /// nowhere, and an owner that exists in every namespace ends no chain. An object that also has an owner
 /// outside which stays would outlive the others, so it is a loss of its own.
 fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<&'c Held> {
-    let objects = || contents.objects.iter();
-    let everywhere: HashSet<&str> = objects()
+    let objects = &contents.objects;
+    let everywhere: HashSet<&str> = objects
+        .iter()
         .chain(seen)
         .filter(|held| is_in_every_namespace(held))
         .map(|held| held.uid.as_str())
         .collect();
     let agreed: HashSet<&str> = seen.iter().map(|held| held.uid.as_str()).collect();
     let is_settled = |uid: &str| going.contains(uid) || (agreed.contains(uid) && !everywhere.contains(uid));
-    let inside: HashSet<&str> = objects().map(|held| held.uid.as_str()).collect();
-    let is_owner = |uid: &str| is_settled(uid) || (inside.contains(uid) && !everywhere.contains(uid));
-    let services: HashMap<&str, &str> = objects()
+    let inside: HashSet<&str> = objects.iter().map(|held| held.uid.as_str()).collect();
+    let services: HashMap<&str, &str> = objects
+        .iter()
         .filter(|held| held.key.group_kind == GroupKind::new("", "Service"))
         .map(|held| (held.key.name.as_str(), held.uid.as_str()))
         .collect();
@@ -136,13 +139,16 @@ fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<Stri
     let mut counted = HashSet::new();
     let mut accounted_for = Vec::new();
     let mut owned: HashMap<&str, Vec<&str>> = HashMap::new();
-    for held in objects().filter(|held| !everywhere.contains(held.uid.as_str())) {
+    for held in objects
+        .iter()
+        .filter(|held| !everywhere.contains(held.uid.as_str()))
+    {
         let uid = held.uid.as_str();
         // The garbage collector deletes an object only after its last owner.
-        let is_staying = |owner: &String| !is_settled(owner) && !inside.contains(owner.as_str());
-        let has_staying_owner = held.owners.iter().any(is_staying);
-        let owners = owners(held, &services).filter(|owner| is_owner(owner));
-        let owners: Vec<&str> = owners.collect();
+        let mut staying = held.owners.iter().filter(|owner| !is_settled(owner));
+        let has_staying_owner = staying.any(|owner| !inside.contains(owner.as_str()));
+        let mut owners: Vec<&str> = owners(held, &services).collect();
+        owners.retain(|uid| is_settled(uid) || (inside.contains(uid) && !everywhere.contains(uid)));
         // The data are a loss of their own, even if the claim was made for another object.
         let is_claim = held.key.group_kind == GroupKind::new("", "PersistentVolumeClaim");
         if is_claim || has_staying_owner || owners.is_empty() {
@@ -162,11 +168,12 @@ fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<Stri
         }
     }
     omitted.retain(|uid| !counted.contains(uid));
-    let is_lost = |uid: &str| {
-        let is_kept_or_planned = everywhere.contains(uid) || is_settled(uid) || omitted.contains(uid);
-        !is_kept_or_planned
-    };
-    objects().filter(|held| is_lost(&held.uid)).collect()
+    let mut lost: Vec<&Held> = objects.iter().collect();
+    lost.retain(|held| {
+        let uid = held.uid.as_str();
+        !everywhere.contains(uid) && !is_settled(uid) && !omitted.contains(uid)
+    });
+    lost
 }
 
 /// Returns the UIDs of the objects that an object was made for. Endpoints are made for the Service of

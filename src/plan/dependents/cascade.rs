@@ -15,15 +15,14 @@ pub(super) fn cascade(
     guarded: &BTreeMap<&str, Dependent>,
 ) -> BTreeMap<String, ObjectKey> {
     let mut by_owner: HashMap<&str, Vec<&str>> = HashMap::new();
-    let mut add = |owner, uid| by_owner.entry(owner).or_default().push(uid);
     for live in &observed.members {
         for owner in &live.owners {
-            add(owner.uid.as_str(), live.uid.as_str());
+            by_owner.entry(&owner.uid).or_default().push(&live.uid);
         }
     }
     for held in observed.contents.values().flat_map(|contents| &contents.objects) {
         for owner in &held.owners {
-            add(owner.as_str(), held.uid.as_str());
+            by_owner.entry(owner).or_default().push(&held.uid);
         }
     }
     let mut cascade: BTreeMap<String, ObjectKey> = BTreeMap::new();

@@ -37,15 +37,22 @@ pub(in super::super) fn containers_of_kept_objects<'p>(
     if prunes.clone().all(|live| live.key.namespace.is_some()) {
         return found;
     }
-    let desired = desired.members.iter();
-    let desired = desired.map(|object| (object.key.namespace.as_ref(), &object.resource));
+    let mut staying: Vec<(&ObjectKey, &Arc<Resource>)> = Vec::new();
+    staying.extend(
+        desired
+            .members
+            .iter()
+            .map(|object| (&object.key, &object.resource)),
+    );
     let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
-    let kept = kept.map(|skip| (skip.live.key.namespace.as_ref(), &skip.live.resource));
-    let parent = parent.map(|resource| (set.parent.namespace.as_ref(), resource));
+    staying.extend(kept.map(|skip| (&skip.live.key, &skip.live.resource)));
+    staying.extend(parent.map(|resource| (&set.parent, resource)));
     // A container that is pruned itself is refused or kept for that already.
     let pruned: BTreeSet<&ObjectKey> = prunes.map(|live| &live.key).collect();
-    for (namespace, resource) in desired.chain(kept).chain(parent) {
-        if let Some(name) = namespace.filter(|name| !pruned.contains(&Containers::namespace_key(name))) {
+    for (key, resource) in staying {
+        if let Some(name) = &key.namespace
+            && !pruned.contains(&Containers::namespace_key(name))
+        {
             found.namespaces.insert(name.clone());
         }
         if may_be_defined(resource) {

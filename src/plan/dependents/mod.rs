@@ -69,7 +69,7 @@ pub struct Dependents {
 
 impl Dependent {
     /// Creates it from a live object.
-    pub fn of(live: &Live) -> Self {
+    pub fn from_live(live: &Live) -> Self {
         Self {
             key: live.key.clone(),
             resource: Arc::clone(&live.resource),
@@ -82,7 +82,7 @@ impl Dependent {
     }
 
     /// Creates it from a set's parent.
-    pub fn of_parent(key: &ObjectKey, resource: &Arc<Resource>, parent: &ParentObject) -> Self {
+    pub fn from_parent(key: &ObjectKey, resource: &Arc<Resource>, parent: &ParentObject) -> Self {
         Self {
             key: key.clone(),
             resource: Arc::clone(resource),
@@ -108,13 +108,13 @@ impl Dependents {
             return dependents;
         }
         let desired_keys: BTreeSet<&ObjectKey> = desired.members.iter().map(|object| &object.key).collect();
-        let is_desired = |live: &&Live| desired_keys.contains(&live.key);
         let live = observed.members.iter().chain(&observed.others);
-        let mut guarded: BTreeMap<&str, Dependent> = BTreeMap::new();
+        let in_manifests = live.filter(|live| desired_keys.contains(&live.key));
         let kept = skips.iter().filter(|skip| is_kept_from_owners(skip));
-        for live in live.filter(is_desired).chain(kept.map(|skip| &skip.live)) {
+        let mut guarded: BTreeMap<&str, Dependent> = BTreeMap::new();
+        for live in in_manifests.chain(kept.map(|skip| &skip.live)) {
             if live.presence == Presence::Present && !live.owners.is_empty() {
-                guarded.insert(&live.uid, Dependent::of(live));
+                guarded.insert(&live.uid, Dependent::from_live(live));
             }
         }
         if let Some(parent) = &observed.parent {
@@ -136,21 +136,23 @@ impl Dependents {
     pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
         let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
         let members: HashMap<&str, &Live> = observed.members.iter().map(|live| (&*live.uid, live)).collect();
-        let skips = plan.skips.iter().filter_map(|skip| {
-            let live = *members.get(&*skip.live.uid)?;
-            let reason = skip.reason.clone();
-            Some(Skip {
-                live: live.clone(),
-                reason,
-            })
-        });
-        let skips: Vec<Skip> = skips.collect();
+        let mut skips = Vec::new();
+        for skip in &plan.skips {
+            if let Some(live) = members.get(&*skip.live.uid) {
+                skips.push(Skip {
+                    live: (*live).clone(),
+                    reason: skip.reason.clone(),
+                });
+            }
+        }
         let mut found = Self::find(desired, observed, &prunes, &skips);
         let parent = observed.parent.as_ref().map(|parent| &*parent.uid);
-        let is_known = |uid: &str| members.contains_key(uid) || parent == Some(uid);
-        let planned = plan.dependents.detachments.iter();
-        let missing = planned.filter(|planned| !is_known(&planned.dependent.uid));
-        found.detachments.extend(missing.cloned());
+        for planned in &plan.dependents.detachments {
+            let uid = planned.dependent.uid.as_str();
+            if !members.contains_key(uid) && parent != Some(uid) {
+                found.detachments.push(planned.clone());
+            }
+        }
         found
     }
 
@@ -172,10 +174,11 @@ impl Dependents {
 
     /// Returns the owner references to remove from an object, if deleted objects own it.
     fn detachment(&self, dependent: Dependent) -> Option<Detachment> {
-        let is_going = |uid: &&String| self.going.contains_key(*uid);
-        let owners: BTreeSet<String> = dependent.owners.iter().filter(is_going).cloned().collect();
-        let pruned = owners.iter().filter_map(|uid| self.going.get(uid));
-        let pruned: BTreeSet<ObjectKey> = pruned.cloned().collect();
+        let (owners, pruned): (BTreeSet<String>, BTreeSet<ObjectKey>) = dependent
+            .owners
+            .iter()
+            .filter_map(|uid| Some((uid.clone(), self.going.get(uid)?.clone())))
+            .unzip();
         (!pruned.is_empty()).then_some(Detachment {
             dependent,
             owners,
@@ -193,8 +196,7 @@ impl Dependents {
     fn bind(&mut self, desired: &Desired, observed: &Observed, prunes: &[Live]) {
         let mut bound: BTreeMap<ObjectKey, BTreeSet<ObjectKey>> = BTreeMap::new();
         let mut add = |pruned: &ObjectKey, dependent: &ObjectKey| {
-            let dependents = bound.entry(pruned.clone()).or_default();
-            dependents.insert(dependent.clone());
+            bound.entry(pruned.clone()).or_default().insert(dependent.clone());
         };
         for object in desired.members.iter().chain(&desired.parent) {
             for uid in owners_in_manifest(object) {
@@ -206,9 +208,10 @@ impl Dependents {
         for (container, owners) in &observed.container_owners {
             match owners {
                 Owners::Known(uids) => {
-                    let uids = uids.iter().filter(|uid| !self.is_detached(container, uid));
-                    for pruned in uids.filter_map(|uid| self.going.get(uid)) {
-                        add(pruned, container);
+                    for uid in uids.iter().filter(|uid| !self.is_detached(container, uid)) {
+                        if let Some(pruned) = self.going.get(uid) {
+                            add(pruned, container);
+                        }
                     }
                 }
                 // Any cluster-scoped object may be among them.

@@ -105,7 +105,7 @@ fn desired_and_kept_objects_are_at_risk_unless_only_their_owner_keeps_them() {
     assert_eq!(found(&members, &[going], Observed::default()), nothing());
 
     let parent = Observed {
-        parent: Some(Dependent::of(&config_map("web", &["pruned"]))),
+        parent: Some(Dependent::from_live(&config_map("web", &["pruned"]))),
         ..Observed::default()
     };
     assert_eq!(

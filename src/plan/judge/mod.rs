@@ -4,6 +4,7 @@
 mod recreation;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::iter;
 
 use super::container_index::ContainerIndex;
 use super::data_loss::Going;
@@ -65,14 +66,13 @@ impl<'a> Judge<'a> {
         contents: &'a BTreeMap<ObjectKey, Contents>,
         desired_uids: HashSet<String>,
     ) -> Self {
-        let members = || desired.members.iter().map(|object| &object.key);
-        let parent = desired.parent.iter().map(|object| &object.key);
+        let objects = desired.members.iter().chain(&desired.parent);
         Self {
             set,
             policy,
-            desired: members().collect(),
+            desired: desired.members.iter().map(|object| &object.key).collect(),
             desired_uids,
-            desired_index: ContainerIndex::of(members().chain(parent)),
+            desired_index: ContainerIndex::new(objects.map(|object| &object.key)),
             hooks: &desired.hooks,
             contents,
             annotated: contents
@@ -91,7 +91,7 @@ impl<'a> Judge<'a> {
 
     /// Creates the judge for carrying out a plan, with the same rules as when it was made.
     /// `desired_uids` are the UIDs of the objects that were applied or are unchanged.
-    pub fn of_plan(
+    pub fn for_plan(
         set: &'a Set,
         policy: &'a Policy,
         desired: &'a Desired,
@@ -168,10 +168,10 @@ impl<'a> Judge<'a> {
     /// Notes the objects that are deleted.
     pub(super) fn let_go<'l>(&mut self, prunes: impl Iterator<Item = &'l Live>, dependents: &Dependents) {
         // The parent of a set that is deleted as a whole is deleted before its own namespace or CRD.
-        let parent = self.set.parent_uid.iter();
-        let parent = parent.filter(|_| self.policy.pruning == Pruning::WholeSet);
         self.going = Going::new(prunes);
-        self.going.uids.extend(parent.cloned());
+        if self.policy.pruning == Pruning::WholeSet {
+            self.going.uids.extend(self.set.parent_uid.clone());
+        }
         self.replace_dependents(dependents);
     }
 
@@ -272,18 +272,20 @@ impl<'a> Judge<'a> {
         annotated: impl Iterator<Item = &'h Held>,
     ) -> Option<SkipReason> {
         let is_going = |uid: &String| *uid != container.uid && self.going.uids.contains(uid);
-        let is_kept = |held: &&Held| {
+        for held in annotated {
             let is_left_without_owners = !held.owners.is_empty() && held.owners.iter().all(is_going);
             let is_deleted = is_going(&held.uid) || is_left_without_owners;
-            !is_deleted && !self.has_desired(&held.key, &held.uid)
-        };
-        let mut kept = annotated.filter(is_kept);
-        kept.find_map(|held| {
-            Some(SkipReason::HoldsAnnotated {
-                annotated: held.key.clone(),
-                keep_annotation: held.keep_annotation.clone()?,
-            })
-        })
+            if !is_deleted
+                && !self.has_desired(&held.key, &held.uid)
+                && let Some(keep_annotation) = held.keep_annotation.clone()
+            {
+                return Some(SkipReason::HoldsAnnotated {
+                    annotated: held.key.clone(),
+                    keep_annotation,
+                });
+            }
+        }
+        None
     }
 
     /// Returns the reasons for which the object may not be deleted although nothing keeps it.
@@ -362,15 +364,15 @@ impl<'a> Judge<'a> {
         if self.goes_last(&detachment.dependent) {
             return true;
         }
-        let dependent = || std::iter::once(&detachment.dependent);
-        let is_accepted = |pruned: &ObjectKey| self.is_accepted(&self.owns_dependents(pruned, dependent()));
-        self.policy.data_loss == DataLoss::Allowed || detachment.pruned.iter().all(is_accepted)
+        self.policy.data_loss == DataLoss::Allowed
+            || detachment.pruned.iter().all(|pruned| {
+                self.is_accepted(&self.owns_dependents(pruned, iter::once(&detachment.dependent)))
+            })
     }
 
     fn is_accepted(&self, refusal: &Refusal) -> bool {
-        let shown = refusal.object().and_then(|object| self.accepted.get(object));
-        let mut shown = shown.into_iter().flatten();
-        shown.any(|shown| refusal.is_within(shown))
+        let accepted = refusal.object().and_then(|object| self.accepted.get(object));
+        accepted.is_some_and(|shown| refusal.is_within_any_of(shown.iter().copied()))
     }
 
     /// Returns the reason to keep a namespace or CRD that was to be deleted and holds `now` right before

@@ -231,7 +231,7 @@ fn observed(live: &Live, around: &Around) -> Observed {
             owners: vec![owner.clone()],
             ..self::live("Secret", Some("shop"), "web")
         };
-        super::super::Dependent::of(&parent)
+        super::super::Dependent::from_live(&parent)
     });
     Observed {
         members: around.members.iter().chain([live]).cloned().collect(),
@@ -284,7 +284,7 @@ fn at_last(
     let keys: BTreeSet<&ObjectKey> = around.desired.iter().map(|object| &object.key).collect();
     let uids = around.members.iter().filter(|live| keys.contains(&live.key));
     let uids = uids.map(|live| live.uid.clone()).collect();
-    Judge::of_plan(&set, policy, &manifests, &observed.contents, &plan, uids).judge(now)
+    Judge::for_plan(&set, policy, &manifests, &observed.contents, &plan, uids).judge(now)
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn an_owner_is_pruned_once_everything_is_detached_from_it() {
     let (set, manifests, observed) = (set(), manifests(&around), observed(&owner, &around));
     let policy = policy();
     let plan = plan(&set, &manifests, &observed, &policy);
-    let mut judge = Judge::of_plan(
+    let mut judge = Judge::for_plan(
         &set,
         &policy,
         &manifests,
@@ -368,7 +368,7 @@ fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
     parent.owners = vec![owned_by(&owner)];
     let observed = Observed {
         members: vec![owner],
-        parent: Some(Dependent::of(&parent)),
+        parent: Some(Dependent::from_live(&parent)),
         ..Observed::default()
     };
     let refused = |pruning| {
@@ -392,7 +392,7 @@ fn what_came_into_a_container_keeps_it() {
     let observed = observed(&namespace, &Around::default());
     let policy = policy();
     let plan = plan(&set, &manifests, &observed, &policy);
-    let judge = Judge::of_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
+    let judge = Judge::for_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
     assert_eq!(judge.filled(&namespace, &Contents::default()), None);
     let now = Contents {
         objects: vec![Held {
@@ -409,7 +409,7 @@ fn what_came_into_a_container_keeps_it() {
         data_loss: DataLoss::Allowed,
         ..self::policy()
     };
-    let judge = Judge::of_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
+    let judge = Judge::for_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
     assert_eq!(judge.filled(&namespace, &now), None);
     let mut annotated = now;
     annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
@@ -464,7 +464,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
     let set = set();
     let plan = plan(&set, &manifests, &observed, &policy);
     assert_eq!((plan.deletions(), plan.refusals.len()), (3 * COUNT, 0));
-    let judge = Judge::of_plan(
+    let judge = Judge::for_plan(
         &set,
         &policy,
         &manifests,

@@ -119,15 +119,17 @@ fn read_bound_parameters(
 /// `plugin/pkg/admission/certificates/ctbattest` with `IsAuthorizedForSignerName`.
 fn attest(bundle: &DesiredObject) -> Vec<Permission> {
     let value = bundle.object.value();
-    let signer = text(&value, "/spec/signerName").filter(|signer| !signer.is_empty());
-    let right = |signer: &str| Permission {
+    let signer = text(&value, "/spec/signerName").unwrap_or_default();
+    if signer.is_empty() {
+        return Vec::new();
+    }
+    vec![Permission {
         namespace: None,
         group: "certificates.k8s.io".to_owned(),
         resource: "signers".to_owned(),
         verb: Verb::Attest,
         name: Some(signer.to_owned()),
-    };
-    signer.into_iter().map(right).collect()
+    }]
 }
 
 fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {

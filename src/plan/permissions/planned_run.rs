@@ -26,8 +26,8 @@ pub fn needed_for_plan(
     field_manager: &str,
 ) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    let grants_permissions = applied(desired, plan).any(|(_, object)| is_rbac(object));
-    for (apply, object) in applied(desired, plan) {
+    let grants_permissions = applies_with_objects(desired, plan).any(|(_, object)| is_rbac(object));
+    for (apply, object) in applies_with_objects(desired, plan) {
         needed.expect_namespace(apply, object);
         // Roles of the manifests, such as aggregated ones, may grant the permissions for a kind that
         // the manifests define.
@@ -76,7 +76,7 @@ pub fn needed_to_delete(
 /// of its write. Prunes have no dry run and need none.
 pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Plan) -> NeededPermissions {
     let mut needed = NeededPermissions::default();
-    for (apply, object) in applied(desired, plan) {
+    for (apply, object) in applies_with_objects(desired, plan) {
         needed.expect_namespace(apply, object);
         if is_not_yet_served(object) {
             continue;
@@ -102,7 +102,10 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
 }
 
 /// Returns the applies of a plan with their objects.
-fn applied<'p>(desired: &'p Desired, plan: &'p Plan) -> impl Iterator<Item = (&'p Apply, &'p DesiredObject)> {
+fn applies_with_objects<'p>(
+    desired: &'p Desired,
+    plan: &'p Plan,
+) -> impl Iterator<Item = (&'p Apply, &'p DesiredObject)> {
     plan.all_applies()
         .map(|apply| (apply, &desired.members[apply.index]))
 }
@@ -123,28 +126,23 @@ impl NeededPermissions {
 
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
         let key = &object.key;
-        let right = |verb| Permission::on(verb, &object.resource, key.namespace.as_deref()).named(&key.name);
-        match apply.live_membership {
-            LiveMembership::Terminating => {}
-            LiveMembership::OfAnotherSet => {
-                self.rights.insert(right(Verb::Patch));
-            }
+        let verbs: &[Verb] = match apply.live_membership {
+            LiveMembership::Terminating => &[],
+
             LiveMembership::Member {
-                client_side_apply, ..
-            } => {
-                self.rights.insert(right(Verb::Patch));
-                if client_side_apply {
-                    self.rights.insert(right(Verb::Get));
-                }
+                client_side_apply: true,
+                ..
+            } => &[Verb::Patch, Verb::Get],
+            LiveMembership::Member { .. } | LiveMembership::OfAnotherSet => &[Verb::Patch],
+            LiveMembership::NotAMember => &[Verb::Patch, Verb::Create],
+        };
+        for verb in verbs {
+            let right = Permission::on(*verb, &object.resource, key.namespace.as_deref()).named(&key.name);
+            if *verb == Verb::Create && !is_not_yet_served(object) {
+                let path = object.resource.path_of(key);
+                self.unless_present.insert(right.clone(), path);
             }
-            LiveMembership::NotAMember => {
-                self.rights.insert(right(Verb::Patch));
-                self.rights.insert(right(Verb::Create));
-                if !is_not_yet_served(object) {
-                    let path = object.resource.path_of(key);
-                    self.unless_present.insert(right(Verb::Create), path);
-                }
-            }
+            self.rights.insert(right);
         }
     }
 

@@ -58,8 +58,10 @@ pub fn objects(
     for right in rights {
         places.entry(right.namespace.as_deref()).or_default().push(right);
     }
-    let subjects = subjects.iter().map(|subject| subject.document(namespace));
-    let subjects: Vec<Value> = subjects.collect();
+    let subjects: Vec<Value> = subjects
+        .iter()
+        .map(|subject| subject.document(namespace))
+        .collect();
     places
         .into_iter()
         .flat_map(|(place, rights)| role_and_binding(name, place, &rules(&rights), &subjects))

@@ -36,9 +36,9 @@ impl PruneSteps {
     /// Sorts prunes into steps. `skips` may depend on them as well: what is being deleted already has
     /// to be gone before. The parent's own namespace or CRD is deleted after the parent, so only such
     /// objects may wait for one.
-    pub(super) fn of(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
+    pub(super) fn new(set: &Set, prunes: Vec<Live>, skips: &[Skip]) -> Self {
         let read = prunes.iter().chain(skips.iter().map(|skip| &skip.live));
-        let mut leaving = Leaving::of(set, &prunes, skips);
+        let mut leaving = Leaving::new(set, &prunes, skips);
         let mut ignored: Vec<String> = read.flat_map(faults).collect();
         let ranks = leaving.ranks(&mut ignored);
         let after = leaving.after();
@@ -77,7 +77,7 @@ struct Leaving<'l> {
 }
 
 impl<'l> Leaving<'l> {
-    fn of(set: &Set, prunes: &'l [Live], skips: &'l [Skip]) -> Self {
+    fn new(set: &Set, prunes: &'l [Live], skips: &'l [Skip]) -> Self {
         let going = skips
             .iter()
             .filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
@@ -109,9 +109,8 @@ impl<'l> Leaving<'l> {
     }
 
     fn all_ranks(&mut self, ignored: &mut Vec<String>) -> Vec<Rank> {
-        let by_wave = |live: &&Live| Rank::for_wave(wave(live));
         if self.edges.is_empty() {
-            return self.objects.iter().map(by_wave).collect();
+            return self.ranks_by_wave();
         }
         let mut fixed = self.held();
         loop {
@@ -128,7 +127,7 @@ impl<'l> Leaving<'l> {
             let forgotten: Vec<(usize, usize)> = self.edges.iter().copied().filter(is_on).collect();
             if forgotten.is_empty() {
                 // Containers that hold each other: any order is as good as another.
-                return self.objects.iter().map(by_wave).collect();
+                return self.ranks_by_wave();
             }
             self.edges.retain(|edge| !is_on(edge));
             // What one of them depends on comes after all of them, as one may be waiting for another.
@@ -151,14 +150,14 @@ impl<'l> Leaving<'l> {
             .copied()
             .map(name)
             .collect();
-        let path = path.join(" -> ");
         let next = cycle.iter().cycle().skip(1);
         let shown: BTreeSet<_> = next.copied().zip(cycle.iter().copied()).collect();
-        let others = forgotten.iter().filter(|edge| !shown.contains(edge));
-        let others: Vec<String> = others
+        let others: Vec<String> = forgotten
+            .iter()
+            .filter(|edge| !shown.contains(edge))
             .map(|(dependent, dependency)| format!("{} -> {}", name(*dependent), name(*dependency)))
             .collect();
-        let text = format!("dependencies form a cycle and are ignored: {path}");
+        let text = format!("dependencies form a cycle and are ignored: {}", path.join(" -> "));
         if others.is_empty() {
             text
         } else {
@@ -169,11 +168,18 @@ impl<'l> Leaving<'l> {
         }
     }
 
+    fn ranks_by_wave(&self) -> Vec<Rank> {
+        self.objects
+            .iter()
+            .map(|live| Rank::for_wave(wave(live)))
+            .collect()
+    }
+
     /// Returns what containers hold, by places: the object, and the container. It is never forgotten:
     /// deleting a container deletes what it holds.
     fn held(&self) -> Vec<(usize, usize)> {
         let places = places(&self.objects);
-        let index = ContainerIndex::of(self.objects.iter().map(|live| &live.key));
+        let index = ContainerIndex::new(self.objects.iter().map(|live| &live.key));
         let mut edges = Vec::new();
         for (container, live) in self.objects.iter().enumerate() {
             let held = index.objects_in(live).iter().map(|key| (places[*key], container));
@@ -196,23 +202,22 @@ impl<'l> Leaving<'l> {
     /// Returns the objects that are pruned last: by their annotation, because they hold one, or because
     /// one depends on them.
     fn last(&self) -> BTreeSet<ObjectKey> {
-        let objects = || self.objects.iter();
-        let last = objects().filter(|live| live.prune_order == PruneOrder::Last);
-        let mut last: BTreeSet<ObjectKey> = last.map(|live| live.key.clone()).collect();
+        let (mut last, mut others): (Vec<&Live>, Vec<&Live>) = self
+            .objects
+            .iter()
+            .partition(|live| live.prune_order == PruneOrder::Last);
         loop {
-            let held: KeptObjects = last.iter().collect();
-            let dependents = objects().filter(|live| last.contains(&live.key));
+            let held: KeptObjects = last.iter().map(|live| &live.key).collect();
             let needed: HashSet<&ObjectKey> =
-                dependents.flat_map(|live| &live.dependencies.objects).collect();
-            let more = objects().filter(|live| {
-                let follows = held.kept_object_in(live).is_some() || needed.contains(&live.key);
-                follows && !last.contains(&live.key)
-            });
-            let more: Vec<ObjectKey> = more.map(|live| live.key.clone()).collect();
+                last.iter().flat_map(|live| &live.dependencies.objects).collect();
+            let (more, rest): (Vec<&Live>, Vec<&Live>) = others
+                .into_iter()
+                .partition(|live| held.kept_object_in(live).is_some() || needed.contains(&live.key));
             if more.is_empty() {
-                return last;
+                return last.into_iter().map(|live| live.key.clone()).collect();
             }
             last.extend(more);
+            others = rest;
         }
     }
 }
@@ -223,7 +228,7 @@ fn places<'l>(objects: &[&'l Live]) -> HashMap<&'l ObjectKey, usize> {
 }
 
 fn wave(live: &Live) -> usize {
-    Wave::ALL.len() - 1 - Wave::of(&live.key.group_kind) as usize
+    Wave::ALL.len() - 1 - Wave::for_kind(&live.key.group_kind) as usize
 }
 
 impl Plan {

@@ -43,7 +43,7 @@ fn prunes_go_in_reverse_waves() {
         map("a"),
         live("Deployment.apps", Some("shop"), "web"),
     ];
-    let steps = PruneSteps::of(&set(), prunes, &[]);
+    let steps = PruneSteps::new(&set(), prunes, &[]);
     assert_eq!(names(&steps.regular), [vec!["web"], vec!["a", "b"], vec!["shop"]]);
     assert_eq!(names(&steps.last), Vec::<Vec<&str>>::new());
 }
@@ -62,7 +62,7 @@ fn what_holds_an_object_that_is_pruned_last_is_pruned_after_it() {
         live("Widget.example.com", Some("shop"), "early"),
         map("early"),
     ];
-    let steps = PruneSteps::of(&set(), prunes, &[]);
+    let steps = PruneSteps::new(&set(), prunes, &[]);
     assert_eq!(
         names(&steps.regular),
         [vec!["early"], vec!["early"], vec!["other"]]
@@ -81,7 +81,7 @@ fn dependents_are_pruned_first() {
         map("other"),
         live("Namespace", None, "shop"),
     ];
-    let steps = PruneSteps::of(&set(), prunes, &[]);
+    let steps = PruneSteps::new(&set(), prunes, &[]);
     assert_eq!(
         names(&steps.regular),
         [vec!["other", "settings"], vec!["web"], vec!["shop"]]
@@ -90,7 +90,7 @@ fn dependents_are_pruned_first() {
 
     // What a late object depends on is late, too.
     let late = last(after(map("late"), &[&web]));
-    let steps = PruneSteps::of(&set(), vec![web, late, live("Namespace", None, "shop")], &[]);
+    let steps = PruneSteps::new(&set(), vec![web, late, live("Namespace", None, "shop")], &[]);
     assert_eq!(names(&steps.last), [vec!["late"], vec!["web"], vec!["shop"]]);
 }
 
@@ -103,7 +103,7 @@ fn what_is_being_deleted_has_to_be_gone_before() {
             waits_for: Vec::new(),
         },
     };
-    let steps = PruneSteps::of(&set(), vec![web.clone()], std::slice::from_ref(&going));
+    let steps = PruneSteps::new(&set(), vec![web.clone()], std::slice::from_ref(&going));
     assert_eq!(steps.after[&web.key], [going.live]);
 }
 
@@ -141,7 +141,7 @@ fn a_cycle_through_what_is_being_deleted_is_ignored() {
     ];
     for (place, (pruned, skips, cycles)) in table.into_iter().enumerate() {
         let skips: Vec<Skip> = skips.into_iter().map(going).collect();
-        let steps = PruneSteps::of(&set_elsewhere(), vec![pruned], &skips);
+        let steps = PruneSteps::new(&set_elsewhere(), vec![pruned], &skips);
         assert_eq!(steps.ignored.len(), cycles, "{place}: {:?}", steps.ignored);
         let waits = steps.after.values().flatten().count();
         assert_eq!(waits, usize::from(place == 4), "{place}");
@@ -154,7 +154,7 @@ fn what_an_object_that_is_pruned_last_depends_on_is_last_behind_what_is_being_de
     let web = map("web");
     let middle = after(map("middle"), &[&web]);
     let late = last(after(map("late"), &[&middle]));
-    let steps = PruneSteps::of(&set(), vec![web, late], &[going(middle)]);
+    let steps = PruneSteps::new(&set(), vec![web, late], &[going(middle)]);
     assert_eq!(names(&steps.regular), Vec::<Vec<&str>>::new());
     assert_eq!(names(&steps.last), [["late"], ["web"]]);
 }
@@ -173,7 +173,7 @@ fn a_cycle_does_not_cost_a_namespace_its_place_behind_what_it_holds() {
         after(shop, &[&between]),
         after(between, &[&inside]),
     ];
-    let steps = PruneSteps::of(&set_elsewhere(), prunes, &[]);
+    let steps = PruneSteps::new(&set_elsewhere(), prunes, &[]);
     assert_eq!(steps.ignored.len(), 1, "{:?}", steps.ignored);
     assert_eq!(
         names(&steps.regular),
@@ -190,7 +190,7 @@ fn containers_that_hold_each_other_end_the_search_for_cycles() {
     };
     let [one, two] = ["one", "two"].map(definition);
     let prunes = vec![after(one, &[&two]), two];
-    let steps = PruneSteps::of(&set(), prunes, &[]);
+    let steps = PruneSteps::new(&set(), prunes, &[]);
     assert_eq!(steps.regular.iter().flatten().count(), 2);
 }
 
@@ -213,7 +213,7 @@ fn what_holds_the_parent_is_ordered_too() {
     for (dependent, dependency) in [(&namespace, &definition), (&definition, &namespace)] {
         let dependent = after(dependent.clone(), &[dependency, &web]);
         let prunes = vec![web.clone(), dependency.clone(), dependent.clone()];
-        let steps = PruneSteps::of(&set, prunes, &[]);
+        let steps = PruneSteps::new(&set, prunes, &[]);
         let [dependent, dependency] = [&dependent, dependency].map(|live| live.key.name.as_str());
         assert_eq!(names(&steps.regular), [["web"], [dependent], [dependency]]);
         let waits: Vec<_> = steps.after.iter().collect();
@@ -230,7 +230,7 @@ fn faults_of_live_objects_are_reported_and_ignored() {
     let two = after(map("two"), &[&after(map("three"), &[])]);
     let three = after(map("three"), &[&two]);
     let four = after(map("four"), &[&two, &other]);
-    let steps = PruneSteps::of(&set(), vec![one, other, two, three, four, alone], &[]);
+    let steps = PruneSteps::new(&set(), vec![one, other, two, three, four, alone], &[]);
     assert_eq!(steps.ignored.len(), 3, "{:?}", steps.ignored);
     assert!(steps.ignored[0].contains("what"), "{:?}", steps.ignored);
     assert!(
@@ -273,7 +273,7 @@ fn every_dependency_is_kept_or_reported() {
                 prunes[*dependent].dependencies.objects.push(key);
             }
         }
-        let steps = PruneSteps::of(&set(), prunes.clone(), &[]);
+        let steps = PruneSteps::new(&set(), prunes.clone(), &[]);
         let order: Vec<&ObjectKey> = steps
             .regular
             .iter()
@@ -321,7 +321,7 @@ fn everything_is_gone_in_the_end() {
             }
         }
         let skips: Vec<Skip> = live[2..].iter().cloned().map(going).collect();
-        let steps = PruneSteps::of(&set_elsewhere(), live[..2].to_vec(), &skips);
+        let steps = PruneSteps::new(&set_elsewhere(), live[..2].to_vec(), &skips);
         let mut gone: BTreeSet<&ObjectKey> = BTreeSet::new();
         let settle = |gone: &mut BTreeSet<_>| {
             // Each waits for all that depend on it.
@@ -361,7 +361,7 @@ fn nothing_waits_for_the_namespace_of_the_parent() {
     let web = live("Deployment.apps", Some("away"), "web");
     for (namespace, dependents) in [(parents, 0), ("other", 1)] {
         let namespace = after(live("Namespace", None, namespace), &[&web]);
-        let steps = PruneSteps::of(&set, vec![web.clone(), namespace], &[]);
+        let steps = PruneSteps::new(&set, vec![web.clone(), namespace], &[]);
         assert_eq!(steps.after.values().flatten().count(), dependents);
     }
 }

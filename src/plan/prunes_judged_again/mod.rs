@@ -54,17 +54,14 @@ impl PrunesJudgedAgain<'_> {
         let (mut prunes, skips) = judge.divide_with(&candidates, skips);
         // They are reported when their turn comes.
         prunes.extend(candidates.iter().filter(|live| judge.is_desired(live)).cloned());
-        let steps = PruneSteps::of(self.set, prunes, &skips);
+        let mut steps = PruneSteps::new(self.set, prunes, &skips);
         let planned: HashMap<&str, &Live> = planned.iter().map(|live| (&*live.uid, *live)).collect();
-        let as_planned = |mut waves: Vec<Vec<Live>>| {
-            if plan.preconditions.require_unchanged() {
-                for live in waves.iter_mut().flatten() {
-                    live.clone_from(planned[live.uid.as_str()]);
-                }
+        if plan.preconditions.require_unchanged() {
+            for live in steps.regular.iter_mut().chain(&mut steps.last).flatten() {
+                live.clone_from(planned[live.uid.as_str()]);
             }
-            waves
-        };
-        let (regular, last) = (as_planned(steps.regular), as_planned(steps.last));
+        }
+        let (regular, last) = (steps.regular, steps.last);
         let mut judged = plan.clone();
         (judged.prunes, judged.last_prunes) = match order {
             PruneOrder::Regular => (regular, last),
@@ -84,30 +81,26 @@ impl PrunesJudgedAgain<'_> {
         let mut skips: Vec<Skip> = plan.skips.clone();
         let known: HashSet<String> = skips.iter().map(|skip| skip.live.uid.clone()).collect();
         let keys: HashSet<&ObjectKey> = self.desired.members.iter().map(|object| &object.key).collect();
-        let is_desired = |live: &Live| keys.contains(&live.key) || self.desired_uids.contains(&live.uid);
         let mut others = Vec::new();
-        for live in self
-            .members
-            .iter()
-            .filter(|live| !prunes.contains(live.uid.as_str()))
-        {
-            let is_going = live.presence == Presence::Terminating;
-            if known.contains(&live.uid) {
+        for live in self.members {
+            if prunes.contains(live.uid.as_str()) || known.contains(&live.uid) {
                 continue;
             }
-            if is_going && !is_desired(live) {
+            let is_desired = keys.contains(&live.key) || self.desired_uids.contains(&live.uid);
+            if live.presence == Presence::Terminating && !is_desired {
                 let waits_for = live.waits_for.clone();
                 skips.push(Skip {
                     live: live.clone(),
                     reason: SkipReason::Terminating { waits_for },
                 });
-            } else if is_desired(live) || !is_owned_copy(live, self.set, &self.policy.appliers) {
+            } else if is_desired || !is_owned_copy(live, self.set, &self.policy.appliers) {
                 others.push(live);
             }
         }
-        let needed = named_by(others.into_iter());
-        let needed = needed.map(|(key, dependent)| (key.clone(), dependent.clone()));
-        (skips, needed.collect())
+        let needed = named_by(others.into_iter())
+            .map(|(key, dependent)| (key.clone(), dependent.clone()))
+            .collect();
+        (skips, needed)
     }
 }
 

@@ -70,7 +70,7 @@ impl Policy {
         let keeps_data = self.data_loss == DataLoss::Refused && loses_data(&object.key.group_kind);
         self.recreate.allows(object, preconditions)
             && !keeps_data
-            && RecreationObstacle::of_manifest(object).is_none()
+            && RecreationObstacle::from_manifest(object).is_none()
     }
 }
 
@@ -111,7 +111,7 @@ pub enum RecreationObstacle {
 
 impl RecreationObstacle {
     /// Returns the obstacle that the manifest's own keep annotation is.
-    pub fn of_manifest(object: &DesiredObject) -> Option<Self> {
+    pub fn from_manifest(object: &DesiredObject) -> Option<Self> {
         let metadata = object.object.metadata();
         let keep_annotation = keep_annotation(&pairs(&metadata, "labels"), &pairs(&metadata, "annotations"))?;
         Some(Self::Kept(SkipReason::Protected { keep_annotation }))
@@ -119,7 +119,7 @@ impl RecreationObstacle {
 
     /// Returns the reason not to recreate an object whose update the server refused for these fields:
     /// others own all of them. The manifest may be valid, and a new object would lose their values.
-    pub fn of_faults<'f>(
+    pub fn from_faults<'f>(
         fields: impl Iterator<Item = &'f str>,
         manifest: &Value,
         live: &Value,
@@ -173,8 +173,9 @@ impl fmt::Display for RecreationObstacle {
                 with_keep_annotations(dependents, keep_annotations)
             ),
             Self::FaultsOfOthers(fields) => {
-                let fields = fields.iter();
-                let fields = fields.map(|(field, owners)| format!("{field} ({})", owners.join(", ")));
+                let fields = fields
+                    .iter()
+                    .map(|(field, owners)| format!("{field} ({})", owners.join(", ")));
                 write!(
                     f,
                     "only other managers own the refused fields: {}",

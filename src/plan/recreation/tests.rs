@@ -45,7 +45,7 @@ fn a_saved_plan_recreates_only_what_it_names() {
     let flux = marked(&json!({"kustomize.toolkit.fluxcd.io/force": "enabled"}));
     let bound = |recreated| {
         let salt = Salt::random().expect("random bytes");
-        Preconditions::bound(salt, BTreeMap::new(), None).recreating(recreated)
+        Preconditions::bound(salt, BTreeMap::new(), None).with_recreated(recreated)
     };
     for (preconditions, expected) in [
         (Preconditions::default(), true),
@@ -103,7 +103,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
         ..super::super::plan(&set, &manifests, &super::super::Observed::default(), policy)
     };
     let plan = plan.deleting(live);
-    let mut judge = Judge::of_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
+    let mut judge = Judge::for_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
     judge.replace_dependents(&around.dependents);
     judge.obstacle_to_recreation(live)
 }
@@ -127,7 +127,7 @@ fn nothing(_: &Live) -> Around {
 fn owns(live: &Live) -> Around {
     let dependent = super::super::fixtures::live("ConfigMap", Some("shop"), "one");
     let detachment = Detachment {
-        dependent: Dependent::of(&dependent),
+        dependent: Dependent::from_live(&dependent),
         owners: [live.uid.clone()].into(),
         pruned: [live.key.clone()].into(),
     };
@@ -237,7 +237,7 @@ fn a_container_is_never_chosen() {
 #[test]
 fn a_mark_of_the_manifest_keeps_an_object_too() {
     let kept = marked(&json!({"helm.sh/resource-policy": "keep"}));
-    let obstacle = RecreationObstacle::of_manifest(&kept).map(|obstacle| obstacle.to_string());
+    let obstacle = RecreationObstacle::from_manifest(&kept).map(|obstacle| obstacle.to_string());
     assert_eq!(obstacle.as_deref(), Some("kept by helm.sh/resource-policy: keep"));
-    assert_eq!(RecreationObstacle::of_manifest(&marked(&json!({}))), None);
+    assert_eq!(RecreationObstacle::from_manifest(&marked(&json!({}))), None);
 }

@@ -6,6 +6,11 @@ use std::hash::Hash;
 use super::Refusal;
 
 impl Refusal {
+    /// Returns whether the consent to one of `shown` covers this.
+    pub fn is_within_any_of<'r>(&self, shown: impl IntoIterator<Item = &'r Self>) -> bool {
+        shown.into_iter().any(|shown| self.is_within(shown))
+    }
+
     /// Returns whether the consent to `other` covers this: it is the same, or less of the same would be
     /// lost.
     pub fn is_within(&self, other: &Self) -> bool {

@@ -1,18 +1,18 @@
 //! Refusals: the reasons for which a run stops before its first write. `hint` has the hint for each.
 
 mod consent;
+mod find;
 mod hint;
 mod messages;
-mod of_plan;
 mod phrases;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use of_plan::of_hooks;
-pub(super) use of_plan::of_plan;
+pub(super) use find::find;
+pub use find::refuse_hooks;
 pub(super) use phrases::losses;
-use phrases::{all_pruned, other_set, outside, released, this_is, with_objects};
-pub use phrases::{copies_released, with_keep_annotations};
+use phrases::{describe_prune_of_all, describe_release, other_set, outside, this_is, with_objects};
+pub use phrases::{describe_released_copies, with_keep_annotations};
 
 use super::OtherParent;
 use crate::event::Operation;
@@ -71,13 +71,13 @@ pub enum Refusal {
         namespace: String,
     },
     /// There are no manifests.
-    #[error("no objects in the manifests{}", all_pruned(.objects))]
+    #[error("no objects in the manifests{}", describe_prune_of_all(.objects))]
     EmptyManifests {
         /// The members that would be pruned.
         objects: Vec<ObjectKey>,
     },
     /// There are manifests, but of no member.
-    #[error("no object in the manifests is a member of the set{}", all_pruned(.objects))]
+    #[error("no object in the manifests is a member of the set{}", describe_prune_of_all(.objects))]
     PrunesAll {
         /// The members that would be pruned.
         objects: Vec<ObjectKey>,
@@ -251,7 +251,7 @@ pub enum Refusal {
         operation: Operation,
     },
     /// A set would be forgotten, which the user has not confirmed.
-    #[error("{parent}: the set would be disbanded; {}", released(*.members, .copies))]
+    #[error("{parent}: the set would be disbanded; {}", describe_release(*.members, .copies))]
     ForgetsSet {
         /// The parent.
         parent: ObjectKey,

@@ -46,7 +46,7 @@ pub fn with_keep_annotations(
 }
 
 /// Says that these members would be pruned, and no other is left; nothing if there are none.
-pub(super) fn all_pruned(objects: &[ObjectKey]) -> String {
+pub(super) fn describe_prune_of_all(objects: &[ObjectKey]) -> String {
     if objects.is_empty() {
         return String::new();
     }
@@ -54,17 +54,17 @@ pub(super) fn all_pruned(objects: &[ObjectKey]) -> String {
 }
 
 /// What becomes of the members of a set that is disbanded, and of objects with a copy of its label.
-pub(super) fn released(members: usize, copies: &[ObjectKey]) -> String {
+pub(super) fn describe_release(members: usize, copies: &[ObjectKey]) -> String {
     let mut parts = Vec::new();
     if members > 0 || copies.is_empty() {
         parts.push(format!("{} kept", counted(members, "object")));
     }
-    parts.extend(copies_released(copies));
+    parts.extend(describe_released_copies(copies));
     parts.join("; ")
 }
 
 /// `the label is also removed from 1 object that is not a member: configmap/a`
-pub fn copies_released(copies: &[ObjectKey]) -> Option<String> {
+pub fn describe_released_copies(copies: &[ObjectKey]) -> Option<String> {
     let objects = match copies.len() {
         0 => return None,
         1 => "1 object that is not a member".to_owned(),

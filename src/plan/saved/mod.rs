@@ -3,11 +3,11 @@
 //!
 //! A saved plan contains the manifests, the policy, and the state of the cluster when the plan was
 //! made. `file` makes a file of it that cannot be changed unnoticed, `secrets` keeps values
-//! of Secrets out of it, and `overtaken` finds the drift since then. The run is
+//! of Secrets out of it, and `drift` finds the drift since then. The run is
 //! planned again by `plan`; the saved plan only decides whether the result is the same.
 
+mod drift;
 mod file;
-mod overtaken;
 mod secrets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,11 +19,12 @@ use serde_json::Value;
 
 use super::preconditions::plain_digest;
 pub use super::preconditions::{Salt, Seen};
-pub use file::{discard, read, write};
-pub use overtaken::{
-    ChangeSincePlan, Fresh, left_to_autoscaler, looked_at, moved, namespaces_not_compared, other_cluster,
+pub use drift::{
+    ChangeSincePlan, Fresh, find_drift, left_to_autoscaler, namespaces_not_compared, objects_to_read,
+    other_cluster,
 };
-pub use secrets::{Alteration, compared, is_lost, restore};
+pub use file::{discard, read, write};
+pub use secrets::{Alteration, fill_in_for_comparison, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
@@ -227,7 +228,7 @@ impl SavedManifest {
     pub fn new(manifest: &Manifest, salt: &Salt) -> Self {
         let (object, hidden) = secrets::hide(&manifest.gvk, manifest.object.value(), salt);
         Self {
-            source: SavedSource::of(&manifest.position.source),
+            source: SavedSource::new(&manifest.position.source),
             line: manifest.position.line,
             object,
             hidden,
@@ -259,7 +260,7 @@ impl SavedManifest {
 }
 
 impl SavedSource {
-    fn of(source: &Source) -> Self {
+    fn new(source: &Source) -> Self {
         match source {
             Source::Path(path) if can_be_read_again(path) => Self::File(path.clone()),
             Source::Kustomization { directory, .. } if !directory.contains("://") => {
@@ -320,7 +321,7 @@ fn can_be_read_again(path: &Path) -> bool {
 }
 
 /// The objects that a plan detaches from their owners.
-pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
+pub fn saved_detachments(plan: &Plan) -> Vec<SavedDetachment> {
     let detachments = plan.dependents.detachments.iter();
     let saved = detachments.map(|detachment| SavedDetachment {
         key: detachment.dependent.key.clone(),
@@ -332,20 +333,22 @@ pub fn detached(plan: &Plan) -> Vec<SavedDetachment> {
 
 /// Returns the intent for each object, with the UID of those that the plan does not write.
 pub fn intents(plan: &Plan, desired: &Desired) -> BTreeMap<ObjectKey, (Intent, Option<String>)> {
-    let applies = plan
-        .all_applies()
-        .map(|apply| (desired.members[apply.index].key.clone(), (Intent::Apply, None)));
-    let unchanged = plan.unchanged.iter().map(|unchanged| {
+    let mut intents = BTreeMap::new();
+    for apply in plan.all_applies() {
+        intents.insert(desired.members[apply.index].key.clone(), (Intent::Apply, None));
+    }
+    for unchanged in &plan.unchanged {
         let key = desired.members[unchanged.index].key.clone();
-        (key, (Intent::LeaveAlone, Some(unchanged.uid.clone())))
-    });
-    let prunes = plan.all_prunes();
-    let prunes = prunes.map(|live| (live.key.clone(), (Intent::Prune, None)));
-    let skips = plan.skips.iter().map(|skip| {
+        intents.insert(key, (Intent::LeaveAlone, Some(unchanged.uid.clone())));
+    }
+    for live in plan.all_prunes() {
+        intents.insert(live.key.clone(), (Intent::Prune, None));
+    }
+    for skip in &plan.skips {
         let intent = Intent::Skip(skip.reason.to_string());
-        (skip.live.key.clone(), (intent, Some(skip.live.uid.clone())))
-    });
-    applies.chain(unchanged).chain(prunes).chain(skips).collect()
+        intents.insert(skip.live.key.clone(), (intent, Some(skip.live.uid.clone())));
+    }
+    intents
 }
 
 #[cfg(test)]

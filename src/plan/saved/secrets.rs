@@ -28,7 +28,7 @@ pub struct Alteration {
 /// Returns whether a manifest has values that are not saved and cannot be read again.
 pub fn is_lost(manifest: &Manifest) -> bool {
     is_secret(&manifest.gvk)
-        && SavedSource::of(&manifest.position.source) == SavedSource::Elsewhere
+        && SavedSource::new(&manifest.position.source) == SavedSource::Elsewhere
         && !pointers(&manifest.object.value()).is_empty()
 }
 
@@ -107,9 +107,10 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>
         let found = if saved.hidden.is_empty() {
             saved.open()
         } else {
-            let is_it = |manifest: &&Manifest| is_same(saved, manifest, &plan.salt);
-            let candidates = read.get(&saved.source);
-            candidates.and_then(|candidates| candidates.iter().find(is_it).cloned())
+            let mut candidates = read.get(&saved.source).into_iter().flatten();
+            candidates
+                .find(|manifest| is_same(saved, manifest, &plan.salt))
+                .cloned()
         };
         match found {
             Some(manifest) => restored.push(manifest),
@@ -141,16 +142,19 @@ pub struct ComparedManifest {
 }
 
 /// Returns the manifest of a plan to compare with the live object. `None` if it is not an object.
-pub fn compared(saved: &SavedManifest, live: Option<&Value>, salt: &Salt) -> Option<ComparedManifest> {
+pub fn fill_in_for_comparison(
+    saved: &SavedManifest,
+    live: Option<&Value>,
+    salt: &Salt,
+) -> Option<ComparedManifest> {
     let mut filled = saved.clone();
     let mut is_complete = true;
     for (pointer, hidden) in &saved.hidden {
         let live = live_value(pointer, live);
-        let is_it = |value: &Value| digest(pointer, value, salt) == *hidden;
         let found = live
             .iter()
             .chain([&Value::Null])
-            .find(|value| is_it(value))
+            .find(|value| digest(pointer, value, salt) == *hidden)
             .cloned();
         is_complete &= found.is_some();
         if let Some(value) = filled.object.pointer_mut(pointer) {
@@ -278,7 +282,7 @@ mod tests {
                 object,
                 hidden,
             };
-            let compared = compared(&saved, live.as_ref(), &salt).expect("an object");
+            let compared = fill_in_for_comparison(&saved, live.as_ref(), &salt).expect("an object");
             (compared.manifest.object.value(), compared.is_complete)
         };
         let table = [

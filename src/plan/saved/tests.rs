@@ -258,11 +258,11 @@ fn what_others_do_to_an_object_counts_but_for_its_status() {
     let salt = salt();
     let object = json!({"metadata": {"uid": "u", "resourceVersion": "1", "generation": 1, "labels": {"a": "1"},
         "managedFields": []}, "spec": {"a": 1}, "status": {"ready": false}});
-    let then = Seen::of(&object, &salt).expect("an object");
+    let then = Seen::from_object(&object, &salt).expect("an object");
     let with = |pointer: &str, value: Value| {
         let mut object = object.clone();
         *object.pointer_mut(pointer).expect("a field") = value;
-        Seen::of(&object, &salt).expect("an object")
+        Seen::from_object(&object, &salt).expect("an object")
     };
     for pointer in [
         "/metadata/resourceVersion",
@@ -284,7 +284,7 @@ fn the_record_is_not_part_of_a_parent_with_a_manifest() {
         let mut object = json!({"metadata": metadata, "data": {"key": data}});
         object["metadata"]["uid"] = json!("u");
         object["metadata"]["resourceVersion"] = json!("1");
-        Seen::of_parent(&object, &salt).expect("an object")
+        Seen::from_parent(&object, &salt).expect("an object")
     };
     let bare = seen(json!({}), "1");
     let recorded = json!({"labels": labels(&fixtures::set().id),
@@ -379,8 +379,8 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    fn moved(&self) -> Vec<ChangeSincePlan> {
-        moved(&self.saved, &self.fresh())
+    fn find_drift(&self) -> Vec<ChangeSincePlan> {
+        find_drift(&self.saved, &self.fresh())
     }
 
     fn fresh(&self) -> Fresh<'_> {
@@ -409,7 +409,7 @@ impl Scene {
 #[test]
 fn objects_are_detached_from_the_owners_that_the_plan_names() {
     let mut scene = scene();
-    let mut dependent = Dependent::of(&fixtures::live("ConfigMap", Some("shop"), "kept"));
+    let mut dependent = Dependent::from_live(&fixtures::live("ConfigMap", Some("shop"), "kept"));
     dependent.owners = vec!["pruned".to_owned()];
     let key = dependent.key.clone();
     scene.plan.dependents.detachments = vec![Detachment {
@@ -417,26 +417,26 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
         dependent,
         pruned: BTreeSet::new(),
     }];
-    assert_eq!(scene.moved(), [ChangeSincePlan::Detached(key.clone())]);
-    scene.saved.detached = detached(&scene.plan);
-    assert_eq!(scene.moved(), []);
+    assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key.clone())]);
+    scene.saved.detached = saved_detachments(&scene.plan);
+    assert_eq!(scene.find_drift(), []);
     let text = file::seal(&scene.saved);
     assert_eq!(
         file::unseal(&text).expect("a plan").detached,
         scene.saved.detached
     );
     scene.plan.dependents = Dependents::default();
-    assert_eq!(scene.moved(), [ChangeSincePlan::Detached(key)]);
+    assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key)]);
 }
 
 #[test]
 fn where_nothing_moved_nothing_is_reported() {
     let mut scene = scene();
-    assert_eq!(scene.moved(), []);
+    assert_eq!(scene.find_drift(), []);
     let sent = scene.key("sent");
     // A write that changed nothing of interest.
     scene.seen.insert(sent, seen("sent", "2", "a"));
-    assert_eq!(scene.moved(), []);
+    assert_eq!(scene.find_drift(), []);
 }
 
 #[test]
@@ -502,11 +502,11 @@ fn what_moved_is_reported_of_each_object_once() {
     for (step, expected) in table {
         let mut now = scene();
         step(&mut now);
-        assert_eq!(now.moved(), [expected(&now)]);
+        assert_eq!(now.find_drift(), [expected(&now)]);
     }
     let mut now = scene();
     now.plan.unchanged[0].uid = "other".to_owned();
-    assert_eq!(now.moved(), [ChangeSincePlan::Replaced(now.key("kept"))]);
+    assert_eq!(now.find_drift(), [ChangeSincePlan::Replaced(now.key("kept"))]);
     let mut now = scene();
     now.plan.unchanged.clear();
     now.plan.waves[0].push(crate::plan::Apply {
@@ -520,7 +520,7 @@ fn what_moved_is_reported_of_each_object_once() {
         key: kept,
         intent: Intent::Apply,
     };
-    assert_eq!(now.moved(), [sent]);
+    assert_eq!(now.find_drift(), [sent]);
 }
 
 #[test]
@@ -565,7 +565,7 @@ fn a_plan_is_for_one_cluster() {
             scene.saved.cluster = then.clone();
             scene.cluster = now.clone();
             let reported: Vec<ChangeSincePlan> = expected.into_iter().collect();
-            assert_eq!(scene.moved(), reported, "{then:?} {now:?}");
+            assert_eq!(scene.find_drift(), reported, "{then:?} {now:?}");
         }
     }
 }
@@ -577,7 +577,7 @@ fn what_both_clusters_have_shows_that_they_are_one() {
     let namespaces = BTreeMap::from([("shop".to_owned(), Some("u".to_owned()))]);
     scene.saved.namespaces.clone_from(&namespaces);
     scene.namespaces = namespaces;
-    assert_eq!(scene.moved(), []);
+    assert_eq!(scene.find_drift(), []);
 }
 
 #[test]
@@ -606,7 +606,7 @@ fn namespaces_are_compared_where_both_may_be_read() {
         scene.saved.namespaces = named(then);
         scene.namespaces = named(now);
         let other = is_other.then(|| ChangeSincePlan::Namespace("shop".to_owned()));
-        assert_eq!(scene.moved(), Vec::from_iter(other), "{then:?} {now:?}");
+        assert_eq!(scene.find_drift(), Vec::from_iter(other), "{then:?} {now:?}");
         let uncompared = is_uncompared.then(|| "shop".to_owned());
         let reported = super::namespaces_not_compared(&scene.saved, &scene.fresh());
         assert_eq!(reported, Vec::from_iter(uncompared), "{then:?} {now:?}");

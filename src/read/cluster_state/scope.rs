@@ -97,7 +97,7 @@ pub(super) async fn scope(
     if judged.parent_status == ParentStatus::New {
         let left_behind = left_behind(named, &judged.namespaces);
         if !left_behind.is_empty() {
-            judged.parent_status = ParentStatus::resumed(&named.set, left_behind);
+            judged.parent_status = ParentStatus::for_unfinished_run(&named.set, left_behind);
         }
     }
     if let ParentStatus::Recorded(applyset_record) = &judged.parent_status {
@@ -160,7 +160,7 @@ mod tests {
         let mut nothing = Desired::default();
         let mut wanted = Desired::default();
         wanted.members.push(desired("ConfigMap", Some("web"), "one"));
-        let recorded = ParentStatus::resumed(&set(), BTreeSet::new());
+        let recorded = ParentStatus::for_unfinished_run(&set(), BTreeSet::new());
         let goals = [
             (Goal::Apply(&mut wanted, &policy), false),
             (Goal::Apply(&mut nothing, &policy), true),

@@ -76,9 +76,12 @@ fn item(entry: &Entry) -> Item {
         _ if outcome.taken_in => (String::new(), Some(format!("{key} {}", outcome.reason))),
         _ => (String::new(), None),
     };
-    let position = outcome.source.as_ref();
-    let position = position.map(|position| format!("From {}\n\n", code(&position.to_string())));
-    let mark = mark.map(|mark| format!("{}\n\n", code(&mark)));
-    let below = [position.unwrap_or_default(), mark.unwrap_or_default(), diff];
-    opening(&title(verb, &key, &reason), &below.concat(), counted)
+    let mut below = String::new();
+    if let Some(position) = &outcome.source {
+        below.extend(["From ", &code(&position.to_string()), "\n\n"]);
+    }
+    if let Some(mark) = mark {
+        below.extend([&code(&mark), "\n\n"]);
+    }
+    opening(&title(verb, &key, &reason), &(below + &diff), counted)
 }

@@ -92,8 +92,8 @@ fn in_words(
 
 /// The first lines. `counts` and `others` are text of this program.
 fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], others: &[String]) -> String {
-    let counts = counts.join(", ");
-    let mut line = format!("### ApplySet {}: {counts}\n", short_code(&title(set), SET));
+    let title = short_code(&title(set), SET);
+    let mut line = format!("### ApplySet {title}: {}\n", counts.join(", "));
     let mut below = others.to_vec();
     if let Some(context) = &place.context {
         below.push(format!("context {}", short_code(context, CONTEXT)));
@@ -115,11 +115,11 @@ fn warnings(warnings: &[String]) -> Part {
             first.push(warning);
         }
     }
-    let text = |warning: &&String| match counts.get(warning.as_str()) {
-        Some(count @ 2..) => Message::new(format!("{warning} ({count} times)")),
+    let messages = first.into_iter().map(|warning| match counts[warning.as_str()] {
+        count @ 2.. => Message::new(format!("{warning} ({count} times)")),
         _ => Message::new(warning.as_str()),
-    };
-    Part::messages("Warnings", first.iter().map(text).collect())
+    });
+    Part::messages("Warnings", messages.collect())
 }
 
 /// Objects that existed in no set.

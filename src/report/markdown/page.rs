@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::mem;
 
 use super::text::{code, html_code};
 use crate::model::message::Message;
@@ -174,16 +175,17 @@ impl Page {
         let mut forms = Vec::new();
         for part in &self.parts {
             let mut frame = part.frame();
-            let choose = |item: &Item| {
+            let mut chosen = Vec::new();
+            for item in &part.items {
                 let (form, text) = item.least();
                 if frame + text.len() > room {
-                    return Form::LeftOut;
+                    chosen.push(Form::LeftOut);
+                } else {
+                    room -= mem::take(&mut frame) + text.len();
+                    chosen.push(form);
                 }
-                room -= frame + text.len();
-                frame = 0;
-                form
-            };
-            forms.push(part.items.iter().map(choose).collect::<Vec<_>>());
+            }
+            forms.push(chosen);
         }
         let chosen = self.parts.iter().zip(&mut forms);
         for (item, form) in chosen.flat_map(|(part, forms)| part.items.iter().zip(forms)) {
@@ -215,10 +217,9 @@ impl Page {
     /// Returns the line that counts what was left out, in the order of the page.
     fn last_line(&self, forms: &[Vec<Form>], limit: usize) -> String {
         let chosen = self.parts.iter().zip(forms);
-        let chosen = chosen.flat_map(|(part, forms)| part.items.iter().zip(forms));
         let mut counts: Vec<(Counted, usize)> = Vec::new();
         let mut diffs = 0;
-        for (item, form) in chosen {
+        for (item, form) in chosen.flat_map(|(part, forms)| part.items.iter().zip(forms)) {
             match form {
                 Form::Full => {}
                 Form::Brief => diffs += 1,

@@ -18,8 +18,7 @@ pub(super) fn code(text: &str) -> String {
     }
     let ticks = "`".repeat(longest_run(&text) + 1);
     // One space at both ends is not shown.
-    let is_at_end = |end: char| end == '`' || end == ' ';
-    let space = if text.starts_with(is_at_end) || text.ends_with(is_at_end) {
+    let space = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
         " "
     } else {
         ""

@@ -45,9 +45,13 @@ pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
     } else {
         vec![head.with(Color::Dim, format!("  {shown}"))]
     };
-    let recreation = recreation(entry);
-    let recreation = recreation.iter().flat_map(|text| wrapped(text, below));
-    lines.extend(recreation.map(|text| indented(Color::Danger, &text)));
+    if let Some(recreation) = recreation(entry) {
+        lines.extend(
+            wrapped(&recreation, below)
+                .iter()
+                .map(|text| indented(Color::Danger, text)),
+        );
+    }
     if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
         lines.push(indented(Color::Red, &error.text));
     } else if entry.effect != Effect::Created {
@@ -81,16 +85,16 @@ fn changes(entry: &Entry) -> Vec<FieldChange> {
     let (Some(live), Some(predicted)) = (&entry.difference.live, &entry.difference.predicted) else {
         return Vec::new();
     };
-    let is_shown = |change: &FieldChange| match entry.effect {
-        Effect::Renamed => change.path != "metadata.name",
-        _ if entry.outcome.is_none() => !is_record(&change.path),
-        _ => true,
-    };
-    let changes = match entry.effect {
+    let mut changes = match entry.effect {
         Effect::Recreated => fields::changes(&fields::without_old_finalizers(live, predicted), predicted),
         _ => fields::changes(live, predicted),
     };
-    changes.into_iter().filter(is_shown).collect()
+    changes.retain(|change| match entry.effect {
+        Effect::Renamed => change.path != "metadata.name",
+        _ if entry.outcome.is_none() => !is_record(&change.path),
+        _ => true,
+    });
+    changes
 }
 
 /// Returns the lines of each change.
@@ -101,10 +105,9 @@ fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
         .collect();
     let changes = changes(entry);
     let room = columns.saturating_sub(INDENT.len());
-    let is_short = |change: &&FieldChange| change.values().is_some();
     let widths = changes
         .iter()
-        .filter(is_short)
+        .filter(|change| change.values().is_some())
         .map(|change| change.path.chars().count());
     let width = widths.filter(|width| *width <= PATH).max().unwrap_or_default();
     lines.extend(changes.iter().map(|change| change.lines(width, room)));
@@ -113,14 +116,11 @@ fn field_lines(entry: &Entry, columns: usize) -> Vec<Vec<Line>> {
 
 /// Returns the note about the set's label, which is not shown as a field.
 fn membership(entry: &Entry) -> Option<&'static str> {
-    let label = |object: &Option<Value>| {
-        let label = &object.as_ref()?["metadata"]["labels"][PART_OF_LABEL];
-        label.as_str().map(str::to_owned)
-    };
-    match (label(&entry.difference.live), label(&entry.difference.predicted)) {
+    let objects = [&entry.difference.live, &entry.difference.predicted];
+    match objects.map(|object| object.as_ref()?["metadata"]["labels"][PART_OF_LABEL].as_str()) {
         _ if entry.effect != Effect::Changed || entry.outcome.is_none() => None,
-        (None, Some(_)) => Some("joins the set"),
-        (Some(before), Some(after)) if before != after => Some("joins the set, leaving another one"),
+        [None, Some(_)] => Some("joins the set"),
+        [Some(before), Some(after)] if before != after => Some("joins the set, leaving another one"),
         _ => None,
     }
 }
@@ -170,14 +170,16 @@ fn limited(changes: Vec<Vec<Line>>) -> Vec<Line> {
 impl FieldChange {
     /// Formats each value on one line, with its sign; `None` if one has line breaks.
     fn values(&self) -> Option<Vec<(char, String)>> {
-        let text = |value: &Value| match value.as_str() {
-            Some(text) if text.contains('\n') => None,
-            Some(BEFORE | AFTER | HIDDEN) => Some(HIDDEN.to_owned()),
-            _ => Some(plain(value)),
-        };
-        let values = [('-', &self.before), ('+', &self.after)].into_iter();
-        let values = values.filter_map(|(sign, value)| Some((sign, value.as_ref()?)));
-        values.map(|(sign, value)| Some((sign, text(value)?))).collect()
+        let mut values = Vec::new();
+        for (sign, value) in [('-', &self.before), ('+', &self.after)] {
+            let Some(value) = value else { continue };
+            match value.as_str() {
+                Some(text) if text.contains('\n') => return None,
+                Some(BEFORE | AFTER | HIDDEN) => values.push((sign, HIDDEN.to_owned())),
+                _ => values.push((sign, plain(value))),
+            }
+        }
+        Some(values)
     }
 
     fn lines(&self, width: usize, room: usize) -> Vec<Line> {
@@ -213,13 +215,13 @@ impl FieldChange {
 
     /// Formats the lines that differ in a text of several lines.
     fn text_lines(&self, room: usize) -> Vec<Line> {
-        let text = |value: &Option<Value>| match value {
+        let [before, after] = [&self.before, &self.after].map(|value| match value {
             Some(Value::String(text)) => text.clone(),
             Some(other) => plain(other),
             None => String::new(),
-        };
+        });
         let mut lines = vec![self.path_line(room)];
-        let changed = text::hunks(&text(&self.before), &text(&self.after), room.saturating_sub(4));
+        let changed = text::hunks(&before, &after, room.saturating_sub(4));
         lines.extend(changed.iter().map(|(sign, line)| value_line(*sign, line)));
         lines
     }

@@ -102,9 +102,8 @@ fn walk(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut V
                 .filter(|(key, _)| before.is_none_or(|before| !before.contains_key(*key)));
             let keys = before.into_iter().flatten().chain(added).map(|(key, _)| key);
             for key in keys {
-                let of = |object: Option<&'_ serde_json::Map<String, Value>>| object?.get(key).cloned();
-                let (before, after) = (of(before), of(after));
-                walk(&joined(path, key), before.as_ref(), after.as_ref(), found);
+                let [before, after] = [before, after].map(|object| object?.get(key));
+                walk(&join(path, key), before, after, found);
             }
         }
         (Some(Value::Array(before)), Some(Value::Array(after))) => items(path, before, after, found),
@@ -124,21 +123,21 @@ fn has_fields(value: Option<&Value>) -> bool {
         .is_some_and(|fields| !fields.is_empty())
 }
 
-fn joined(path: &str, key: &str) -> String {
-    let mut path = path.to_owned();
-    push_field_name(&mut path, key);
-    path
+fn join(path: &str, key: &str) -> String {
+    let mut joined = path.to_owned();
+    push_field_name(&mut joined, key);
+    joined
 }
 
 fn items(path: &str, before: &[Value], after: &[Value], found: &mut Vec<FieldChange>) {
     if let Some(field) = naming_field(before, after) {
         let name = |item: &Value| plain(&item[field]);
-        let find = |items: &[Value], wanted: &str| items.iter().find(|item| name(item) == wanted).cloned();
-        let added = after.iter().filter(|item| find(before, &name(item)).is_none());
-        for item in before.iter().chain(added) {
-            let name = name(item);
-            let (before, after) = (find(before, &name), find(after, &name));
-            walk(&format!("{path}[{name}]"), before.as_ref(), after.as_ref(), found);
+        let names: BTreeSet<String> = before.iter().map(name).collect();
+        let added = after.iter().filter(|item| !names.contains(&name(item)));
+        for name in before.iter().chain(added).map(name) {
+            let [before, after] =
+                [before, after].map(|items| items.iter().find(|item| plain(&item[field]) == name));
+            walk(&format!("{path}[{name}]"), before, after, found);
         }
         return;
     }
@@ -178,19 +177,20 @@ fn is_named(items: &[Value]) -> bool {
 
 /// Returns the field whose values name each item of both lists once.
 fn naming_field(before: &[Value], after: &[Value]) -> Option<&'static str> {
-    let names_all = |field: &str, items: &[Value]| {
-        let mut seen = BTreeSet::new();
-        items.iter().all(|item| {
-            let name = &item[field];
-            (name.is_string() || name.is_number()) && seen.insert(plain(name))
-        })
-    };
     if before.is_empty() && after.is_empty() {
         return None;
     }
     NAMES
         .into_iter()
         .find(|field| names_all(field, before) && names_all(field, after))
+}
+
+fn names_all(field: &str, items: &[Value]) -> bool {
+    let mut seen = BTreeSet::new();
+    items.iter().all(|item| {
+        let name = &item[field];
+        (name.is_string() || name.is_number()) && seen.insert(plain(name))
+    })
 }
 
 /// Formats a value: strings without quotation marks if they cannot be mistaken for another type.

@@ -77,12 +77,11 @@ fn prunes(mut pruned: Vec<&Entry>, columns: usize) -> Vec<Line> {
         let namespace = entry.key.namespace.clone();
         (entry.loss.is_none(), namespace, entry.key.object_name())
     });
-    let row = |entry: &&Entry| match &entry.loss {
+    let rows = pruned.iter().map(|entry| match &entry.loss {
         Some(loss) => PlanRow::new(WARNED, Some(&entry.key), loss.as_ref()),
         None => PlanRow::new(entry.effect.sign_and_color(), Some(&entry.key), ""),
-    };
-    let rows: Vec<PlanRow> = pruned.iter().map(row).collect();
-    lines.extend(rows::lines(&rows, columns));
+    });
+    lines.extend(rows::lines(&rows.collect::<Vec<_>>(), columns));
     lines
 }
 

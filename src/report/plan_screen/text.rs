@@ -89,19 +89,15 @@ impl Block {
         for (one, other) in deleted.iter_mut().zip(&mut added) {
             [*one, *other] = fitted_pair(one, other, width);
         }
-        let of_sign = |sign, lines: &[String]| {
-            let shown = if lines.len() > most { most - 1 } else { lines.len() };
-            let rest = lines.len() - shown;
-            let rest = (rest > 0).then(|| format!("… {rest} more lines: --full"));
-            let shown = lines[..shown].iter().map(|line| fitted(line, width)).chain(rest);
-            shown.map(|line| (sign, line)).collect::<Vec<_>>()
-        };
-        [
-            of_sign('-', &deleted),
-            of_sign('+', &added),
-            of_sign(' ', &self.equal),
-        ]
-        .concat()
+        let mut shown = Vec::new();
+        for (sign, lines) in [('-', &deleted), ('+', &added), (' ', &self.equal)] {
+            let count = if lines.len() > most { most - 1 } else { lines.len() };
+            shown.extend(lines[..count].iter().map(|line| (sign, fitted(line, width))));
+            if count < lines.len() {
+                shown.push((sign, format!("… {} more lines: --full", lines.len() - count)));
+            }
+        }
+        shown
     }
 }
 

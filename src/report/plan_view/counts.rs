@@ -31,10 +31,12 @@ impl Counts {
             _ => (count(effect), effect),
         });
         let others = [(renamed, "renamed")].into_iter().chain(others);
-        let others = others.filter(|(count, _)| *count > 0);
         Self {
             effects: effects.into_iter().filter(|(count, _)| *count > 0).collect(),
-            others: others.map(|(count, word)| format!("{count} {word}")).collect(),
+            others: others
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, word)| format!("{count} {word}"))
+                .collect(),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, with_more};
-use crate::plan::{Refusal, copies_released, loses_data as is_lost_with};
+use crate::plan::{Refusal, describe_released_copies, loses_data as is_lost_with};
 use crate::report::paint::Color;
 use crate::report::rows::PlanRow;
 
@@ -56,13 +56,14 @@ pub(in crate::report) fn consequence(refusal: &Refusal) -> Option<PlanRow> {
             ..
         } => {
             let namespace = (container.group_kind == GroupKind::namespace()).then_some(&container.name);
-            let unknown = unknown.iter().map(|what| format!("{what} (could not be listed)"));
-            listed(lost, namespace).into_iter().chain(unknown).collect()
+            let mut details = listed(lost, namespace);
+            details.extend(unknown.iter().map(|what| format!("{what} (could not be listed)")));
+            details
         }
         Refusal::OwnsDependents { dependents, .. } => listed(dependents, None),
         Refusal::ForgetsSet {
             members: 1.., copies, ..
-        } => copies_released(copies).into_iter().collect(),
+        } => describe_released_copies(copies).into_iter().collect(),
         Refusal::RepairsParent { changes, .. } => changes.clone(),
         Refusal::ReachesOutside { objects, .. } => objects.iter().map(ToString::to_string).collect(),
         _ => Vec::new(),
@@ -97,7 +98,7 @@ pub(super) fn consequence_text(refusal: &Refusal) -> String {
         }
         Refusal::ForgetsSet {
             members: 0, copies, ..
-        } => copies_released(copies).unwrap_or_default(),
+        } => describe_released_copies(copies).unwrap_or_default(),
         Refusal::ForgetsSet { members: 1, .. } => {
             "1 object leaves the set, but stays in the cluster".to_owned()
         }

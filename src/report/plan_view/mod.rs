@@ -175,11 +175,11 @@ impl<'a> Entry<'a> {
 
 /// Returns the effect on an object; `None` if there is none. A refused prune is a prune.
 fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> {
-    let is_prune = |refusal: &Refusal| {
-        refusal.is_data_loss() || matches!(refusal, Refusal::HoldsDesired { .. } | Refusal::OwnsBound { .. })
-    };
-    match outcome.action {
-        Action::Failed if refusal.is_some_and(is_prune) => Some(Effect::Pruned),
-        action => Effect::of(action),
+    match (outcome.action, refusal) {
+        (Action::Failed, Some(Refusal::HoldsDesired { .. } | Refusal::OwnsBound { .. })) => {
+            Some(Effect::Pruned)
+        }
+        (Action::Failed, Some(refusal)) if refusal.is_data_loss() => Some(Effect::Pruned),
+        (action, _) => Effect::of(action),
     }
 }

@@ -16,15 +16,16 @@ pub(super) fn folded<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKe
         let place = (key.namespace.as_deref(), &key.group_kind);
         folded.entry(place).or_default().push(&key.name);
     }
-    let row = |((namespace, kind), names): ((Option<&str>, &GroupKind), Vec<&str>)| {
+    let mut rows = Vec::new();
+    for ((namespace, kind), names) in folded {
         let objects = ObjectKey {
             group_kind: kind.clone(),
             namespace: namespace.map(str::to_owned),
             name: names_of(kind, names),
         };
-        PlanRow::new(effect.sign_and_color(), Some(&objects), "")
-    };
-    folded.into_iter().map(row).collect()
+        rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
+    }
+    rows
 }
 
 /// `pg, redis and 3 more`
@@ -35,8 +36,10 @@ fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
     if width(&all) <= NAMES {
         return all;
     }
-    let fits = |shown: &usize| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES;
-    let shown = (2..=names.len()).take_while(fits).last().unwrap_or(1);
+    let shown = (2..=names.len())
+        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES)
+        .last()
+        .unwrap_or(1);
     let text = names[..shown].join(", ");
     match names.len() - shown {
         0 => text,

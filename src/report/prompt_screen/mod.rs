@@ -97,8 +97,8 @@ fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
         rows.extend(folded(effect, keys.filter(|key| !named.contains(key))));
     }
     // Of an inventory, the objects that need consent are listed as a danger.
-    let is_listed = |refusal: &Refusal| matches!(refusal, Refusal::ReachesOutside { .. });
-    if !question.refusals.iter().any(is_listed) {
+    let mut refusals = question.refusals.iter();
+    if !refusals.any(|refusal| matches!(refusal, Refusal::ReachesOutside { .. })) {
         let outline = question.outline.iter();
         let relabeled = outline.flat_map(|outline| outline.relabeled.iter().flatten());
         rows.extend(folded(Effect::Changed, relabeled));
@@ -144,20 +144,21 @@ pub(super) fn prompt(question: &Question) -> Line {
 fn data_losses(question: &Question) -> usize {
     let refused = question.refusals.iter().filter(|refusal| refusal.is_data_loss());
     let refused: BTreeSet<&ObjectKey> = refused.filter_map(Refusal::object).collect();
-    let lost = |effect| {
+    let mut losses = refused.len();
+    for effect in [Effect::Pruned, Effect::Recreated] {
         let lost = question.with(effect).iter().filter(|key| loses_data(effect, key));
-        lost.filter(|key| !refused.contains(key)).count()
-    };
-    refused.len() + lost(Effect::Pruned) + lost(Effect::Recreated)
+        losses += lost.filter(|key| !refused.contains(key)).count();
+    }
+    losses
 }
 
 /// A loss of data or the deletion of a whole set must not be confirmed by reflex.
 fn wanted(question: &Question) -> AnswerWanted {
-    let is_grave = |refusal: &Refusal| {
+    let is_grave = question.refusals.iter().any(|refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
-    };
+    });
     match &question.set {
-        Some(set) if data_losses(question) > 0 || question.refusals.iter().any(is_grave) => {
+        Some(set) if is_grave || data_losses(question) > 0 => {
             let full = set.kind.as_ref().map(|_| reference(set));
             AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(full).collect())
         }
@@ -169,14 +170,16 @@ fn wanted(question: &Question) -> AnswerWanted {
 fn dangers(question: &Question) -> Vec<PlanRow> {
     let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence).collect();
     let named = named(&dangers);
-    let pruned = question.with(Effect::Pruned).iter();
-    let pruned = pruned.filter(|key| !named.contains(key));
+    let planned = question.with(Effect::Pruned).iter();
+    let pruned = planned.filter(|key| !named.contains(key));
     let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();
     let recreated = question.with(Effect::Recreated).iter();
     losses.extend(recreated.filter_map(|key| loss_row(Effect::Recreated, key)));
     dangers.extend(losses);
-    let is_storage = |key: &ObjectKey| loses_data(Effect::Pruned, key);
-    dangers.sort_by_key(|danger| !danger.object.as_ref().is_some_and(is_storage));
+    dangers.sort_by_key(|danger| match &danger.object {
+        Some(object) => !loses_data(Effect::Pruned, object),
+        None => true,
+    });
     dangers
 }
 

@@ -14,25 +14,26 @@ pub(super) fn lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
     let Some(first) = recreatable.first() else {
         return Vec::new();
     };
-    let is_lossy = |key: &&ObjectKey| loses_data(Effect::Recreated, key);
-    let (lossy, others): (Vec<&ObjectKey>, Vec<&ObjectKey>) = recreatable.iter().partition(is_lossy);
     let is_one_place = recreatable.iter().all(|key| key.namespace == first.namespace);
-    let place = |key: &ObjectKey| {
-        if is_one_place {
+    let (mut lossy, mut others) = (Vec::new(), Vec::new());
+    for key in recreatable {
+        let name = if is_one_place {
             key.object_name()
         } else {
             key.to_string()
+        };
+        if loses_data(Effect::Recreated, key) {
+            lossy.push(format!("{name} (its data would be lost)"));
+        } else {
+            others.push(name);
         }
-    };
+    }
     let most = NAMED.max(lossy.len());
-    let lossy = lossy
-        .into_iter()
-        .map(|key| format!("{} (its data would be lost)", place(key)));
-    let names = first_listed(most, lossy.chain(others.into_iter().map(place)));
+    let names = first_listed(most, lossy.into_iter().chain(others));
     let count = recreatable.len();
     let text = format!("{count} of the changes may delete and create again: {names}");
-    let lines = wrapped(&text, columns).into_iter();
-    lines
-        .map(|line| Line::new(Color::Danger, fitted(&line, columns)))
+    wrapped(&text, columns)
+        .iter()
+        .map(|line| Line::new(Color::Danger, fitted(line, columns)))
         .collect()
 }

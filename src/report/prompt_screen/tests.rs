@@ -337,7 +337,7 @@ fn known_recreations_are_no_changes() {
         recreatable: vec![job.clone(), database.clone()],
         ..PlanOutline::default()
     };
-    let harmless = outline.clone().recreating(vec![job.clone()]);
+    let harmless = outline.clone().with_recreated(vec![job.clone()]);
     assert_eq!(
         shown(&question(Vec::new(), Some(harmless))),
         [
@@ -349,7 +349,7 @@ fn known_recreations_are_no_changes() {
             "Continue? Only 'yes' is accepted:",
         ]
     );
-    let lossy = outline.recreating(vec![job, database]);
+    let lossy = outline.with_recreated(vec![job, database]);
     assert_eq!(
         shown(&question(Vec::new(), Some(lossy))),
         [

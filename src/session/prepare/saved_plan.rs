@@ -82,12 +82,12 @@ pub async fn plan(
         manifests: manifests(prepared, predicted, parent, &salt)?,
         namespaces: uids(&state.namespaces),
         parent: state.parent_object().map(|found| {
-            let seen = parent.and_then(|parent| Seen::of_parent(parent, &salt));
+            let seen = parent.and_then(|parent| Seen::from_parent(parent, &salt));
             SavedParent::new(found, seen)
         }),
         record: prepared.plan.record_after.clone(),
         objects: saved_objects(prepared, predicted, &salt),
-        detached: saved::detached(&prepared.plan),
+        detached: saved::saved_detachments(&prepared.plan),
         salt,
     })
 }
@@ -133,7 +133,7 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
             let live = predicted.live.as_ref()?;
             let key = predicted.outcome.subject.key();
             let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
-            let seen = Seen::without(live, fields, salt)?;
+            let seen = Seen::from_object_without(live, fields, salt)?;
             Some((key, seen))
         })
         .collect();
@@ -287,7 +287,7 @@ pub async fn approve(
         namespaces: &uids(&prepared.state.namespaces),
         seen: &seen,
     };
-    let moved = saved::moved(saved, &fresh);
+    let moved = saved::find_drift(saved, &fresh);
     if !moved.is_empty() {
         return Err(Error::Overtaken(moved));
     }
@@ -304,13 +304,15 @@ pub async fn approve(
     let recreated = saved.objects.iter().filter(|object| object.recreated);
     let recreated = recreated.map(|object| object.key.clone()).collect();
     let bound = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
-    prepared.plan.preconditions = bound.recreating(recreated).ignoring(&ignored(&prepared));
+    prepared.plan.preconditions = bound
+        .with_recreated(recreated)
+        .with_ignored_fields(&ignored(&prepared));
     Ok(prepared)
 }
 
 /// Reads what either plan writes.
 async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
-    let keys = saved::looked_at(saved, &prepared.plan, &prepared.desired);
+    let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
     let resources = resources(prepared);
     let ignored = &ignored(prepared);
     let server = &prepared.cluster.server;
@@ -326,7 +328,7 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
                 error,
             })?;
             let fields = ignored.get(&key).map_or(&[][..], Vec::as_slice);
-            let seen = object.and_then(|object| Seen::without(&object, fields, &saved.salt));
+            let seen = object.and_then(|object| Seen::from_object_without(&object, fields, &saved.salt));
             Ok::<_, Error>(seen.map(|seen| (key, seen)))
         }
     });
@@ -347,7 +349,7 @@ pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<O
         what: format!("the set's parent {}", manifest.key),
         error,
     })?;
-    Ok(object.and_then(|object| Seen::of_parent(&object, salt)))
+    Ok(object.and_then(|object| Seen::from_parent(&object, salt)))
 }
 
 /// Returns the fields that the set leaves to others: they may change between a plan and its run.

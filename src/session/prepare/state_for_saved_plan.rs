@@ -66,7 +66,7 @@ pub(super) async fn manifests(
             Some(key) => live_secret(cluster, key).await?,
             None => None,
         };
-        let compared = saved::compared(manifest, live.as_ref(), &plan.salt);
+        let compared = saved::fill_in_for_comparison(manifest, live.as_ref(), &plan.salt);
         Ok::<_, Error>(compared.map(|compared| (compared, secret)))
     });
     let compared: Vec<Option<_>> = stream::iter(reads).buffered(concurrency).try_collect().await?;

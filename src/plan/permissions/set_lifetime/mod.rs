@@ -8,7 +8,7 @@ use super::super::member_scope::namespaces;
 use super::object_content;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::ownership::ReplicasPath;
-use crate::manifest::desired::{Desired, DesiredObject};
+use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
@@ -60,13 +60,9 @@ pub fn needed_for_set(
         .map(|member| (&member.key, &member.resource));
     let live = past.members.iter().map(|live| (&live.key, &live.resource));
     for (key, resource) in of_manifests.chain(live) {
-        let right = |verb| Permission::on(verb, resource, key.namespace.as_deref());
-        rights.extend(VERBS_ON_MEMBERS.map(|verb| match resource.scope {
-            Scope::Namespaced => right(verb),
-            Scope::Cluster => right(verb).named(&key.name),
-        }));
+        rights.extend(VERBS_ON_MEMBERS.map(|verb| on_member(verb, key, resource)));
         // A watch cannot be limited to names, and shows only what the LIST shows.
-        rights.insert(right(Verb::Watch));
+        rights.insert(Permission::on(Verb::Watch, resource, key.namespace.as_deref()));
         rights.extend(to_see_what_goes_along(key));
     }
     for member in desired.members.iter().chain(&desired.parent) {
@@ -80,17 +76,22 @@ pub fn needed_for_set(
 /// Returns the permissions to recreate objects. The dry run that proves an object valid is a POST, which
 /// names no object, so a permission by name does not allow it.
 pub fn to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Permission> {
-    let members = desired.members.iter().filter(|member| recreate.chooses(member));
-    let rights = members.flat_map(|member| {
-        let right = |verb| Permission::on(verb, &member.resource, member.key.namespace.as_deref());
-        let delete = right(Verb::Delete);
-        let delete = match member.resource.scope {
-            Scope::Namespaced => delete,
-            Scope::Cluster => delete.named(&member.key.name),
-        };
-        [right(Verb::Create), delete]
-    });
-    rights.collect()
+    let mut rights = BTreeSet::new();
+    for member in desired.members.iter().filter(|member| recreate.chooses(member)) {
+        let namespace = member.key.namespace.as_deref();
+        rights.insert(Permission::on(Verb::Create, &member.resource, namespace));
+        rights.insert(on_member(Verb::Delete, &member.key, &member.resource));
+    }
+    rights
+}
+
+/// Returns the permission for a member. That for a cluster-scoped one is limited to its name.
+fn on_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
+    let permission = Permission::on(verb, resource, key.namespace.as_deref());
+    match resource.scope {
+        Scope::Namespaced => permission,
+        Scope::Cluster => permission.named(&key.name),
+    }
 }
 
 /// Permissions to read the objects that the manifests depend on and do not hold: they are read before
@@ -112,22 +113,21 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
 /// may have just left them (`plan::autoscalers`). A run without them keeps the number.
 fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Permission> {
     let known = autoscalers_by_target(desired);
-    let is_scaled = |member: &&DesiredObject| {
-        member.resource.scale == ScaleSubresource::Listed
+    let mut namespaces: BTreeSet<Option<&str>> = BTreeSet::new();
+    for member in &desired.members {
+        if member.resource.scale == ScaleSubresource::Listed
             && !known.contains_key(&member.key)
             && ReplicasPath::default().value_in(&member.object.value()).is_none()
-    };
-    let namespaces: BTreeSet<Option<&str>> = desired
-        .members
-        .iter()
-        .filter(is_scaled)
-        .map(|member| member.key.namespace.as_deref())
-        .collect();
+        {
+            namespaces.insert(member.key.namespace.as_deref());
+        }
+    }
     let mut rights = BTreeSet::new();
     for kind in autoscaler_kinds() {
         if let KindLookup::Found(resource) = discovery.preferred(&kind) {
-            let namespaces = namespaces.iter().copied();
-            rights.extend(namespaces.map(|namespace| Permission::on(Verb::List, resource, namespace)));
+            for namespace in &namespaces {
+                rights.insert(Permission::on(Verb::List, resource, *namespace));
+            }
         }
     }
     rights
@@ -138,26 +138,27 @@ fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Per
 /// discovery lists every kind. Kinds that are built into the API server do not change between two runs.
 fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
     let of_manifests = desired.members.iter().map(|member| &member.resource);
-    let resources = of_manifests.chain(&past.places.resources);
-    let namespace = GroupKind::new("", "Namespace");
-    let may_be_missing = |resource: &Arc<Resource>| {
+    let mut resources = of_manifests.chain(&past.places.resources);
+    let namespace = GroupKind::namespace();
+    let may_be_missing = resources.any(|resource| {
         !is_built_in(&resource.api_version(), &resource.kind) || resource.group_kind() == namespace
-    };
-    if past.unlisted.is_empty() && !resources.into_iter().any(may_be_missing) {
+    });
+    if past.unlisted.is_empty() && !may_be_missing {
         return Vec::new();
     }
-    let right = |verb, group: &str, resource: &str| Permission {
+    [
+        (Verb::Get, "apiextensions.k8s.io", "customresourcedefinitions"),
+        (Verb::List, "apiextensions.k8s.io", "customresourcedefinitions"),
+        (Verb::List, "apiregistration.k8s.io", "apiservices"),
+    ]
+    .map(|(verb, group, resource)| Permission {
         namespace: None,
         group: group.to_owned(),
         resource: resource.to_owned(),
         verb,
         name: None,
-    };
-    vec![
-        right(Verb::Get, "apiextensions.k8s.io", "customresourcedefinitions"),
-        right(Verb::List, "apiextensions.k8s.io", "customresourcedefinitions"),
-        right(Verb::List, "apiregistration.k8s.io", "apiservices"),
-    ]
+    })
+    .to_vec()
 }
 
 /// The permission to list the objects of a CRD before it is pruned: all of them have to be deleted with

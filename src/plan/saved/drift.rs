@@ -29,7 +29,7 @@ pub struct Fresh<'a> {
     pub parent_seen: Option<&'a Seen>,
     /// The namespaces.
     pub namespaces: &'a NamespaceUids,
-    /// The objects that `looked_at` names, if they exist.
+    /// The objects that `objects_to_read` names, if they exist.
     pub seen: &'a BTreeMap<ObjectKey, Seen>,
 }
 
@@ -151,19 +151,26 @@ impl fmt::Display for ChangeSincePlan {
 
 /// Returns the objects that have to be read to find the drift: those that either
 /// plan writes, and those that only one of them knows.
-pub fn looked_at(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
+pub fn objects_to_read(saved: &SavedPlan, plan: &Plan, desired: &Desired) -> BTreeSet<ObjectKey> {
     let writes = |intent: &Intent| matches!(intent, Intent::Apply | Intent::Prune);
     let now = intents(plan, desired);
-    let then = saved.objects.iter();
-    let then = then.filter(|object| writes(&object.intent) || !now.contains_key(&object.key));
-    let then = then.map(|object| object.key.clone());
-    let now = now.iter().filter(|(_, (intent, _))| writes(intent));
-    now.map(|(key, _)| key.clone()).chain(then).collect()
+    let mut keys = BTreeSet::new();
+    for object in &saved.objects {
+        if writes(&object.intent) || !now.contains_key(&object.key) {
+            keys.insert(object.key.clone());
+        }
+    }
+    keys.extend(
+        now.into_iter()
+            .filter(|(_, (intent, _))| writes(intent))
+            .map(|(key, _)| key),
+    );
+    keys
 }
 
 /// Returns all drift, each object once. For another cluster, nothing
 /// else is returned.
-pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
+pub fn find_drift(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
     if let Some(other) = other_cluster(saved, fresh.cluster, fresh.namespaces, fresh.parent) {
         return vec![other];
     }
@@ -172,7 +179,7 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
     let known: BTreeSet<&ObjectKey> = saved.objects.iter().map(|object| &object.key).collect();
     let now = intents(fresh.plan, fresh.desired);
     for object in &saved.objects {
-        let key = || object.key.clone();
+        let key = object.key.clone();
         let intended = now.get(&object.key);
         let seen = match (&object.intent, intended) {
             // Objects that are not written were not read whole; an equal judgement is enough.
@@ -180,24 +187,24 @@ pub fn moved(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
             _ => fresh.seen.get(&object.key).cloned(),
         };
         found.extend(match (&object.seen, seen, intended) {
-            (None, Some(_), _) => Some(ChangeSincePlan::Created(key())),
-            (Some(_), None, _) => Some(ChangeSincePlan::Deleted(key())),
-            (Some(then), Some(now), _) if then.uid != now.uid => Some(ChangeSincePlan::Replaced(key())),
-            (_, _, None) => Some(ChangeSincePlan::Left(key())),
-            (Some(then), Some(now), _) if is_other(then, &now) => Some(ChangeSincePlan::Changed(key())),
+            (None, Some(_), _) => Some(ChangeSincePlan::Created(key)),
+            (Some(_), None, _) => Some(ChangeSincePlan::Deleted(key)),
+            (Some(then), Some(now), _) if then.uid != now.uid => Some(ChangeSincePlan::Replaced(key)),
+            (_, _, None) => Some(ChangeSincePlan::Left(key)),
+            (Some(then), Some(now), _) if is_other(then, &now) => Some(ChangeSincePlan::Changed(key)),
             (_, _, Some((intent, _))) if *intent != object.intent => Some(ChangeSincePlan::Judged {
-                key: key(),
+                key,
                 intent: intent.clone(),
             }),
-            _ if object.left_to_autoscaler != left_to_autoscaler(fresh.desired, &object.key) => {
-                Some(ChangeSincePlan::LeftToAutoscaler(key()))
+            _ if object.left_to_autoscaler != left_to_autoscaler(fresh.desired, &key) => {
+                Some(ChangeSincePlan::LeftToAutoscaler(key))
             }
             _ => None,
         });
     }
     let joined = now.into_keys().filter(|key| !known.contains(key));
     found.extend(joined.map(ChangeSincePlan::Joined));
-    found.extend(detached(saved, fresh));
+    found.extend(changed_detachments(saved, fresh));
     if found.is_empty() && saved.record != fresh.plan.record_after {
         found.push(ChangeSincePlan::Record(fresh.set.parent.clone()));
     }
@@ -210,18 +217,18 @@ pub fn left_to_autoscaler(desired: &Desired, key: &ObjectKey) -> Option<String> 
     desired.left_to_autoscalers.get(key).map(Pointer::to_string)
 }
 
-fn detached(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
-    let now = super::detached(fresh.plan);
-    let by_key = |all: &[SavedDetachment]| -> BTreeMap<ObjectKey, SavedDetachment> {
-        let all = all.iter().cloned();
-        all.map(|detachment| (detachment.key.clone(), detachment))
-            .collect()
-    };
+fn changed_detachments(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
+    let now = super::saved_detachments(fresh.plan);
     let (then, now) = (by_key(&saved.detached), by_key(&now));
-    let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
-    let is_other = |key: &&ObjectKey| then.get(*key) != now.get(*key);
-    let others = keys.into_iter().filter(is_other);
-    others.cloned().map(ChangeSincePlan::Detached).collect()
+    let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).copied().collect();
+    let changed = keys.into_iter().filter(|key| then.get(key) != now.get(key));
+    changed.cloned().map(ChangeSincePlan::Detached).collect()
+}
+
+fn by_key(all: &[SavedDetachment]) -> BTreeMap<&ObjectKey, &SavedDetachment> {
+    all.iter()
+        .map(|detachment| (&detachment.key, detachment))
+        .collect()
 }
 
 /// A change of the status or of field ownership alone changes the resourceVersion and not the
@@ -240,18 +247,19 @@ pub fn other_cluster(
     parent: Option<&ParentObject>,
 ) -> Option<ChangeSincePlan> {
     let then = &saved.cluster;
-    let addresses = || (then.server.clone(), now.server.clone());
     if let (Some(one), Some(other)) = (&then.uid, &now.uid) {
-        return (one != other).then(|| {
-            let (then, now) = addresses();
-            ChangeSincePlan::OtherCluster { then, now }
+        return (one != other).then(|| ChangeSincePlan::OtherCluster {
+            then: then.server.clone(),
+            now: now.server.clone(),
         });
     }
     let is_same_endpoint =
         then.server == now.server && then.certificate_authority == now.certificate_authority;
     (!is_same_endpoint && !has_anything_in_common(saved, namespaces, parent)).then(|| {
-        let (then, now) = addresses();
-        ChangeSincePlan::UnknownCluster { then, now }
+        ChangeSincePlan::UnknownCluster {
+            then: then.server.clone(),
+            now: now.server.clone(),
+        }
     })
 }
 
@@ -269,13 +277,15 @@ fn has_anything_in_common(
 
 /// A namespace that cannot be read may be another one, or may not exist.
 fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
-    let is_other = |name: &&String| match (saved.namespaces.get(*name), fresh.namespaces.get(*name)) {
-        (Some(None), _) | (_, Some(None)) => false,
-        (then, now) => then != now,
-    };
-    let names = names(saved, fresh).into_iter();
+    let mut names = names(saved, fresh);
+    names.retain(
+        |name| match (saved.namespaces.get(*name), fresh.namespaces.get(*name)) {
+            (Some(None), _) | (_, Some(None)) => false,
+            (then, now) => then != now,
+        },
+    );
     names
-        .filter(is_other)
+        .into_iter()
         .cloned()
         .map(ChangeSincePlan::Namespace)
         .collect()
@@ -284,12 +294,12 @@ fn namespaces(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<ChangeSincePlan> {
 /// Returns the namespaces that cannot be compared with those of the plan, because they could
 /// not be read then or now.
 pub fn namespaces_not_compared(saved: &SavedPlan, fresh: &Fresh<'_>) -> Vec<String> {
-    let is_unread = |name: &&String| {
+    let mut names = names(saved, fresh);
+    names.retain(|name| {
         let both = [saved.namespaces.get(*name), fresh.namespaces.get(*name)];
         both.contains(&Some(&None))
-    };
-    let names = names(saved, fresh).into_iter();
-    names.filter(is_unread).cloned().collect()
+    });
+    names.into_iter().cloned().collect()
 }
 
 fn names<'a>(saved: &'a SavedPlan, fresh: &Fresh<'a>) -> BTreeSet<&'a String> {
@@ -307,14 +317,10 @@ fn parent(saved: &SavedPlan, fresh: &Fresh<'_>) -> Option<ChangeSincePlan> {
         (Some(_), None) => Some(ChangeSincePlan::ParentDeleted(parent)),
         (Some(then), Some(now)) if then.uid != now.uid => Some(ChangeSincePlan::ParentReplaced(parent)),
         (Some(then), Some(now)) => {
-            let keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
-            let is_other_value = |key: &&&String| then.bookkeeping.get(**key) != now.bookkeeping.get(**key);
-            let annotations: Vec<String> = keys
-                .iter()
-                .filter(is_other_value)
-                .map(|key| (*key).clone())
-                .collect();
-            if !annotations.is_empty() {
+            let mut keys: BTreeSet<&String> = then.bookkeeping.keys().chain(now.bookkeeping.keys()).collect();
+            keys.retain(|key| then.bookkeeping.get(*key) != now.bookkeeping.get(*key));
+            if !keys.is_empty() {
+                let annotations = keys.into_iter().cloned().collect();
                 return Some(ChangeSincePlan::ParentRecord { parent, annotations });
             }
             let is_same = match (&then.seen, &now.seen) {

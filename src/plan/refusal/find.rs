@@ -11,7 +11,7 @@ use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 
 /// Finds the reasons for which the plan may not be carried out.
-pub(in super::super) fn of_plan(
+pub(in super::super) fn find(
     plan: &Plan,
     judge: &Judge<'_>,
     set: &Set,
@@ -20,7 +20,7 @@ pub(in super::super) fn of_plan(
     policy: &Policy,
 ) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    refusals.extend(of_hooks(desired, policy.hooks));
+    refusals.extend(refuse_hooks(desired, policy.hooks));
     refusals.extend(refuse_to_prune_all::refusal(plan, desired, observed, policy));
     if policy.take_ownership == TakeOwnership::Refused {
         refusals.extend(overlap::refusals(set, desired, observed));
@@ -46,13 +46,14 @@ pub(in super::super) fn of_plan(
 }
 
 /// Refuses hooks that are neither tests nor excluded, unless the user has said what to do with them.
-pub fn of_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
+pub fn refuse_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
     if hooks != Hooks::Refused {
         return None;
     }
-    let lifecycle = desired.hooks.iter();
-    let lifecycle = lifecycle.filter(|manifest| manifest.hook.kind == HookKind::Lifecycle);
-    let hooks: Vec<String> = lifecycle
+    let hooks: Vec<String> = desired
+        .hooks
+        .iter()
+        .filter(|manifest| manifest.hook.kind == HookKind::Lifecycle)
         .map(|manifest| format!("{}: {manifest}", manifest.position))
         .collect();
     (!hooks.is_empty()).then_some(Refusal::HoldsHooks { hooks })
