@@ -12,13 +12,13 @@ use crate::read;
 
 /// The history entry of a run, as far as it is known.
 #[derive(Debug, Default)]
-pub(crate) struct HistoryEntry {
+pub struct HistoryEntry {
     changes: RefCell<Changes>,
 }
 
 impl HistoryEntry {
     /// Returns a sink that counts the changes among events, and passes all events on.
-    pub(crate) fn counting_sink(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
+    pub fn counting_sink(&self, sink: &mut Sink<'_>) -> impl FnMut(Event) {
         |event| {
             self.changes.borrow_mut().note(&event);
             sink(event);
@@ -26,12 +26,12 @@ impl HistoryEntry {
     }
 
     /// Returns whether the run has changed anything.
-    pub(crate) fn has_changes(&self) -> bool {
+    pub fn has_changes(&self) -> bool {
         !self.changes.borrow().is_empty()
     }
 
     /// Returns the entry of a run that ends now; `None` if it has changed nothing.
-    pub(crate) fn entry_at_end(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
+    pub fn entry_at_end(&self, server: &ApiServer, begun: Run, ending: Ending) -> Option<Run> {
         if !self.has_changes() {
             return None;
         }

@@ -8,7 +8,7 @@ use crate::read::{self, ListError, ListTarget, ListTargets, Selector};
 
 /// Lists the objects with the label of the set in this scope, without its parent, in the form that
 /// `accept` names.
-pub(crate) async fn list_labeled_objects(
+pub async fn list_labeled_objects(
     server: &ApiServer,
     set: &Set,
     places: &ListTargets,

@@ -14,7 +14,7 @@ mod history;
 mod interrupt;
 mod kinds;
 mod label_in_answer;
-pub(crate) mod labeled_objects;
+pub mod labeled_objects;
 mod members;
 mod parent_record;
 mod report_unchanged_and_skipped;
@@ -91,14 +91,14 @@ pub struct Execution<'a> {
 }
 
 /// The reason why a run with a failure prunes nothing.
-pub(crate) const UNPRUNED: &str = "not pruned: an object could not be applied";
+pub const UNPRUNED: &str = "not pruned: an object could not be applied";
 
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
 /// State of the members that were applied.
 #[derive(Debug, Default)]
-pub(crate) struct Applied {
+pub struct Applied {
     uids: HashSet<String>,
     failed: usize,
     /// Objects from which owner references have to be removed, according to the plan.
@@ -112,7 +112,7 @@ pub(crate) struct Applied {
 }
 
 /// The state of a run between its steps.
-pub(crate) struct RunState<'a> {
+pub struct RunState<'a> {
     applied: Applied,
     /// Objects that were to be pruned and are kept: the record is not narrowed.
     kept: usize,

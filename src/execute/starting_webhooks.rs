@@ -26,9 +26,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 
 /// The webhooks that some writes wait for: how long the writes wait, how often they are sent again, and what is
 /// reported.
-pub(crate) struct StartingWebhooks<'a> {
-    pub(crate) interrupt: &'a Interrupt,
-    pub(crate) notes: &'a WaitNotes,
+pub struct StartingWebhooks<'a> {
+    pub interrupt: &'a Interrupt,
+    pub notes: &'a WaitNotes,
     /// The time of each webhook from its first refusal on; `None` if only the run ends it.
     patience: Option<Duration>,
     /// `true` while the time limits run.
@@ -39,7 +39,7 @@ pub(crate) struct StartingWebhooks<'a> {
 
 impl<'a> StartingWebhooks<'a> {
     /// Creates the waits of some writes. A dry run starts no webhook, so it does not wait.
-    pub(crate) fn new(writing: &WriteSettings, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
+    pub fn new(writing: &WriteSettings, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
         let patience = match writing.dry_run {
             DryRun::None => writing.webhook_patience.at_end,
             DryRun::Client | DryRun::Server => Some(Duration::ZERO),
@@ -48,11 +48,7 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Creates the waits of some writes, each webhook of which has this time; `None` if only the run ends it.
-    pub(crate) fn with_patience(
-        patience: Option<Duration>,
-        interrupt: &'a Interrupt,
-        notes: &'a WaitNotes,
-    ) -> Self {
+    pub fn with_patience(patience: Option<Duration>, interrupt: &'a Interrupt, notes: &'a WaitNotes) -> Self {
         Self {
             interrupt,
             notes,
@@ -63,7 +59,7 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Sends a request, and again as long as its webhook cannot be called and may be waited for.
-    pub(crate) async fn send(&self, server: &ApiServer, request: ApiRequest) -> Result<Reply, ApiError> {
+    pub async fn send(&self, server: &ApiServer, request: ApiRequest) -> Result<Reply, ApiError> {
         let mut vain = 0;
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         loop {
@@ -86,7 +82,7 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Returns whether a write is sent again that this webhook could not judge. Notes what is waited for, once.
-    pub(crate) fn awaits(&self, webhook: &UnreachableWebhook) -> bool {
+    pub fn awaits(&self, webhook: &UnreachableWebhook) -> bool {
         let now = Instant::now();
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
@@ -103,14 +99,14 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Returns whether the time of this webhook is over.
-    pub(crate) fn is_time_over(&self, name: &str) -> bool {
+    pub fn is_time_over(&self, name: &str) -> bool {
         let deadline = self.deadlines.borrow().get(name).copied().flatten();
         deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Returns the time of the next attempt after `vain` failed ones, the last of which ended at `since`: at the latest
     /// when the time of one of these webhooks is over.
-    pub(crate) fn next_attempt<'n>(
+    pub fn next_attempt<'n>(
         &self,
         since: Instant,
         vain: u32,
@@ -123,14 +119,14 @@ impl<'a> StartingWebhooks<'a> {
     }
 
     /// Stops the time of all webhooks: the run still has other things to do, which may start them.
-    pub(crate) fn stop_clock(&self) {
+    pub fn stop_clock(&self) {
         if self.runs.replace(false) {
             self.set_deadlines(None);
         }
     }
 
     /// Starts the time of all webhooks, unless it runs.
-    pub(crate) fn start_clock(&self) {
+    pub fn start_clock(&self) {
         if !self.runs.replace(true) {
             self.set_deadlines(self.end_of_time());
         }

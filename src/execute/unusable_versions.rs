@@ -22,7 +22,7 @@ const REFUSALS: [&str; 3] = [
 
 /// Returns whether the server refused an apply because managed fields name a version that cannot hold the object. It
 /// gives the same answer in every run.
-pub(crate) fn is_refusal_of_unusable_version(error: &ApiError) -> bool {
+pub fn is_refusal_of_unusable_version(error: &ApiError) -> bool {
     error.is(StatusCode::INTERNAL_SERVER_ERROR)
         && error.status().is_some_and(|status| is_refusal(&status.message))
 }
@@ -34,7 +34,7 @@ fn is_refusal(message: &str) -> bool {
 /// Reads the CRD if managed fields name another version than that of the resource, and returns `metadata.managedFields`
 /// without the versions that cannot hold the live object, or the one `desired`. `None` if there are none, or if the
 /// user may not read the CRD.
-pub(crate) async fn without_unusable_versions(
+pub async fn without_unusable_versions(
     server: &ApiServer,
     metadata: &Value,
     (key, resource): (&ObjectKey, &Resource),

@@ -178,7 +178,7 @@ fn push_segment(path: &mut String, segment: &str) {
 }
 
 /// The segment with every byte encoded that RFC 3986 does not allow in one (`pchar`).
-pub(crate) fn percent_encode(segment: &str) -> String {
+pub fn percent_encode(segment: &str) -> String {
     let mut encoded = String::with_capacity(segment.len());
     for byte in segment.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {

@@ -120,7 +120,7 @@ fn begins_runner_command(rest: &str) -> bool {
 }
 
 /// Punctuation that no shell acts upon within a word.
-pub(crate) const PLAIN_IN_SHELLS: &str = "_-./:@%+=,";
+pub const PLAIN_IN_SHELLS: &str = "_-./:@%+=,";
 
 /// Quotes the text as one word of a shell command, for hints that users copy.
 pub fn shell_word(text: &str) -> String {

@@ -122,7 +122,7 @@ pub enum Validation {
 
 impl Validation {
     /// The value of the query parameter.
-    pub(crate) fn parameter(self) -> &'static str {
+    pub fn parameter(self) -> &'static str {
         match self {
             Self::Strict => "Strict",
             Self::Warn => "Warn",
@@ -160,7 +160,7 @@ pub enum DryRun {
 
 impl DryRun {
     /// The query parameter of a write, if the server is to try it only.
-    pub(crate) fn parameter(self) -> Option<(&'static str, &'static str)> {
+    pub fn parameter(self) -> Option<(&'static str, &'static str)> {
         (self == Self::Server).then_some(("dryRun", "All"))
     }
 }

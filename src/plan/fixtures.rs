@@ -21,7 +21,7 @@ use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 
 /// The set of the Secret `web` in namespace `shop`.
-pub(crate) fn set() -> Set {
+pub fn set() -> Set {
     let parent = ParentIdentity {
         group_kind: GroupKind::new("", "Secret"),
         namespace: Some("shop".to_owned()),
@@ -36,7 +36,7 @@ pub(crate) fn set() -> Set {
 }
 
 /// The policy of `apply` without flags.
-pub(crate) fn policy() -> Policy {
+pub fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,
         prune_when: PruneWhen::Applied,
@@ -53,7 +53,7 @@ pub(crate) fn policy() -> Policy {
 }
 
 /// A resource of the core group, or of the group behind the dot of `kind`.
-pub(crate) fn resource(kind: &str, scope: Scope) -> Arc<Resource> {
+pub fn resource(kind: &str, scope: Scope) -> Arc<Resource> {
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
     Arc::new(Resource {
         verbs: ["list", "patch", "delete"].map(str::to_owned).to_vec(),
@@ -74,7 +74,7 @@ fn scope(namespace: Option<&str>) -> Scope {
 }
 
 /// A member of [`set`] that this program applied.
-pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
+pub fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
     let resource = resource(kind, scope(namespace));
     Live {
         key: key(&resource, namespace, name),
@@ -98,7 +98,7 @@ pub(crate) fn live(kind: &str, namespace: Option<&str>, name: &str) -> Live {
 }
 
 /// An object of the manifests.
-pub(crate) fn desired(kind: &str, namespace: Option<&str>, name: &str) -> DesiredObject {
+pub fn desired(kind: &str, namespace: Option<&str>, name: &str) -> DesiredObject {
     let resource = resource(kind, scope(namespace));
     DesiredObject {
         key: key(&resource, namespace, name),

@@ -19,7 +19,7 @@ mod deletion_remains;
 mod dependencies;
 mod dependents;
 #[cfg(test)]
-pub(crate) mod fixtures;
+pub mod fixtures;
 mod graph;
 mod judge;
 mod kept_objects;

@@ -26,7 +26,7 @@ use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
-pub(crate) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /// The annotations that decide where members are looked for.
 const RECORD_ANNOTATIONS: [&str; 3] = [
@@ -68,7 +68,7 @@ pub async fn parent(
 }
 
 /// Reads the parent in the answer to its write, which came `now`, by the server's clock.
-pub(crate) fn parent_of_answer(
+pub fn parent_of_answer(
     answer: &Reply,
     identity: &ParentIdentity,
     now: Timestamp,

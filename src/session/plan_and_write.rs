@@ -11,7 +11,7 @@ use crate::read::NamedSet;
 use crate::report::PlanOutline;
 
 /// The steps of a command that writes.
-pub(crate) trait Script {
+pub trait Script {
     /// The result of reading and deciding.
     type Planned;
 
@@ -60,7 +60,7 @@ impl Allowed {
 impl CommandRun {
     /// Plans and writes. If another run has begun between the two, this one plans again. Until a plan is made nothing
     /// is written, so an interrupt ends it at once.
-    pub(crate) async fn plan_and_write<S: Script>(
+    pub async fn plan_and_write<S: Script>(
         &mut self,
         script: &mut S,
         mut allowed: Allowed,

@@ -10,14 +10,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The bytes that each answer may have whatever the others take: the largest object, and what a page of a list should
 /// have. etcd takes objects of 1.5 MiB, and a server writes `<` in six bytes.
-pub(crate) const BYTES_OF_EACH_ANSWER: usize = 8 << 20;
+pub const BYTES_OF_EACH_ANSWER: usize = 8 << 20;
 /// The bytes beyond these that all answers may have together: the first page of a list may hold 500 large objects, and
 /// an aggregated API may ignore the size of a page. A page that does not fit is asked for again with fewer objects.
-pub(crate) const BYTES_OF_ALL_ANSWERS: usize = 128 << 20;
+pub const BYTES_OF_ALL_ANSWERS: usize = 128 << 20;
 
 /// The values of JSON that one answer may have, since each takes many times its bytes in memory: more than the largest
 /// object has.
-pub(crate) const VALUES_OF_EACH_ANSWER: usize = 1_000_000;
+pub const VALUES_OF_EACH_ANSWER: usize = 1_000_000;
 
 /// The room for answers that are in memory.
 #[derive(Clone)]

@@ -52,7 +52,7 @@ pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
 use server_clock::ServerClock;
 pub use status::{Status, StatusCause};
-pub(crate) use unreachable_webhook::UnreachableWebhook;
+pub use unreachable_webhook::UnreachableWebhook;
 pub use watch::{Change, Watch};
 pub use write_lease::Moment;
 use write_lease::WriteLease;

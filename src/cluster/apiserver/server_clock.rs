@@ -37,7 +37,7 @@ impl ServerClock {
 #[cfg(test)]
 impl super::ApiServer {
     /// Lets time pass.
-    pub(crate) fn advance_clock(&self, seconds: i64) {
+    pub fn advance_clock(&self, seconds: i64) {
         self.clock.advance(seconds);
     }
 }

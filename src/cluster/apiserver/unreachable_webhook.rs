@@ -4,16 +4,16 @@ use super::{ApiError, Status};
 
 /// A webhook that could not be called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnreachableWebhook {
+pub struct UnreachableWebhook {
     /// Name in messages, such as `webhook "webhook.cert-manager.io"`.
-    pub(crate) name: String,
+    pub name: String,
     /// The server's reason.
-    pub(crate) reason: String,
+    pub reason: String,
 }
 
 impl UnreachableWebhook {
     /// Reads the error of a write.
-    pub(crate) fn from_error(error: &ApiError) -> Option<Self> {
+    pub fn from_error(error: &ApiError) -> Option<Self> {
         error.status().and_then(Self::from_status)
     }
 
@@ -43,7 +43,7 @@ impl UnreachableWebhook {
         Some(Self::new(format!("service {name:?}"), "it has no endpoints"))
     }
 
-    pub(crate) fn new(name: String, reason: &str) -> Self {
+    pub fn new(name: String, reason: &str) -> Self {
         Self {
             name,
             reason: reason.to_owned(),
@@ -51,7 +51,7 @@ impl UnreachableWebhook {
     }
 
     #[cfg(test)]
-    pub(crate) fn named(name: &str) -> Self {
+    pub fn named(name: &str) -> Self {
         Self::new(name.to_owned(), "connection refused")
     }
 }

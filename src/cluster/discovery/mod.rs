@@ -115,7 +115,7 @@ impl Discovery {
 
     /// The discovery of a server that serves exactly these resources, in this order.
     #[cfg(test)]
-    pub(crate) fn from_resources(resources: Vec<Resource>) -> Self {
+    pub fn from_resources(resources: Vec<Resource>) -> Self {
         Self::indexed(resources, Vec::new())
     }
 
@@ -156,7 +156,7 @@ impl Discovery {
     }
 
     /// Returns whether discovery lists this group-version with any resource.
-    pub(crate) fn has_version(&self, group: &str, version: &str) -> bool {
+    pub fn has_version(&self, group: &str, version: &str) -> bool {
         self.resources.iter().any(|resource| {
             resource.origin == Origin::Served && resource.group == group && resource.version == version
         })
@@ -169,7 +169,7 @@ impl Discovery {
 
     /// Returns whether discovery lists the resource that a `CustomResourceDefinition` of this name
     /// defines.
-    pub(crate) fn has_definition(&self, name: &str) -> bool {
+    pub fn has_definition(&self, name: &str) -> bool {
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
         self.resources.iter().any(|resource| {
             resource.origin == Origin::Served && resource.plural == plural && resource.group == group

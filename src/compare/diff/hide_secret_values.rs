@@ -20,7 +20,7 @@ pub const BEFORE: &str = "*** (before)";
 pub const AFTER: &str = "*** (after)";
 
 /// Fields of a Secret whose values are secret.
-pub(crate) const FIELDS: [&str; 2] = ["data", "stringData"];
+pub const FIELDS: [&str; 2] = ["data", "stringData"];
 
 /// Hides the values of both states of a Secret.
 pub(super) fn hide(live: &mut Option<Value>, predicted: &mut Option<Value>) {
@@ -54,7 +54,7 @@ pub(super) fn mark(object: &mut Option<Value>, sign: &str) {
 
 /// Returns the JSON pointers of the annotations and labels of a Secret that contain a value of one of these states of
 /// it, and of the whole field if a key does.
-pub(crate) fn copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
+pub fn copies(secret: &Value, states: &[&Value]) -> BTreeSet<String> {
     copies_of(secret, &values(states, &[secret]))
 }
 

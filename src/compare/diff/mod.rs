@@ -12,13 +12,13 @@ mod unified;
 
 use serde_json::Value;
 
-pub(crate) use super::ownership::LAST_APPLIED;
+pub use super::ownership::LAST_APPLIED;
 pub use changed_fields::Change;
 pub use hide_secret_values::{AFTER, BEFORE};
-pub(crate) use hide_secret_values::{FIELDS as SECRET_FIELDS, copies};
+pub use hide_secret_values::{FIELDS as SECRET_FIELDS, copies};
 pub use ownership_change::OwnershipChange;
 pub use parent::parent;
-pub(crate) use unified::lines;
+pub use unified::lines;
 
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::Resource;

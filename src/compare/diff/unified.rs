@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 /// The longest time in which the fewest changed lines of two texts are looked for, beyond which the rest counts as
 /// replaced. Two texts of 1 MiB that have many lines in common, in another order, take longer.
-pub(crate) const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
+pub const LONGEST_COMPARISON: Duration = Duration::from_millis(200);
 
 /// Returns the difference of two texts, both the content of `file`; empty if they are equal.
 pub(super) fn text(file: &str, live: &str, predicted: &str) -> String {
@@ -26,7 +26,7 @@ pub(super) fn hunks(live: &str, predicted: &str) -> String {
 }
 
 /// Compares the lines of two texts.
-pub(crate) fn lines<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
+pub fn lines<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
     TextDiff::configure()
         .timeout(LONGEST_COMPARISON)
         .diff_lines(before, after)

@@ -81,10 +81,10 @@ pub(super) fn exactly(text: &str) -> Option<String> {
 }
 
 /// The most bytes that the compiled expressions of one file take together.
-pub(crate) const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
+pub const MAX_BYTES_OF_EXPRESSIONS: usize = 10 << 20;
 
 /// The most bytes of an expression. What it takes to read one does not count for its size.
-pub(crate) const LONGEST_EXPRESSION: usize = 1024;
+pub const LONGEST_EXPRESSION: usize = 1024;
 
 /// The least that an expression counts for.
 const LEAST: usize = 4 << 10;

@@ -34,25 +34,25 @@ use crate::read::METADATA;
 const JUDGEMENTS: usize = 20;
 
 /// Everything that writing part-of labels needs.
-pub(crate) struct LabelWriter<'a> {
-    pub(crate) server: &'a ApiServer,
-    pub(crate) interrupt: &'a Interrupt,
-    pub(crate) writing: &'a WriteSettings,
+pub struct LabelWriter<'a> {
+    pub server: &'a ApiServer,
+    pub interrupt: &'a Interrupt,
+    pub writing: &'a WriteSettings,
     /// The value of the label; `None` removes it.
-    pub(crate) part_of: Option<&'a ApplySetId>,
+    pub part_of: Option<&'a ApplySetId>,
     /// The new `metadata.managedFields` of objects whose fields move, by UID.
-    pub(crate) moved_fields: &'a BTreeMap<String, Value>,
+    pub moved_fields: &'a BTreeMap<String, Value>,
     /// The action that is reported for an object whose label was written.
-    pub(crate) done: Action,
+    pub done: Action,
     /// The label selector that found the objects: an object that has changed must still match it.
-    pub(crate) selector: Option<&'a str>,
+    pub selector: Option<&'a str>,
     /// Judges an object that has changed since it was read, by the rules of the plan.
-    pub(crate) judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
+    pub judge: &'a dyn Fn(&Value, &Live) -> MembershipChange,
 }
 
 impl LabelWriter<'_> {
     /// Writes the labels of all these objects, within the concurrency limit. Returns how many of them failed.
-    pub(crate) async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> usize {
+    pub async fn write_all(&self, objects: &[Live], sink: &mut Sink<'_>) -> usize {
         let mut failed = 0;
         let notes = WaitNotes::default();
         let (patience, most) = (self.writing.webhook_patience.at_end, self.writing.concurrency);

@@ -20,14 +20,14 @@ use crate::plan::{Judge, Judgement, KeptObjects, Preconditions, Refusal, SkipRea
 use crate::read::{METADATA, WHOLE_OBJECTS};
 
 /// Attempts to judge an object that keeps changing.
-pub(crate) const JUDGEMENTS: usize = 5;
+pub const JUDGEMENTS: usize = 5;
 
 /// The beginning of the error of a delete that failed.
-pub(crate) const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
+pub const CANNOT_BE_DELETED: &str = "cannot be deleted: ";
 
 /// The reason why an object is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// It leaves the set.
     Removal,
     /// It is created again once it is gone, and so is everything that it owns.
@@ -49,17 +49,17 @@ impl Purpose {
 
 /// Context for deleting members.
 #[derive(Clone, Copy)]
-pub(crate) struct DeleteContext<'a> {
-    pub(crate) server: &'a ApiServer,
+pub struct DeleteContext<'a> {
+    pub server: &'a ApiServer,
     /// Judges every object right before it is deleted.
-    pub(crate) judge: &'a Judge<'a>,
-    pub(crate) writing: &'a WriteSettings,
+    pub judge: &'a Judge<'a>,
+    pub writing: &'a WriteSettings,
     /// The action reported for a deleted object.
-    pub(crate) done: Action,
+    pub done: Action,
     /// The reason for the deletes.
-    pub(crate) purpose: Purpose,
+    pub purpose: Purpose,
     /// The preconditions of the objects.
-    pub(crate) preconditions: &'a Preconditions,
+    pub preconditions: &'a Preconditions,
 }
 
 /// Objects that were to be deleted and are kept: since they were read, they joined another set or got
@@ -68,29 +68,29 @@ pub(crate) struct DeleteContext<'a> {
 pub struct ObjectsKeptInsteadOfDeleted(KeptObjects);
 
 impl ObjectsKeptInsteadOfDeleted {
-    pub(crate) fn note(&mut self, outcome: &ObjectOutcome) {
+    pub fn note(&mut self, outcome: &ObjectOutcome) {
         if matches!(outcome.action, Action::Skipped | Action::Failed) {
             self.0.add(&outcome.subject.key());
         }
     }
 
     /// Returns whether it is one of them.
-    pub(crate) fn contains(&self, live: &Live) -> bool {
+    pub fn contains(&self, live: &Live) -> bool {
         self.0.contains(&live.key)
     }
 
     /// Returns whether it is kept, because it is one of them or contains one.
-    pub(crate) fn keeps(&self, live: &Live) -> bool {
+    pub fn keeps(&self, live: &Live) -> bool {
         self.contains(live) || self.kept_object_in(live).is_some()
     }
 
     /// Returns one of them that would be lost with this namespace or CRD.
-    pub(crate) fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
+    pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
         self.0.kept_object_in(container)
     }
 
     /// Returns the outcome of such a namespace or CRD, which is kept.
-    pub(crate) fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
+    pub fn outcome(&self, live: &Live) -> Option<ObjectOutcome> {
         let reason = SkipReason::HoldsKept {
             kept: self.kept_object_in(live)?.clone(),
         };
@@ -105,7 +105,7 @@ impl ObjectsKeptInsteadOfDeleted {
 
 impl DeleteContext<'_> {
     /// Deletes the object as it was read; one that changed since is judged again.
-    pub(crate) async fn delete(&self, live: &Live) -> MemberReply {
+    pub async fn delete(&self, live: &Live) -> MemberReply {
         let mut current = live.clone();
         for _ in 0..JUDGEMENTS {
             current = match self.delete_unless_changed(live, &current).await {
@@ -126,7 +126,7 @@ impl DeleteContext<'_> {
 
     /// Deletes an object that was to be deleted as `planned`, if it still is as it was read last. If it is not,
     /// nothing is deleted, and the caller judges it again.
-    pub(crate) async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
+    pub async fn delete_unless_changed(&self, planned: &Live, current: &Live) -> DeleteAttempt {
         let subject = || Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
         let ended = |outcome| DeleteAttempt::Ended(Box::new(reply_of(outcome)));
         let done = || ended(ObjectOutcome::new(subject(), self.done));
@@ -248,13 +248,13 @@ fn remainder(reply: &Reply, live: &Live) -> Remainder {
 }
 
 /// Returns the outcome of an object that is not deleted.
-pub(crate) fn untouched(live: &Live) -> ObjectOutcome {
+pub fn untouched(live: &Live) -> ObjectOutcome {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     ObjectOutcome::new(subject, Action::Skipped)
 }
 
 /// Returns the request that deletes exactly the object that was read, not another one with its name.
-pub(crate) fn delete_request(live: &Live, dry_run: DryRun) -> ApiRequest {
+pub fn delete_request(live: &Live, dry_run: DryRun) -> ApiRequest {
     delete_request_for(live, dry_run, Purpose::Removal)
 }
 
@@ -283,7 +283,7 @@ fn delete_request_for(live: &Live, dry_run: DryRun, purpose: Purpose) -> ApiRequ
 }
 
 /// The end of one attempt to delete an object.
-pub(crate) enum DeleteAttempt {
+pub enum DeleteAttempt {
     /// It was deleted, or is kept, or its webhook cannot be called yet.
     Ended(Box<MemberReply>),
     /// Nothing was deleted: it has changed since it was read, and is like this now.

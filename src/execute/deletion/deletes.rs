@@ -26,31 +26,31 @@ use crate::model::resource::Resource;
 use crate::plan::{ActionId, DeleteAction, Dependents, Detachment, Graph, Judge};
 
 /// Objects to delete, wave by wave.
-pub(crate) struct Waves<'l> {
-    pub(crate) deletes: Vec<Vec<&'l Live>>,
+pub struct Waves<'l> {
+    pub deletes: Vec<Vec<&'l Live>>,
     /// The owners to which objects that stay lose their owner references first.
-    pub(crate) owners: BTreeSet<&'l ObjectKey>,
+    pub owners: BTreeSet<&'l ObjectKey>,
     /// The action reported for a deleted object.
-    pub(crate) action: Action,
+    pub action: Action,
     /// The resource of the parent, if there is one.
-    pub(crate) parent: Option<&'l Arc<Resource>>,
+    pub parent: Option<&'l Arc<Resource>>,
 }
 
 /// Outcome of the objects that were to be deleted.
 #[derive(Debug, Default)]
 pub struct Deleted {
-    pub(crate) failed: usize,
+    pub failed: usize,
     /// The number of objects that changed since the plan was made and are kept: the record is not narrowed.
-    pub(crate) kept: usize,
-    pub(crate) left: ObjectsKeptInsteadOfDeleted,
+    pub kept: usize,
+    pub left: ObjectsKeptInsteadOfDeleted,
     /// UIDs of those that were deleted.
-    pub(crate) uids: BTreeSet<String>,
+    pub uids: BTreeSet<String>,
     /// Objects that stay and are owned by objects still to be deleted.
-    pub(crate) attached: Dependents,
+    pub attached: Dependents,
 }
 
 /// Error after which no further delete begins. The reason has been reported.
-pub(crate) struct Stopped;
+pub struct Stopped;
 
 impl Deleted {
     /// Reports that owner references could not be read, so that this many objects are not deleted.
@@ -140,12 +140,12 @@ impl Execution<'_> {
     }
 
     /// Returns the contents of namespaces and CRDs when their deletion was judged.
-    pub(crate) fn contents(&self) -> &BTreeMap<ObjectKey, Contents> {
+    pub fn contents(&self) -> &BTreeMap<ObjectKey, Contents> {
         &self.state.observed.contents
     }
 
     /// Creates the judge of the deletes. `dependents` are those of the objects to delete.
-    pub(crate) fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
+    pub fn deletion_judge(&self, dependents: &Dependents, desired_uids: HashSet<String>) -> Judge<'_> {
         let mut judge = Judge::for_plan(
             self.set,
             self.policy,

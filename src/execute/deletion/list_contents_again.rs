@@ -18,7 +18,7 @@ impl DeleteContext<'_> {
     /// Lists what these containers hold, and returns an outcome for each that is not deleted, because it has gained
     /// objects or its contents are unknown. A keep annotation counts even if the user has allowed all losses
     /// beforehand.
-    pub(crate) async fn keep_filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
+    pub async fn keep_filled(&self, objects: impl Iterator<Item = &Live>) -> Vec<ObjectOutcome> {
         let containers: Vec<Live> = objects.filter(|live| is_container(live)).cloned().collect();
         if containers.is_empty() {
             return Vec::new();

@@ -1,15 +1,15 @@
 //! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a whole set (`set`)
 //! with its parent (`parent`). Both use `deletes`.
 
-pub(crate) mod delete;
+pub mod delete;
 mod delete_parent_and_containers;
-pub(crate) mod deletes;
+pub mod deletes;
 mod judge_prunes_again;
-pub(crate) mod list_contents_again;
-pub(crate) mod parent;
-pub(crate) mod prune;
-pub(crate) mod remove_owner_references;
-pub(crate) mod report;
-pub(crate) mod reread_dependents;
-pub(crate) mod set;
-pub(crate) mod wait_until_members_are_gone;
+pub mod list_contents_again;
+pub mod parent;
+pub mod prune;
+pub mod remove_owner_references;
+pub mod report;
+pub mod reread_dependents;
+pub mod set;
+pub mod wait_until_members_are_gone;

@@ -34,25 +34,25 @@ use crate::plan::{
 use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
 
 /// Ends a set whose members are gone: deletes its parent, or removes the record from it.
-pub(crate) struct ParentRelease<'a> {
+pub struct ParentRelease<'a> {
     /// Context for writing the parent.
-    pub(crate) writing: ParentWriting<'a>,
+    pub writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
-    pub(crate) known: &'a mut Known,
+    pub known: &'a mut Known,
     /// Members that were not deleted.
-    pub(crate) left: &'a ObjectsKeptInsteadOfDeleted,
+    pub left: &'a ObjectsKeptInsteadOfDeleted,
     /// The scope of members.
-    pub(crate) remaining: Remaining<'a>,
+    pub remaining: Remaining<'a>,
     /// The parent's record when this scope was determined.
-    pub(crate) scope_of: Reading,
+    pub scope_of: Reading,
     /// The part of the record that stays, because a list of members does not show all that it leads to.
-    pub(crate) unlisted: Record,
+    pub unlisted: Record,
     /// The field managers whose content does not keep the parent.
-    pub(crate) managers: BTreeSet<String>,
+    pub managers: BTreeSet<String>,
 }
 
 /// Outcome for the parent.
-pub(crate) enum ParentOutcome {
+pub enum ParentOutcome {
     Gone,
     /// It is deleted, and finalizers hold it.
     Terminating(Box<Live>),
@@ -67,16 +67,16 @@ pub(crate) enum ParentOutcome {
 }
 
 /// The reason why a parent is kept, and what it has to record.
-pub(crate) struct KeptParent {
-    pub(crate) remains: Remains,
-    pub(crate) unlisted: Record,
+pub struct KeptParent {
+    pub remains: Remains,
+    pub unlisted: Record,
     /// The record of what is left; `None` if it is written.
-    pub(crate) record: Option<Record>,
+    pub record: Option<Record>,
 }
 
 /// Error if the parent could not be judged, deleted or written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ReleaseError {
+pub enum ReleaseError {
     #[error(transparent)]
     Parent(#[from] ParentWriteError),
     #[error("the set's parent could not be deleted: {}", .0.kind)]
@@ -103,7 +103,7 @@ pub(crate) enum ReleaseError {
 
 impl ParentRelease<'_> {
     /// Deletes the parent or narrows its record; reads and judges it again as long as other clients write it.
-    pub(crate) async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    pub async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting {
             server,
             set,

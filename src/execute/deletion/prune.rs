@@ -14,7 +14,7 @@ impl Execution<'_> {
     /// Prunes as the plan says, and waits before and after it if it has to.
     ///
     /// A run that has waited once does not narrow the record before everything is gone.
-    pub(crate) async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
+    pub async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = Deleted::default();
         let mut has_waited = false;
         let mut plan_now: Option<Plan> = None;

@@ -31,10 +31,10 @@ use crate::read::METADATA;
 const ATTEMPTS: usize = 20;
 
 /// The reason why an otherwise unchanged object is configured.
-pub(crate) const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
+pub const OWNERS_REMOVED: &str = "owner references to pruned objects are removed";
 
 /// Names the objects that stay because of these detachments.
-pub(crate) fn warn_of_kept<'d>(
+pub fn warn_of_kept<'d>(
     detachments: impl Iterator<Item = &'d Detachment>,
     judge: &Judge<'_>,
     dry_run: DryRun,
@@ -188,7 +188,7 @@ fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
 }
 
 /// Returns the object without the owner references that are removed.
-pub(crate) fn without_owners(object: &Value, detachment: &Detachment) -> Value {
+pub fn without_owners(object: &Value, detachment: &Detachment) -> Value {
     let mut object = object.clone();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
     let Some(metadata) = metadata else { return object };

@@ -11,11 +11,10 @@ use crate::plan::{ParentDisposition, parent_disposition};
 use crate::read::WholeParent;
 
 /// The reason of a parent that another client deleted during the run, while its set has members.
-pub(crate) const CREATED_AGAIN: &str =
-    "it was deleted during the run, and created again to record what is left";
+pub const CREATED_AGAIN: &str = "it was deleted during the run, and created again to record what is left";
 
 /// Describes what is left of a set: objects, and kinds whose members a list may not show.
-pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
+pub fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
     let objects = objects.map(|live| live.key.to_string());
     let kinds = unlisted
         .group_kinds
@@ -25,25 +24,25 @@ pub(crate) fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted:
 }
 
 /// Returns the reason why members of these kinds may remain although no list shows them.
-pub(crate) fn unlistable(unlisted: &Record) -> String {
+pub fn unlistable(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
     format!("members may remain that no list of members shows: objects of kind {kinds}")
 }
 
 /// Returns the event of an object with its reason.
-pub(crate) fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
+pub fn outcome_event(live: &Live, action: Action, reason: String) -> Event {
     let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
     Event::Object(ObjectOutcome::with_reason(subject, action, reason))
 }
 
 /// Lists objects in one line.
-pub(crate) fn names(objects: &[Live]) -> String {
+pub fn names(objects: &[Live]) -> String {
     listed(objects.iter().map(|live| &live.key))
 }
 
 /// Predicts the disposition of the parent of a set without members. Content of these field managers does
 /// not keep it.
-pub(crate) fn predicted_disposition(
+pub fn predicted_disposition(
     set: &Set,
     parent: &WholeParent,
     managers: &BTreeSet<String>,

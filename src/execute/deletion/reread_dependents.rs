@@ -23,7 +23,7 @@ use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST};
 
 /// Owner references that could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unread {
+pub enum Unread {
     #[error("{}: owner references cannot be read: {error}", .place.resource.plural)]
     Members { place: ListTarget, error: ListError },
     #[error("{parent}: owner references cannot be read: {}", .error.kind)]
@@ -56,10 +56,7 @@ impl Freshness {
 impl Execution<'_> {
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
     /// if there is one. Namespaces in which pruned objects cannot have dependents are not read.
-    pub(crate) async fn reread_dependents(
-        &self,
-        parent: Option<&Arc<Resource>>,
-    ) -> Result<Dependents, Unread> {
+    pub async fn reread_dependents(&self, parent: Option<&Arc<Resource>>) -> Result<Dependents, Unread> {
         let near = DependentNamespaces::prunes_of(self.plan);
         let (members, parent, container_owners) = try_join3(
             self.members_near(&near),

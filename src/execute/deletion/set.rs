@@ -31,7 +31,7 @@ pub struct MembersDeleted {
 }
 
 /// Returns the field managers of records: no other content belongs to a parent itself.
-pub(crate) fn record_managers() -> BTreeSet<String> {
+pub fn record_managers() -> BTreeSet<String> {
     let managers = [
         PARENT_FIELD_MANAGER,
         FOREIGN_PARENT_FIELD_MANAGER,

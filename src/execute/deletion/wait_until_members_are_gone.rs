@@ -32,43 +32,43 @@ pub enum Lingering {
 
 /// Context for listing the rest of a set.
 #[derive(Clone)]
-pub(crate) struct Remaining<'a> {
-    pub(crate) server: &'a ApiServer,
-    pub(crate) set: &'a Set,
-    pub(crate) interrupt: &'a Interrupt,
-    pub(crate) concurrency: usize,
+pub struct Remaining<'a> {
+    pub server: &'a ApiServer,
+    pub set: &'a Set,
+    pub interrupt: &'a Interrupt,
+    pub concurrency: usize,
     /// Field managers whose part-of labels make an object a member.
-    pub(crate) appliers: &'a BTreeSet<String>,
+    pub appliers: &'a BTreeSet<String>,
     /// The scope of members.
-    pub(crate) places: ListTargets,
+    pub places: ListTargets,
     /// The parent's containers and what is deleted after it; they are not listed.
-    pub(crate) homes: Vec<&'a Live>,
+    pub homes: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
-    pub(crate) deleted: BTreeSet<String>,
+    pub deleted: BTreeSet<String>,
     /// UIDs of containers that are kept because an object in them has a keep annotation.
-    pub(crate) containers_of_kept: BTreeSet<String>,
-    pub(crate) lingering: Lingering,
+    pub containers_of_kept: BTreeSet<String>,
+    pub lingering: Lingering,
 }
 
 /// A collection that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .place.resource.plural)]
-pub(crate) struct Unlisted {
+pub struct Unlisted {
     place: ListTarget,
     error: ListError,
 }
 
 /// The result of a list.
 #[derive(Debug, Default)]
-pub(crate) struct RemainingList {
-    pub(crate) remains: Remains,
+pub struct RemainingList {
+    pub remains: Remains,
     /// Objects with copied labels that other objects own. They do not keep the set.
-    pub(crate) copies: Vec<Live>,
+    pub copies: Vec<Live>,
 }
 
 impl RemainingList {
     /// The remaining members, without copies.
-    pub(crate) fn of(remains: Remains) -> Self {
+    pub fn of(remains: Remains) -> Self {
         Self {
             remains,
             copies: Vec::new(),
@@ -76,7 +76,7 @@ impl RemainingList {
     }
 
     /// Returns all objects with the label of the set.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Live> {
+    pub fn all(&self) -> impl Iterator<Item = &Live> {
         self.remains.all().chain(&self.copies)
     }
 }
@@ -84,7 +84,7 @@ impl RemainingList {
 impl Remaining<'_> {
     /// Lists the rest of the set until no object is being deleted, or until the time limit is over. The limit is longer
     /// for objects that take time than for those that the server's own controllers release in a moment.
-    pub(crate) async fn settled(
+    pub async fn settled(
         &self,
         parent: &ParentDisposition,
         sink: &mut Sink<'_>,
@@ -155,7 +155,7 @@ impl Remaining<'_> {
 }
 
 /// Describes what prevents the set from being deleted; `None` if nothing does.
-pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
+pub fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String>) -> Option<String> {
     let mut obstacles = Vec::new();
     if !remains.undeleted.is_empty() {
         let named = remains.undeleted.iter().map(|live| {
@@ -176,7 +176,7 @@ pub(crate) fn obstacles(remains: &Remains, set: &Set, appliers: &BTreeSet<String
 }
 
 /// Reports that the run failed because members that should be gone remain.
-pub(crate) fn fail(
+pub fn fail(
     remains: &Remains,
     set: &Set,
     appliers: &BTreeSet<String>,

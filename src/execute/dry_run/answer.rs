@@ -33,7 +33,7 @@ pub(super) fn is_unanswered(error: &ApiError) -> bool {
 
 /// Returns whether admission denies a write. A preview takes no permission to write, and what has changed or is gone by
 /// now is judged again by the run.
-pub(crate) fn is_of_admission(error: &ApiError) -> bool {
+pub fn is_of_admission(error: &ApiError) -> bool {
     let is_denial =
         |status: &Status| !status.is_denied_by_authorization() && ![404, 409].contains(&status.code);
     error.status().is_some_and(is_denial) && !is_unanswered(error)

@@ -8,9 +8,9 @@ mod deletions;
 mod recreation;
 mod redefined_kinds;
 mod request;
-pub(crate) mod run;
+pub mod run;
 
-pub(crate) use answer::is_of_admission;
+pub use answer::is_of_admission;
 use answer::{content, is_invalid, is_unanswered, laid_over, timeless};
 use deletions::Deletions;
 pub use redefined_kinds::RedefinedKinds;
@@ -142,7 +142,7 @@ impl Execution<'_> {
 
     /// Returns the error if admission denies the write of the parent with which a run begins. Nothing is sent for a run
     /// that does not begin, nor for a parent that its manifest creates or whose namespace does not exist.
-    pub(crate) async fn denial_of_parent(&self) -> Option<Message> {
+    pub async fn denial_of_parent(&self) -> Option<Message> {
         let is_created = self.parent().is_none();
         let namespace = self.set.parent.namespace.as_ref();
         let is_in_reach = namespace.is_none_or(|namespace| self.state.namespaces.contains_key(namespace));

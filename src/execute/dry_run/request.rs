@@ -102,7 +102,7 @@ impl Execution<'_> {
     /// Returns what the object becomes as [`Self::after_migration`] does, if that makes valid what the server
     /// has refused: fields of a former owner, or managed fields in a version that cannot hold the object. Reads the
     /// object if it is not known yet.
-    pub(crate) async fn after_refusal(
+    pub async fn after_refusal(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -149,7 +149,7 @@ impl Execution<'_> {
     }
 
     /// Returns the owners whose fields the run takes.
-    pub(crate) fn former(&self, live_membership: &LiveMembership) -> Former<'_> {
+    pub fn former(&self, live_membership: &LiveMembership) -> Former<'_> {
         Former {
             manager: &self.writing.field_manager,
             tool: match live_membership {

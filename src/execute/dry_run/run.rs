@@ -19,7 +19,7 @@ use crate::read::METADATA;
 
 impl Execution<'_> {
     /// Reports what a run would do, by server dry runs if the user requests them.
-    pub(crate) async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
+    pub async fn dry_run(&self, sink: &mut Sink<'_>) -> Ending {
         sink(Event::Phase {
             phase: Phase::Applying,
             total: self.plan.applies(),
@@ -103,12 +103,12 @@ impl Execution<'_> {
 
     /// Returns whether the server cannot validate this object before other members are written: its
     /// kind, its version or its namespace comes with them. An incomplete object must not be sent.
-    pub(crate) fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
+    pub fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
         is_not_yet_served(object) || self.lacks_namespace_of(object) || self.is_incomplete(object)
     }
 
     /// Returns the resource through which the object can be read now; `None` if it cannot exist.
-    pub(crate) fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
+    pub fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
         if self.lacks_namespace_of(object) {
             return None;
         }

@@ -18,16 +18,16 @@ use crate::model::resource::Resource;
 
 /// Time for all CRDs of a run to be established and served. It usually takes seconds; kubectl's waits default to
 /// thirty.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause after the first check; each next one is half as long again.
-pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+pub const PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause between two checks: hundreds of kinds are checked while the server is busy with
 /// them.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The reason why a kind is not served.
 #[derive(Debug)]
-pub(crate) enum NotServed {
+pub enum NotServed {
     /// The run was stopped before.
     Interrupted,
     /// The state that the server reports.
@@ -35,7 +35,7 @@ pub(crate) enum NotServed {
 }
 
 /// Waits until objects of this resource can be written in `namespace`. If that takes long, the reason is noted.
-pub(crate) async fn await_served(
+pub async fn await_served(
     server: &ApiServer,
     interrupt: &Interrupt,
     resource: &Resource,
@@ -67,7 +67,7 @@ pub(crate) async fn await_served(
 }
 
 /// Sleeps before the next check, at most until the user stops the run.
-pub(crate) async fn pause(interrupt: &Interrupt) {
+pub async fn pause(interrupt: &Interrupt) {
     tokio::select! {
         () = interrupt.requested() => {}
         () = sleep(PAUSE) => {}
@@ -75,7 +75,7 @@ pub(crate) async fn pause(interrupt: &Interrupt) {
 }
 
 /// Names the CRD as results do: `customresourcedefinition.apiextensions.k8s.io/widgets.example.com`.
-pub(crate) fn definition_of(resource: &Resource) -> String {
+pub fn definition_of(resource: &Resource) -> String {
     format!(
         "customresourcedefinition.apiextensions.k8s.io/{}.{}",
         resource.plural, resource.group

@@ -1,8 +1,8 @@
 //! The kinds that a run defines or redefines by CRDs, as far as objects of these kinds have to wait for the server:
 //! `establish` for new kinds, `schema_change` for those whose CRD changed.
 
-pub(crate) mod establish;
-pub(crate) mod schema_change;
+pub mod establish;
+pub mod schema_change;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::plan::{LiveMembership, is_not_yet_served};
 
 /// The kinds of a run that are not served yet or change.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds {
+pub struct Kinds {
     /// The new kinds that are waited for or served, each with the time until which a 404 may come too early.
     new: RefCell<BTreeMap<GroupKind, Instant>>,
     /// The kinds whose CRD this run has changed.
@@ -31,13 +31,13 @@ pub(crate) struct Kinds {
 
 impl Kinds {
     /// Notes that this run has changed a CRD.
-    pub(crate) fn note_redefined(&self, redefined: Redefined) {
+    pub fn note_redefined(&self, redefined: Redefined) {
         let kind = redefined.kind.clone();
         self.redefined.borrow_mut().insert(kind, Rc::new(redefined));
     }
 
     /// Returns the change of the kind's CRD in this run.
-    pub(crate) fn redefined(&self, kind: &GroupKind) -> Option<Rc<Redefined>> {
+    pub fn redefined(&self, kind: &GroupKind) -> Option<Rc<Redefined>> {
         self.redefined.borrow().get(kind).cloned()
     }
 
@@ -57,7 +57,7 @@ impl Kinds {
 
 impl Execution<'_> {
     /// Waits until the kind of this object is served, which the run has defined.
-    pub(crate) async fn await_kind(&self, object: &DesiredObject, kinds: &Kinds) -> Result<(), NotServed> {
+    pub async fn await_kind(&self, object: &DesiredObject, kinds: &Kinds) -> Result<(), NotServed> {
         let deadline = Instant::now() + PATIENCE;
         kinds
             .new
@@ -77,7 +77,7 @@ impl Execution<'_> {
     }
 
     /// Applies a member, and repeats that while the server does not serve its kind yet, or not as its new CRD has it.
-    pub(crate) async fn apply_in_time(
+    pub async fn apply_in_time(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,

@@ -31,8 +31,8 @@ const DOUBT: Duration = Duration::from_secs(5);
 
 /// A kind before and after this run has changed its CRD.
 #[derive(Debug)]
-pub(crate) struct Redefined {
-    pub(crate) kind: GroupKind,
+pub struct Redefined {
+    pub kind: GroupKind,
     former: Value,
     new: Value,
     since: Instant,
@@ -68,12 +68,7 @@ impl Redefined {
 
     /// Returns whether the answer comes from a server that does not use the new schema yet, so that the object has to
     /// be applied again.
-    pub(crate) fn is_early(
-        &self,
-        object: &DesiredObject,
-        answer: &Result<Reply, ApiError>,
-        manager: &str,
-    ) -> bool {
+    pub fn is_early(&self, object: &DesiredObject, answer: &Result<Reply, ApiError>, manager: &str) -> bool {
         let elapsed = self.since.elapsed();
         match self.served(object, answer, manager) {
             Served::Former => elapsed < PATIENCE,
@@ -83,7 +78,7 @@ impl Redefined {
     }
 
     /// Returns whether the server used the former schema for an apply with this answer.
-    pub(crate) fn was_served_by_former(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
+    pub fn was_served_by_former(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> bool {
         self.served_by(object, reply, manager) == Served::Former
     }
 
@@ -133,7 +128,7 @@ impl Redefined {
 impl Execution<'_> {
     /// Reads a CRD that has objects in this run, as it is before it is applied; `None` for all other objects. The run
     /// does not wait for unreadable CRDs.
-    pub(crate) async fn former_definition(&self, object: &DesiredObject) -> Option<Redefined> {
+    pub async fn former_definition(&self, object: &DesiredObject) -> Option<Redefined> {
         let kind = defined_kind(object)?;
         let mut members = self.desired.members.iter();
         let of_kind = members.find(|object| object.key.group_kind == kind && !is_not_yet_served(object))?;
@@ -142,7 +137,7 @@ impl Execution<'_> {
     }
 
     /// Returns whether this run has changed the spec of the object's CRD.
-    pub(crate) async fn has_other_spec(&self, object: &DesiredObject, redefined: &Redefined) -> bool {
+    pub async fn has_other_spec(&self, object: &DesiredObject, redefined: &Redefined) -> bool {
         let compare = || async {
             let definition = read::definition(self.server, &object.resource).await;
             !matches!(definition, Ok(Some(now)) if now["spec"] == redefined.former["spec"])
@@ -151,7 +146,7 @@ impl Execution<'_> {
     }
 
     /// Waits until the server types these objects of one kind by its new schema, if the run has changed that.
-    pub(crate) async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &Kinds) {
+    pub async fn await_schema_of_kind(&self, applies: &[&Apply], kinds: &Kinds) {
         for apply in applies {
             let object = &self.desired.members[apply.index];
             let Some(redefined) = kinds.redefined(&object.key.group_kind) else {

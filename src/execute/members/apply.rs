@@ -21,10 +21,10 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
-pub(crate) use crate::execute::members::reply::{MemberReply, failed, written};
+pub use crate::execute::members::reply::{MemberReply, failed, written};
 
 impl Execution<'_> {
-    pub(crate) async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
+    pub async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
         let mut reply = if apply.live_membership == LiveMembership::Terminating {
@@ -43,7 +43,7 @@ impl Execution<'_> {
     }
 
     /// Gives the outcome of a changed member the reason that the plan has for it.
-    pub(crate) fn give_reason(&self, apply: &Apply, outcome: &mut ObjectOutcome) {
+    pub fn give_reason(&self, apply: &Apply, outcome: &mut ObjectOutcome) {
         let LiveMembership::Member {
             reason: Some(reason), ..
         } = &apply.live_membership
@@ -115,7 +115,7 @@ impl Execution<'_> {
     }
 
     /// Interprets the answer to a successful apply.
-    pub(crate) async fn interpret_reply(
+    pub async fn interpret_reply(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -158,7 +158,7 @@ impl Execution<'_> {
     }
 
     /// Explains why a member was not applied.
-    pub(crate) async fn explain_failure(
+    pub async fn explain_failure(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -184,7 +184,7 @@ impl Execution<'_> {
 
     /// Applies the object, and takes over the fields of client-side apply. The answer is that of the
     /// first apply that succeeded: it shows what existed before.
-    pub(crate) async fn apply_and_migrate(
+    pub async fn apply_and_migrate(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -325,7 +325,7 @@ impl Execution<'_> {
     }
 
     /// The apply of a member; with a lock, it fails where the object is another one.
-    pub(crate) fn member_request(
+    pub fn member_request(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -368,7 +368,7 @@ impl Execution<'_> {
 }
 
 /// Returns the object with the precondition that the live one is unchanged.
-pub(crate) fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
+pub fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object {
     let mut metadata = object.object.metadata();
     metadata.insert("uid".to_owned(), json!(seen.uid));
     metadata.insert("resourceVersion".to_owned(), json!(seen.resource_version));
@@ -376,16 +376,16 @@ pub(crate) fn with_preconditions(object: &DesiredObject, seen: &Seen) -> Object 
 }
 
 /// Error for an object that has changed since a saved plan.
-pub(crate) const OVERTAKEN: &str = "not applied: it changed since the plan";
+pub const OVERTAKEN: &str = "not applied: it changed since the plan";
 
 /// Attempts to apply an object that another client writes at the same time.
-pub(crate) const ATTEMPTS: u32 = 5;
+pub const ATTEMPTS: u32 = 5;
 
-pub(crate) fn is_passing_conflict(error: &ApiError) -> bool {
+pub fn is_passing_conflict(error: &ApiError) -> bool {
     error.is(StatusCode::CONFLICT) && error.status().is_some_and(|status| !status.is_field_conflict())
 }
 
-pub(crate) const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
+pub const TERMINATING: &str = "it or its namespace is being deleted; run again when that is gone";
 
 /// Error for an object that the server validated by a schema that this run has replaced.
 const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";

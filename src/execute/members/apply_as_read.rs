@@ -30,7 +30,7 @@ const VERSION_OF_NO_OBJECT: &str = "1";
 
 /// The precondition of applying an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Expected {
+pub enum Expected {
     /// None, or the object as a saved plan has seen it.
     Any,
     /// It has this version.
@@ -40,17 +40,17 @@ pub(crate) enum Expected {
 }
 
 /// The answer to an apply, and what the object was right before it.
-pub(crate) struct AppliedAs {
+pub struct AppliedAs {
     /// The answer.
-    pub(crate) reply: Reply,
+    pub reply: Reply,
     /// The membership of the object by the latest judgement.
-    pub(crate) membership: LiveMembership,
+    pub membership: LiveMembership,
     /// The precondition of the request that was answered.
-    pub(crate) expected: Expected,
+    pub expected: Expected,
 }
 
 /// Error if a member was not applied.
-pub(crate) enum Unapplied {
+pub enum Unapplied {
     /// The request failed.
     Failed(ApiError),
     /// An object exists that may not be taken in.
@@ -99,7 +99,7 @@ impl Execution<'_> {
     ///
     /// Others may write its status all the time, so the last attempt needs no version. What the object was right
     /// before it is determined after it.
-    pub(crate) async fn apply_as_read(
+    pub async fn apply_as_read(
         &self,
         object: &DesiredObject,
         planned: &LiveMembership,
@@ -182,7 +182,7 @@ fn is_of_live(error: &ApiError) -> bool {
 }
 
 /// Returns the object as it is sent to be created.
-pub(crate) fn as_new(object: &DesiredObject) -> DesiredObject {
+pub fn as_new(object: &DesiredObject) -> DesiredObject {
     let mut metadata = object.object.metadata();
     metadata.insert("resourceVersion".to_owned(), json!(VERSION_OF_NO_OBJECT));
     DesiredObject {
@@ -192,8 +192,7 @@ pub(crate) fn as_new(object: &DesiredObject) -> DesiredObject {
 }
 
 /// Error for an object that exists and that `--only-new-or-owned` does not take in.
-pub(crate) const EXISTS: &str =
-    "not applied: it was created outside the set during the run (--only-new-or-owned)";
+pub const EXISTS: &str = "not applied: it was created outside the set during the run (--only-new-or-owned)";
 
 /// The error of an object that has become a member of the set with this id, and was not applied.
 fn joined(id: &str) -> Message {

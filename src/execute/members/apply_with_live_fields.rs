@@ -13,16 +13,16 @@ use crate::plan::{LiveMembership, Seen, may_hold_record};
 use crate::read::{self, WithLiveFields};
 
 /// An apply with fields of the live object.
-pub(crate) struct ApplyWithLiveFields {
+pub struct ApplyWithLiveFields {
     /// The object of the manifests, with fields of the live one.
-    pub(crate) object: DesiredObject,
+    pub object: DesiredObject,
     /// The version that these fields were read from. Others may write them at any time, which must not
     /// be overwritten.
-    pub(crate) seen: Seen,
+    pub seen: Seen,
 }
 
 /// The body that is sent for a member, by its origin.
-pub(crate) enum Sent {
+pub enum Sent {
     /// Its manifest.
     Manifest,
     /// Its manifest, if it does not exist yet.
@@ -34,7 +34,7 @@ pub(crate) enum Sent {
 impl ApplyWithLiveFields {
     /// Returns what to send over the live object, if an apply of the manifest by `manager` would remove
     /// ApplySet metadata from it, or change ignored fields.
-    pub(crate) fn over(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
+    pub fn over(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
         let settled = ignore::body_of(object, live, manager, Purpose::Send);
         let sent = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
         let sent = sent.or_else(|| (!object.ignored.is_empty()).then_some(settled))?;
@@ -49,10 +49,7 @@ impl ApplyWithLiveFields {
 }
 
 /// Reads what [`ApplyWithLiveFields::over`] needs of the live object: all of it only for ignored fields.
-pub(crate) async fn live_fields(
-    server: &ApiServer,
-    object: &DesiredObject,
-) -> Result<Option<Value>, ApiError> {
+pub async fn live_fields(server: &ApiServer, object: &DesiredObject) -> Result<Option<Value>, ApiError> {
     if object.ignored.is_empty() {
         read::metadata(server, &object.resource, &object.key).await
     } else {
@@ -62,7 +59,7 @@ pub(crate) async fn live_fields(
 
 /// Returns the live object as if our manager owned the fields of the `former` owners already: the run takes
 /// them, so an ignored field among them has to be sent.
-pub(crate) fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
+pub fn with_former_fields_taken(mut live: Value, former: &Former) -> Value {
     if let Some(moved) = ownership::migrate_managed_fields(&live["metadata"], former) {
         live["metadata"]["managedFields"] = moved;
     }
@@ -72,12 +69,7 @@ pub(crate) fn with_former_fields_taken(mut live: Value, former: &Former) -> Valu
 /// Returns whether this is a field conflict and the object has changed since it was `seen`: a field that is sent as it
 /// was then is in conflict with its new value. The server looks for such conflicts before it compares the
 /// resourceVersion.
-pub(crate) async fn is_outdated(
-    server: &ApiServer,
-    object: &DesiredObject,
-    seen: &Seen,
-    error: &ApiError,
-) -> bool {
+pub async fn is_outdated(server: &ApiServer, object: &DesiredObject, seen: &Seen, error: &ApiError) -> bool {
     if !is_field_conflict(error) {
         return false;
     }
@@ -93,7 +85,7 @@ fn is_field_conflict(error: &ApiError) -> bool {
 impl Execution<'_> {
     /// Returns whether this is a field conflict and what was sent does not fit the object as it is now: it was sent to
     /// be created, or over a former version.
-    pub(crate) async fn is_outdated(&self, object: &DesiredObject, sent: &Sent, error: &ApiError) -> bool {
+    pub async fn is_outdated(&self, object: &DesiredObject, sent: &Sent, error: &ApiError) -> bool {
         match sent {
             Sent::Manifest => false,
             Sent::New(_) => is_field_conflict(error),
@@ -103,7 +95,7 @@ impl Execution<'_> {
 
     /// Returns what to send for a member that may be the parent of another set, or that has ignored
     /// fields; `None` if that is its manifest alone.
-    pub(crate) async fn apply_with_live_fields(
+    pub async fn apply_with_live_fields(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -125,7 +117,7 @@ impl Execution<'_> {
     /// expects an object that was not listed to be new. A later attempt reads the object.
     ///
     /// `lock` is the version that the plan is bound to.
-    pub(crate) async fn sent(
+    pub async fn sent(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,

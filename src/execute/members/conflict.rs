@@ -22,7 +22,7 @@ use crate::read::WHOLE_OBJECTS;
 const LONGEST: usize = 60;
 
 /// Returns the error for people, with a detail for each field in conflict.
-pub(crate) async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
+pub async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiError) -> Message {
     let Some(status) = error.status().filter(|status| status.is_field_conflict()) else {
         return message_of_rejected_manifest::reason(error, object);
     };

@@ -22,7 +22,7 @@ const HELD: [&str; 3] = [
 
 impl Execution<'_> {
     /// Returns the error of an object that the server refuses, for people.
-    pub(crate) async fn refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
+    pub async fn refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
         let message = explained(self.server, object, error).await;
         let kind = &object.key.group_kind;
         let prunes = self.plan.all_prunes().map(|live| &live.key);

@@ -43,7 +43,7 @@ const PRECIOUS: [&str; 4] = [
 ];
 
 /// Returns what the server finds invalid; `None` if its own message is as good, as that of an admission policy.
-pub(crate) fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
+pub fn invalid_message(status: &Status, object: &DesiredObject) -> Option<Message> {
     let causes: Vec<&StatusCause> = status.causes().collect();
     let is_unchangeable = causes.iter().any(|cause| is_unchangeable(&cause.message));
     let names_field = causes.iter().any(|cause| !cause.field.is_empty());
@@ -152,7 +152,7 @@ fn with_way_out(message: Message, object: &DesiredObject) -> Message {
 }
 
 /// Returns the kind of the object, if a hint may name the flag that recreates it.
-pub(crate) fn recreatable_kind(object: &DesiredObject) -> Option<RecreatableKind> {
+pub fn recreatable_kind(object: &DesiredObject) -> Option<RecreatableKind> {
     let kind = &object.key.group_kind;
     let loss = if loses_data(kind) { Loss::Data } else { Loss::None };
     (!PRECIOUS.contains(&kind.kind.as_str())).then(|| RecreatableKind {

@@ -25,7 +25,7 @@ const NOT_CONVERTED: &str = "unable to convert unstructured object to ";
 const NO_FIELD: &str = "unknown field";
 
 /// The reason why a write of this object failed.
-pub(crate) fn reason(error: &ApiError, object: &DesiredObject) -> Message {
+pub fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     let mut faults = error
         .status()
         .map_or_else(Vec::new, |status| faults(&status.message));
@@ -99,7 +99,7 @@ fn version_hint(object: &DesiredObject) -> String {
 
 /// Returns whether the manifest does not match the schema. For server-side apply the
 /// server reports that with status 500, like internal errors.
-pub(crate) fn is_schema_violation(message: &str) -> bool {
+pub fn is_schema_violation(message: &str) -> bool {
     message.starts_with(NOT_TYPED) || message.contains(NOT_CONVERTED)
 }
 

@@ -25,7 +25,7 @@ impl Execution<'_> {
 
     /// Migrates the fields of an object that has to be as it was read. The migration changes its version, so
     /// `lock` becomes the new one if the membership of the object is still the same.
-    pub(crate) async fn migrate_locked(
+    pub async fn migrate_locked(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -45,7 +45,7 @@ impl Execution<'_> {
     /// Moves what client-side apply owns of a live object to our field manager, and to `data`
     /// what was applied as `stringData`, if the live object `is_expected`. Returns the new metadata of the
     /// object; `None` if nothing moved.
-    pub(crate) async fn migrate(
+    pub async fn migrate(
         &self,
         object: &DesiredObject,
         is_expected: impl Fn(&Value) -> bool,
@@ -130,7 +130,7 @@ impl Execution<'_> {
     }
 
     /// Returns managed fields without the versions that cannot hold the live object or the desired one.
-    pub(crate) async fn in_usable_versions(
+    pub async fn in_usable_versions(
         &self,
         object: &DesiredObject,
         metadata: &Value,
@@ -172,11 +172,7 @@ impl Execution<'_> {
 
     /// Returns whether all fields in conflict belong to a manager that gives them up to a run: client-side
     /// apply, or the former tool of a set that is taken over.
-    pub(crate) fn is_conflict_with_former_owner(
-        &self,
-        error: &ApiError,
-        live_membership: &LiveMembership,
-    ) -> bool {
+    pub fn is_conflict_with_former_owner(&self, error: &ApiError, live_membership: &LiveMembership) -> bool {
         let former = match live_membership {
             LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,

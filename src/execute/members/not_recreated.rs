@@ -10,7 +10,7 @@ use crate::plan::RecreationObstacle;
 const KEEP: &str = "keep the old value, or give the object another name";
 
 /// The reason why an object that was chosen is not recreated. Nothing of it was deleted.
-pub(crate) enum NotRecreated {
+pub enum NotRecreated {
     /// Another client has changed, replaced or deleted it since the update.
     Changed(&'static str),
     /// Its creation was not answered with `AlreadyExists`.
@@ -38,18 +38,18 @@ pub(crate) enum NotRecreated {
 
 impl NotRecreated {
     /// The reason of a dry run of the creation that failed.
-    pub(crate) fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
+    pub fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
         let reason = format!("a dry run of its creation failed: {}", error.kind);
         Self::of_request(object, "create", reason, Self::NotCreatable)
     }
 
     /// The reason of a read that failed.
-    pub(crate) fn get_failed(object: &DesiredObject, error: &ApiError) -> Self {
+    pub fn get_failed(object: &DesiredObject, error: &ApiError) -> Self {
         Self::of_request(object, "get", error.kind.to_string(), Self::Unread)
     }
 
     /// The reason of a delete that failed.
-    pub(crate) fn delete_failed(object: &DesiredObject, reason: String) -> Self {
+    pub fn delete_failed(object: &DesiredObject, reason: String) -> Self {
         Self::of_request(object, "delete", reason, Self::Undeleted)
     }
 
@@ -80,7 +80,7 @@ impl NotRecreated {
     }
 
     /// Returns the webhook that could not be called, so that the recreation is tried again later.
-    pub(crate) fn webhook(&self) -> Option<&UnreachableWebhook> {
+    pub fn webhook(&self) -> Option<&UnreachableWebhook> {
         match self {
             Self::Unreachable(webhook, _) => Some(webhook),
             _ => None,
@@ -88,7 +88,7 @@ impl NotRecreated {
     }
 
     /// Adds the reason to the message about the refused update.
-    pub(crate) fn explain(self, refused: Message) -> Message {
+    pub fn explain(self, refused: Message) -> Message {
         let (reason, hint) = match self {
             Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
             Self::NotCreatable(reason) | Self::Denied(reason) => (reason, KEEP.to_owned()),

@@ -34,11 +34,11 @@ use crate::plan::{Dependents, Judge, LiveMembership, Plan, RecreationObstacle, a
 use crate::read::{self, WHOLE_OBJECTS};
 
 /// The reason that a dry run reports for an update that the server may refuse.
-pub(crate) const RECREATED_IF: &str = "recreated if the server refuses the update";
+pub const RECREATED_IF: &str = "recreated if the server refuses the update";
 
 /// An object that may be deleted to be created again, with what that judgement needs.
-pub(crate) struct Victim {
-    pub(crate) live: Live,
+pub struct Victim {
+    pub live: Live,
     purpose: Purpose,
     /// The plan that deletes it alone.
     plan: Plan,
@@ -66,7 +66,7 @@ impl Victim {
 
 impl Execution<'_> {
     /// Returns whether the object is recreated if its update is answered like this.
-    pub(crate) fn may_recreate(
+    pub fn may_recreate(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,
@@ -79,12 +79,12 @@ impl Execution<'_> {
     }
 
     /// Returns whether the run waits until an object or its namespace is deleted, and then creates the object.
-    pub(crate) fn awaits_deletion(&self, object: &DesiredObject) -> bool {
+    pub fn awaits_deletion(&self, object: &DesiredObject) -> bool {
         self.chooses_to_recreate(object) && !self.is_namespace_going(object)
     }
 
     /// Returns the error of an object that is being deleted, and not waited for.
-    pub(crate) fn terminating(&self, object: &DesiredObject) -> Message {
+    pub fn terminating(&self, object: &DesiredObject) -> Message {
         let message = Message::new(TERMINATING);
         if self.is_namespace_going(object) || self.plan.preconditions.require_unchanged() {
             return message;
@@ -105,12 +105,12 @@ impl Execution<'_> {
     }
 
     /// Returns whether the flag or an annotation chooses the object, and a saved plan does.
-    pub(crate) fn chooses_to_recreate(&self, object: &DesiredObject) -> bool {
+    pub fn chooses_to_recreate(&self, object: &DesiredObject) -> bool {
         self.policy.recreate.allows(object, &self.plan.preconditions)
     }
 
     /// Recreates an object whose update was refused with `error`.
-    pub(crate) async fn recreate(
+    pub async fn recreate(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -159,7 +159,7 @@ impl Execution<'_> {
     /// Finds out whether the object may be deleted to be created again. Its update was refused with `error`.
     /// `uid` is that of the object that was to be updated: another one with its name may have been created
     /// from the same manifest since.
-    pub(crate) async fn victim(
+    pub async fn victim(
         &self,
         object: &DesiredObject,
         uid: Option<&str>,
@@ -279,7 +279,7 @@ impl Execution<'_> {
     /// Creates an object once the one with this UID is gone; if the UID is not known, once the one that
     /// is being deleted is gone. An object that another client creates first is applied like any that
     /// was found.
-    pub(crate) async fn create_again(
+    pub async fn create_again(
         &self,
         object: &DesiredObject,
         subject: Subject,
@@ -313,7 +313,7 @@ impl Execution<'_> {
     }
 
     /// The dry run that creates the object.
-    pub(crate) fn creation_dry_run_request(&self, object: &DesiredObject) -> ApiRequest {
+    pub fn creation_dry_run_request(&self, object: &DesiredObject) -> ApiRequest {
         let WriteSettings {
             field_manager,
             validation,
@@ -329,14 +329,14 @@ impl Execution<'_> {
     }
 
     /// Returns the outcome of a client dry run, which cannot ask whether the update is possible.
-    pub(crate) fn recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
+    pub fn recreation_note(&self, object: &DesiredObject) -> Option<&'static str> {
         let is_predicted = self.writing.dry_run == DryRun::Client
             && self.policy.may_recreate(object, &self.plan.preconditions);
         is_predicted.then_some(RECREATED_IF)
     }
 
     /// Returns the changed members for which a client dry run has this outcome; `None` without any.
-    pub(crate) fn recreatable(&self) -> Option<String> {
+    pub fn recreatable(&self) -> Option<String> {
         let changed = self
             .plan
             .all_applies()

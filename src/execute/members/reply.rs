@@ -15,32 +15,32 @@ use crate::model::message::Message;
 use crate::plan::LiveMembership;
 
 /// Outcome of one member, with the warnings about it.
-pub(crate) struct MemberReply {
-    pub(crate) outcome: ObjectOutcome,
-    pub(crate) warnings: Vec<String>,
+pub struct MemberReply {
+    pub outcome: ObjectOutcome,
+    pub warnings: Vec<String>,
     /// Set if the object failed because a webhook could not be called.
-    pub(crate) webhook: Option<UnreachableWebhook>,
+    pub webhook: Option<UnreachableWebhook>,
 }
 
 /// The metadata in the answer to a write.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Written {
-    pub(crate) metadata: WrittenMetadata,
+pub struct Written {
+    pub metadata: WrittenMetadata,
 }
 
 /// The fields of `metadata` that `Written` holds.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenMetadata {
-    pub(crate) name: String,
+pub struct WrittenMetadata {
+    pub name: String,
     #[serde(default)]
-    pub(crate) namespace: Option<String>,
-    pub(crate) uid: String,
-    pub(crate) resource_version: String,
+    pub namespace: Option<String>,
+    pub uid: String,
+    pub resource_version: String,
     #[serde(default)]
-    pub(crate) deletion_timestamp: Option<String>,
+    pub deletion_timestamp: Option<String>,
     #[serde(default)]
-    pub(crate) labels: Pairs,
+    pub labels: Pairs,
 }
 
 impl Execution<'_> {
@@ -89,11 +89,11 @@ impl Execution<'_> {
     }
 }
 
-pub(crate) fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
+pub fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
     serde_json::from_slice(&reply.body)
 }
 
-pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
+pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {
     MemberReply {
         outcome,
         warnings: Vec::new(),
@@ -101,7 +101,7 @@ pub(crate) fn reply_of(outcome: ObjectOutcome) -> MemberReply {
     }
 }
 
-pub(crate) fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
+pub fn failed(subject: Subject, error: impl Into<Message>) -> MemberReply {
     reply_of(ObjectOutcome::failed(subject, error))
 }
 

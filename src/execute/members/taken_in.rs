@@ -29,7 +29,7 @@ impl Execution<'_> {
 
     /// The same in a dry run, in which `found` is the live object and `becomes` what it would be: an
     /// object that has a part-of label is not taken in.
-    pub(crate) fn mark_if_taken_in(
+    pub fn mark_if_taken_in(
         &self,
         object: &DesiredObject,
         live_membership: &LiveMembership,

@@ -20,17 +20,17 @@ use crate::plan::{self, ParentStatus, Refusal};
 
 /// The parent as this run has last read or written it.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub(crate) parent: ParentObject,
+pub struct Known {
+    pub parent: ParentObject,
     /// The entry of this run; `None` if it has not begun.
-    pub(crate) run: Option<Run>,
+    pub run: Option<Run>,
     /// `true` if another run that may add members was at work since this one read the parent: there may be members that
     /// this run has not seen.
-    pub(crate) is_shared: bool,
+    pub is_shared: bool,
     /// The time of the last write of the entry.
-    pub(crate) renewed: Moment,
+    pub renewed: Moment,
     /// `true` if the run only takes objects out of the set: it writes only the parent that it has read.
-    pub(crate) takes_out: bool,
+    pub takes_out: bool,
 }
 
 /// The run that writes the parent.
@@ -54,7 +54,7 @@ pub(super) struct ParentRead {
 
 impl Known {
     /// The parent of a run that has not begun.
-    pub(crate) fn read(parent: ParentObject) -> Self {
+    pub fn read(parent: ParentObject) -> Self {
         Self {
             is_shared: parent.is_being_added_to(),
             parent,
@@ -65,7 +65,7 @@ impl Known {
     }
 
     /// The same of a run that takes objects out of the set.
-    pub(crate) fn read_to_take_out(parent: ParentObject) -> Self {
+    pub fn read_to_take_out(parent: ParentObject) -> Self {
         Self {
             takes_out: true,
             ..Self::read(parent)
@@ -81,12 +81,12 @@ impl Known {
     }
 
     /// Returns the id of the run's entry; empty if it has not begun.
-    pub(crate) fn id(&self) -> &str {
+    pub fn id(&self) -> &str {
         self.run.as_ref().map_or("", |run| &run.id)
     }
 
     /// Returns the record whose scope the plan has listed: `read` is what the parent said then.
-    pub(crate) fn listed(&self, read: &Reading) -> Reading {
+    pub fn listed(&self, read: &Reading) -> Reading {
         // Another run may have recorded more.
         if self.is_shared {
             read
@@ -97,12 +97,12 @@ impl Known {
     }
 
     /// Forgets the entry of a run whose parent was deleted or is no longer a parent.
-    pub(crate) fn forget_entry(&mut self) {
+    pub fn forget_entry(&mut self) {
         self.run = None;
     }
 
     /// Replaces the known parent by the one that was found after a write without a precondition.
-    pub(crate) fn replace(&mut self, found: ParentObject) {
+    pub fn replace(&mut self, found: ParentObject) {
         self.is_shared |= !is_as_left(&self.parent, &found, self.id());
         self.parent = found;
     }
@@ -117,7 +117,7 @@ impl ParentWriting<'_> {
     /// # Errors
     ///
     /// The parent has become one that this run may not write.
-    pub(crate) async fn begin_to_take_out(
+    pub async fn begin_to_take_out(
         &self,
         parent: ParentObject,
         recorded: &Record,
@@ -155,7 +155,7 @@ impl ParentWriting<'_> {
 
     /// Writes the record, which becomes what it says and `needed`, and the entry of the run; creates a parent that
     /// does not exist.
-    pub(crate) async fn begin(
+    pub async fn begin(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,

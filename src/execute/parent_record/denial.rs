@@ -10,7 +10,7 @@ use crate::model::parent_object::ParentObject;
 impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the
     /// error if admission denies it, or changes what was written.
-    pub(crate) async fn denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
+    pub async fn denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
         let error = self.try_write(parent, needed).await.err()?;
         if let ParentWriteError::Request(error) = &error
             && !is_of_admission(error)

@@ -18,17 +18,17 @@ use crate::model::parent_object::ParentObject;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The record that a run leaves.
-pub(crate) struct FinalRecord<'a> {
+pub struct FinalRecord<'a> {
     /// The record of everything that it may have written, which the parent records in any case.
-    pub(crate) needed: &'a Record,
+    pub needed: &'a Record,
     /// The record of everything that is left, if all was done.
-    pub(crate) exact: Option<&'a Record>,
+    pub exact: Option<&'a Record>,
 }
 
 impl ParentWriting<'_> {
     /// Ends a run, if it has written the parent or is to narrow its record, and reports what its last write meets.
     /// Returns how the run ends.
-    pub(crate) async fn end_reported(
+    pub async fn end_reported(
         &self,
         known: &mut Known,
         entry: &HistoryEntry,
@@ -94,13 +94,13 @@ impl ParentWriting<'_> {
 
     /// Returns whether a write of a member may still be carried out: no answer of the server came for it. The entry of
     /// the run stays until it counts as abandoned.
-    pub(crate) fn may_still_write(&self, known: &Known) -> bool {
+    pub fn may_still_write(&self, known: &Known) -> bool {
         known.run.is_some() && !known.takes_out && self.server.has_write_under_way()
     }
 
     /// Removes the entry of a run that has written no member, if it was written. A failure leaves it: it is
     /// abandoned later.
-    pub(crate) async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
+    pub async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
         let withdrawing = async {
             let Ok(Some(parent)) = self.read().await else {
                 return;
@@ -125,7 +125,7 @@ impl ParentWriting<'_> {
 
     /// Widens the record to cover these members of a run that has lost its parent, or whose parent another run has
     /// written; creates a parent that does not exist.
-    pub(crate) async fn widen(
+    pub async fn widen(
         &self,
         parent: Option<ParentObject>,
         needed: &Record,

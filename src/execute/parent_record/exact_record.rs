@@ -27,7 +27,7 @@ impl Execution<'_> {
     /// label. Waits a moment until deleted objects are gone.
     ///
     /// `settled` are the UIDs of the members that this run has applied or left as they are.
-    pub(crate) async fn exact_record(
+    pub async fn exact_record(
         &self,
         settled: &HashSet<String>,
         sink: &mut Sink<'_>,

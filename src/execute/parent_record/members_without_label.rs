@@ -12,7 +12,7 @@ use crate::read::{self, ListError, ListTarget, ListTargets};
 impl ParentWriting<'_> {
     /// Finds members without their label in the collections that the record is about to lose, warns of them, and
     /// returns their record: nothing else leads to them.
-    pub(crate) async fn record_of_unlabeled(
+    pub async fn record_of_unlabeled(
         &self,
         places: &ListTargets,
         target: &Record,

@@ -22,22 +22,22 @@
 //! `interleavings` checks this for all interleavings of short runs. Tools that do not know the entries, kubectl among
 //! them, are outside of it.
 
-pub(crate) mod begin;
+pub mod begin;
 mod denial;
-pub(crate) mod end;
+pub mod end;
 mod exact_record;
 #[cfg(test)]
 mod interleavings;
 mod members_without_label;
 mod own_manifest;
-pub(crate) mod remove;
-pub(crate) mod renew;
-pub(crate) mod repair;
-pub(crate) mod requests;
-pub(crate) mod run;
+pub mod remove;
+pub mod renew;
+pub mod repair;
+pub mod requests;
+pub mod run;
 
 /// Attempts to write a parent that other clients write at the same time.
-pub(crate) const ATTEMPTS: usize = 20;
+pub const ATTEMPTS: usize = 20;
 
 /// Warning that another run works on the same set.
-pub(crate) const OVERTAKEN: &str = "another run worked on this set at the same time, so the set's record was not narrowed; the next run narrows it";
+pub const OVERTAKEN: &str = "another run worked on this set at the same time, so the set's record was not narrowed; the next run narrows it";

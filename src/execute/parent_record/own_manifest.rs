@@ -18,7 +18,7 @@ use crate::read::{self, WHOLE_OBJECTS, parent_of_answer};
 
 impl ParentWriting<'_> {
     /// Sends the manifest and reports warnings of the server; does nothing without one.
-    pub(crate) async fn apply_manifest(
+    pub async fn apply_manifest(
         &self,
         known: &mut Known,
         preconditions: &Preconditions,
@@ -87,7 +87,7 @@ impl ParentWriting<'_> {
     }
 
     /// Returns whether the parent still has this UID.
-    pub(crate) async fn is_there(&self, uid: &str) -> Result<bool, ApiError> {
+    pub async fn is_there(&self, uid: &str) -> Result<bool, ApiError> {
         Ok(self.read().await?.is_some_and(|parent| parent.uid == uid))
     }
 
@@ -116,7 +116,7 @@ impl ParentWriting<'_> {
 
     /// Sends a dry run of the parent's own manifest, and returns the parent as it would
     /// be.
-    pub(crate) async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
+    pub async fn dry_run_manifest(&self, manifest: &DesiredObject) -> Result<Reply, ApiError> {
         let mut parameters = self.member_parameters();
         parameters.push(("dryRun", "All"));
         let with_live = self.apply_with_live_fields(manifest).await?;

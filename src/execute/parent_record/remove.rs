@@ -21,7 +21,7 @@ use crate::read::METADATA;
 
 /// State of the parent after the write that deleted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ParentLeft {
+pub enum ParentLeft {
     /// Nothing is left of it.
     Nothing,
     /// Another client had deleted it.
@@ -34,11 +34,7 @@ pub(crate) enum ParentLeft {
 
 impl ParentWriting<'_> {
     /// Deletes the parent as it was read; `None` if it has changed.
-    pub(crate) async fn delete(
-        &self,
-        live: &Live,
-        sink: &mut Sink<'_>,
-    ) -> Result<Option<ParentLeft>, ApiError> {
+    pub async fn delete(&self, live: &Live, sink: &mut Sink<'_>) -> Result<Option<ParentLeft>, ApiError> {
         if live.presence == Presence::Terminating {
             return Ok(Some(ParentLeft::TerminatingBefore));
         }
@@ -55,11 +51,7 @@ impl ParentWriting<'_> {
     /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
     /// parent that is among its manifests into its own set; that label goes, too. Returns
     /// false if the parent has changed, or is gone.
-    pub(crate) async fn take_off(
-        &self,
-        parent: &ParentObject,
-        sink: &mut Sink<'_>,
-    ) -> Result<bool, ApiError> {
+    pub async fn take_off(&self, parent: &ParentObject, sink: &mut Sink<'_>) -> Result<bool, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
                 .collect::<serde_json::Map<_, _>>()

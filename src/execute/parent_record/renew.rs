@@ -25,7 +25,7 @@ impl ParentWriting<'_> {
     /// Does the work of a run, and renews its entry at the same time.
     ///
     /// A renewal that the end of the work interrupts may be written or not; the next write of the parent finds out.
-    pub(crate) async fn while_renewing<T>(&self, known: &mut Known, work: impl Future<Output = T>) -> T {
+    pub async fn while_renewing<T>(&self, known: &mut Known, work: impl Future<Output = T>) -> T {
         let work = pin!(work);
         let renewing = pin!(self.renew_in_time(known));
         match select(work, renewing).await {

@@ -100,12 +100,12 @@ pub enum ParentWriteError {
 
 impl ParentWriteError {
     /// Returns whether only another run keeps this one from writing.
-    pub(crate) fn is_of_another_run(&self) -> bool {
+    pub fn is_of_another_run(&self) -> bool {
         matches!(self, Self::Refused(refusals) if refusals.iter().all(Refusal::is_of_another_run))
     }
 
     /// Returns whether a webhook that judges the parent could not be called.
-    pub(crate) fn is_of_webhook(&self) -> bool {
+    pub fn is_of_webhook(&self) -> bool {
         matches!(self, Self::Request(error) if UnreachableWebhook::from_error(error).is_some())
     }
 }
@@ -118,7 +118,7 @@ pub(super) struct Target {
 
 /// Outcome of a write with the parent's resourceVersion.
 #[derive(Debug)]
-pub(crate) enum Written {
+pub enum Written {
     /// It is written.
     Done(Box<ParentObject>),
     /// Another client changed, created or deleted it first.
@@ -127,17 +127,17 @@ pub(crate) enum Written {
 
 impl ParentWriting<'_> {
     /// Returns the event that announces the writes of the parent.
-    pub(crate) fn announcement(&self) -> Event {
+    pub fn announcement(&self) -> Event {
         Event::ParentWithoutResult(Subject::new(&self.set.parent, self.resource, None))
     }
 
-    pub(crate) async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
+    pub async fn read(&self) -> Result<Option<ParentObject>, ApiError> {
         read::parent(self.server, self.resource, &self.set.parent).await
     }
 
     /// Writes the record on the parent that has this UID and this resourceVersion. Without the UID, the server would
     /// create a parent that is gone.
-    pub(crate) async fn write_record(
+    pub async fn write_record(
         &self,
         (uid, resource_version): (&str, &str),
         target: &Value,
@@ -207,11 +207,7 @@ impl ParentWriting<'_> {
     /// would overwrite that run's record. One with a manifest is applied with the tooling
     /// annotation alone and recorded on in a second write: interrupted between the two,
     /// the annotation lets the next run continue.
-    pub(crate) async fn create(
-        &self,
-        target: &Value,
-        sink: &mut Sink<'_>,
-    ) -> Result<Written, ParentWriteError> {
+    pub async fn create(&self, target: &Value, sink: &mut Sink<'_>) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
             let request = self.creation_request(target, &[]);
             return self.written(self.send(request, sink).await, target);
@@ -287,7 +283,7 @@ impl ParentWriting<'_> {
     }
 
     /// Returns the field manager of the record.
-    pub(crate) fn field_manager(&self) -> &'static str {
+    pub fn field_manager(&self) -> &'static str {
         parent_field_manager(&self.set.tooling)
     }
 

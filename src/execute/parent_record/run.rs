@@ -10,17 +10,17 @@ use crate::model::applyset::Record;
 
 /// A run that is under way.
 pub struct RunOnParent<'a> {
-    pub(crate) parent: ParentWriting<'a>,
+    pub parent: ParentWriting<'a>,
     /// The parent, and the entry of the run if it has one; `None` without a parent, and before one is written.
-    pub(crate) known: Option<Known>,
+    pub known: Option<Known>,
     /// The entry in the history, with the changes of the run.
-    pub(crate) entry: HistoryEntry,
+    pub entry: HistoryEntry,
     /// The record of everything that the run may write, which the parent records in any case.
     needed: &'a Record,
 }
 
 impl<'a> RunOnParent<'a> {
-    pub(crate) fn new(parent: ParentWriting<'a>, needed: &'a Record, known: Option<Known>) -> Self {
+    pub fn new(parent: ParentWriting<'a>, needed: &'a Record, known: Option<Known>) -> Self {
         Self {
             parent,
             known,
@@ -30,11 +30,7 @@ impl<'a> RunOnParent<'a> {
     }
 
     /// Does a part of the work, which its entry counts, and renews the entry at the same time.
-    pub(crate) async fn work<T>(
-        &mut self,
-        work: impl AsyncFnOnce(&mut Sink<'_>) -> T,
-        sink: &mut Sink<'_>,
-    ) -> T {
+    pub async fn work<T>(&mut self, work: impl AsyncFnOnce(&mut Sink<'_>) -> T, sink: &mut Sink<'_>) -> T {
         let entry = std::mem::take(&mut self.entry);
         let done = self
             .while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))
@@ -52,7 +48,7 @@ impl<'a> RunOnParent<'a> {
     }
 
     /// Removes the entry of a run that has written no member and cannot continue.
-    pub(crate) async fn withdraw(&self, sink: &mut Sink<'_>) {
+    pub async fn withdraw(&self, sink: &mut Sink<'_>) {
         if let Some(known) = &self.known {
             self.parent.withdraw(known.id(), sink).await;
         }

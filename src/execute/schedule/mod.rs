@@ -15,7 +15,7 @@ use crate::plan::{ActionId, Barrier, Edge, Graph};
 
 /// The progress of a graph while it is carried out.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     nodes: Vec<Node>,
     /// The actions that can begin, by lane.
     ready: [BTreeSet<ActionId>; 3],
@@ -25,7 +25,7 @@ pub(crate) struct Schedule {
 
 /// The condition under which an action begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub enum Lane {
     /// It begins if the concurrency limit allows one more write.
     Write,
     /// It begins at once.
@@ -36,7 +36,7 @@ pub(crate) enum Lane {
 
 /// Outcome of an action that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     Done,
     /// It failed: the actions that need it are skipped.
     Failed,
@@ -46,9 +46,9 @@ pub(crate) enum End {
 
 /// An action that is skipped because of one that failed or was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Skipped {
-    pub(crate) action: ActionId,
-    pub(crate) because: ActionId,
+pub struct Skipped {
+    pub action: ActionId,
+    pub because: ActionId,
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ enum State {
 }
 
 impl Schedule {
-    pub(crate) fn new<A>(graph: &Graph<A>, lane: impl Fn(&A) -> Lane) -> Self {
+    pub fn new<A>(graph: &Graph<A>, lane: impl Fn(&A) -> Lane) -> Self {
         let nodes = graph.nodes().map(|(id, node)| Node {
             id,
             lane: node.action.as_ref().map(&lane).map_err(|barrier| *barrier),
@@ -107,7 +107,7 @@ impl Schedule {
     }
 
     /// Takes the first action of this lane that can begin, in the order of the graph; `None` if there is none.
-    pub(crate) fn take_next(&mut self, lane: Lane) -> Option<ActionId> {
+    pub fn take_next(&mut self, lane: Lane) -> Option<ActionId> {
         if self.is_stopped {
             return None;
         }
@@ -115,7 +115,7 @@ impl Schedule {
     }
 
     /// Returns the number of actions in this lane that can begin now.
-    pub(crate) fn ready_count(&self, lane: Lane) -> usize {
+    pub fn ready_count(&self, lane: Lane) -> usize {
         if self.is_stopped {
             return 0;
         }
@@ -123,7 +123,7 @@ impl Schedule {
     }
 
     /// Records how an action ended, and returns the actions that are skipped because of it, each after its cause.
-    pub(crate) fn record_end(&mut self, id: ActionId, end: End) -> Vec<Skipped> {
+    pub fn record_end(&mut self, id: ActionId, end: End) -> Vec<Skipped> {
         self.set_postponed(id, false);
         self.is_stopped |= end == End::Stop;
         self.nodes[id.index()].state = match end {
@@ -136,29 +136,29 @@ impl Schedule {
     }
 
     /// Records that an action has to begin again later.
-    pub(crate) fn postpone(&mut self, id: ActionId) {
+    pub fn postpone(&mut self, id: ActionId) {
         self.set_postponed(id, true);
         self.pass_barriers();
     }
 
     /// Notes that an action that was postponed can begin again.
-    pub(crate) fn resume(&mut self, id: ActionId) {
+    pub fn resume(&mut self, id: ActionId) {
         if let Ok(lane) = self.nodes[id.index()].lane {
             self.ready[lane as usize].insert(id);
         }
     }
 
     /// Prevents all further actions from beginning.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         self.is_stopped = true;
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
     /// Returns whether the action was skipped, and has not failed itself.
-    pub(crate) fn is_skipped(&self, id: ActionId) -> bool {
+    pub fn is_skipped(&self, id: ActionId) -> bool {
         self.nodes[id.index()].state == State::Skipped
     }
 

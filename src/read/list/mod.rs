@@ -37,9 +37,9 @@ pub struct Selector {
 }
 
 /// `Accept` header of a list of whole objects.
-pub(crate) const WHOLE_OBJECTS: &str = "application/json";
+pub const WHOLE_OBJECTS: &str = "application/json";
 /// `Accept` header of a list of metadata.
-pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// A list that could not be read to its end.
 #[derive(Debug, thiserror::Error)]

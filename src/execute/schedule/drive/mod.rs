@@ -27,7 +27,7 @@ use crate::model::identity::ObjectKey;
 use crate::plan::{ActionId, Graph};
 
 /// A kind of work that the driver carries out. It runs on one task, so implementations keep their state in cells.
-pub(crate) trait Work {
+pub trait Work {
     /// An action of the graph.
     type Action;
     /// The answer to an action.
@@ -75,7 +75,7 @@ pub(crate) trait Work {
 }
 
 /// The answer to a write.
-pub(crate) trait WriteAnswer {
+pub trait WriteAnswer {
     /// Returns the webhook that could not be called, so that nothing was written.
     fn webhook(&self) -> Option<&UnreachableWebhook>;
 }
@@ -87,14 +87,14 @@ impl WriteAnswer for MemberReply {
 }
 
 /// Sends the answers of waits that run together.
-pub(crate) type AnswerSender<A> = mpsc::UnboundedSender<(ActionId, A)>;
+pub type AnswerSender<A> = mpsc::UnboundedSender<(ActionId, A)>;
 
 /// Carries out graphs of actions until the run has to stop.
-pub(crate) struct Driver<'a> {
+pub struct Driver<'a> {
     server: &'a ApiServer,
-    pub(crate) interrupt: &'a Interrupt,
+    pub interrupt: &'a Interrupt,
     /// The notes about what actions wait for, which the driver reports.
-    pub(crate) notes: &'a WaitNotes,
+    pub notes: &'a WaitNotes,
     /// The time limit for webhooks to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
@@ -102,7 +102,7 @@ pub(crate) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     /// Creates a driver that never runs more than `most` writes at once.
-    pub(crate) fn new(
+    pub fn new(
         server: &'a ApiServer,
         interrupt: &'a Interrupt,
         notes: &'a WaitNotes,
@@ -119,17 +119,17 @@ impl<'a> Driver<'a> {
     }
 
     /// Changes the time for webhooks to start.
-    pub(crate) fn set_webhook_patience(&mut self, patience: Option<Duration>) {
+    pub fn set_webhook_patience(&mut self, patience: Option<Duration>) {
         self.webhook_patience = patience;
     }
 
     /// Returns how many of these writes will soon run at once, if the server keeps up.
-    pub(crate) fn soon_under_way(&self, writes: usize) -> usize {
+    pub fn soon_under_way(&self, writes: usize) -> usize {
         self.limit.soon_under_way(writes)
     }
 
     /// Carries out independent writes, and passes each answer to `answered` as it arrives.
-    pub(crate) async fn run_independent<'k, T, A: WriteAnswer>(
+    pub async fn run_independent<'k, T, A: WriteAnswer>(
         &mut self,
         items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
         write: impl AsyncFn(&T) -> A,
@@ -146,7 +146,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Carries out a graph, and returns once all of its actions have ended or the run has stopped.
-    pub(crate) async fn run<W: Work>(&mut self, graph: &Graph<W::Action>, work: &W, sink: &mut Sink<'_>) {
+    pub async fn run<W: Work>(&mut self, graph: &Graph<W::Action>, work: &W, sink: &mut Sink<'_>) {
         let shared = RefCell::new(sink);
         let (found, mut news) = mpsc::unbounded_channel();
         let webhooks = StartingWebhooks::with_patience(self.webhook_patience, self.interrupt, self.notes);
