@@ -201,14 +201,19 @@ fn bar(total: usize) -> ProgressBar {
 
 fn drawn(message: &str, total: usize) -> ProgressBar {
     let bar = bar(total);
-    // The blanks leave room for `^C`: on a full line it would begin another one, and the bar would stay.
-    if let Ok(style) = ProgressStyle::with_template("{msg:>9} [{wide_bar}] {pos}/{len}    ") {
+    if let Ok(style) =
+        ProgressStyle::with_template(&format!("{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {BACK}"))
+    {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(message.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
 }
+
+/// Moves the cursor from the end of a full line, where indicatif leaves it, so that the terminal's `^C` does not begin
+/// another line: the bar would stay.
+const BACK: &str = "\x1b[4D";
 
 fn waiting(screen: &WaitScreen, done: &str) -> ProgressBar {
     let bar = bar(screen.total());
