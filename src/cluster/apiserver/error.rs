@@ -119,8 +119,8 @@ impl ApiErrorKind {
             Self::Connection { .. } | Self::Timeout { .. } | Self::NotSent { .. } => {
                 Message::new(&*text).in_group(&*text).with_hint(CHECK_SERVER)
             }
-            Self::Status(_)
-            | Self::Untrusted { .. }
+            Self::Status(status) => status.grouped(Message::new(text)),
+            Self::Untrusted { .. }
             | Self::Credential(_)
             | Self::LeaseLost(_)
             | Self::TooLarge(_)

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::UnreachableWebhook;
 use super::hide_sent_secret_values::SecretValues;
 use crate::model::message::Message;
 
@@ -69,15 +70,23 @@ impl Status {
     /// Returns the message; if it lists several fields at fault, a detail for each instead.
     pub fn explain(&self) -> Message {
         if self.reason != "Invalid" || self.details.causes.len() < 2 {
-            let message = Message::new(self.to_string());
-            return match self.message.split_once(DENIED_BY_AUTHORIZATION) {
-                Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),
-                None => message,
-            };
+            return self.grouped(Message::new(self.to_string()));
         }
         let causes = self.causes();
         Message::new("invalid fields")
             .with_details(causes.map(|cause| format!("{}: {}", cause.field, join_lines(&cause.message))))
+    }
+
+    /// Puts a message about one object into a group with those that have the same cause.
+    pub(super) fn grouped(&self, message: Message) -> Message {
+        let is_namespace_missing = self.reason == "NotFound" && self.message.starts_with("namespaces \"");
+        match self.message.split_once(DENIED_BY_AUTHORIZATION) {
+            Some((_, denied)) => message.in_group(format!("forbidden: User {denied}")),
+            None if is_namespace_missing || UnreachableWebhook::from_status(self).is_some() => {
+                message.in_group(self.to_string())
+            }
+            None => message,
+        }
     }
 }
 
