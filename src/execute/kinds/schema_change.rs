@@ -99,13 +99,12 @@ impl Redefined {
         match answer {
             Ok(reply) => self.served_by(object, reply, manager),
             Err(error) => match error.status() {
-                Some(status) if is_schema_violation(&status.message) => {
-                    if self.typings(object).1 == SchemaFieldSet::Undeclared {
-                        Served::New
-                    } else {
-                        Served::Former
-                    }
-                }
+                Some(status) if is_schema_violation(&status.message) => match self.typings(object) {
+                    (_, SchemaFieldSet::Undeclared) => Served::New,
+                    (SchemaFieldSet::Undeclared, _) => Served::Former,
+                    // The value of a field may violate the new schema, too.
+                    _ => Served::Doubtful,
+                },
                 Some(status) if status.code == 422 || status.is_field_conflict() => Served::Doubtful,
                 _ => Served::New,
             },
