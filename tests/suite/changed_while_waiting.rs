@@ -81,7 +81,7 @@ fn what_a_namespace_depends_on_that_holds_a_kept_object_is_kept_at_once() {
         .expect(0);
 
     assert_eq!(run.results("skipped"), identities([&base, &inside, &space]));
-    assert!(run.reason("base").contains("stays"), "{}", run.stdout);
+    assert!(run.reason("base").contains("is kept"), "{}", run.stdout);
     set.assert_holds(&[kept, base, space, inside]);
 }
 

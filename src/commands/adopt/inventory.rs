@@ -215,7 +215,7 @@ async fn read_inventory(
     let kinds = tool.places(name);
     let kinds: BTreeSet<String> = kinds.iter().map(|place| place.group_kind().to_string()).collect();
     let kinds: Vec<String> = kinds.into_iter().collect();
-    let nowhere = format!("{} not found", kinds.join(" and no "));
+    let nowhere = format!("there is no {}", kinds.join(" and no "));
     Err(unusable(&Unusable::Unreadable(nowhere)))
 }
 

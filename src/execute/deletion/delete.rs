@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply};
 use crate::event::{Action, ObjectOutcome, Remainder, Subject};
-use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::members::reply::{MemberReply, failed, reply_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};
 use crate::model::identity::ObjectKey;
@@ -172,7 +171,7 @@ impl DeleteContext<'_> {
         if !reread.is_admitted {
             return ended(ObjectOutcome::failed(
                 subject(),
-                format!("{CANNOT_BE_DELETED}{OVERTAKEN}"),
+                format!("{CANNOT_BE_DELETED}it changed since the plan"),
             ));
         }
         DeleteAttempt::Changed(Box::new(reread.live))

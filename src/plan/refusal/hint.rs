@@ -63,7 +63,7 @@ impl Refusal {
                 "restore it to the manifests, or let this run remove the owner references with --allow-data-loss".to_owned()
             }
             Self::OwnsBound { .. } => {
-                "remove the owner references to it from these objects and their manifests".to_owned()
+                "remove the owner references to it from these objects and their manifests; if they have none, get permission to read these objects".to_owned()
             }
             Self::TooManyPrunes { objects, .. } => {
                 format!("check -f, or allow it with --max-prune {}", objects.len())
