@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::event::Ending;
+
 /// A request to stop that only becomes more urgent. It can be made from anywhere, and awaited.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
@@ -110,6 +112,15 @@ impl Interrupt {
     #[cfg(test)]
     pub fn is_insisted(&self) -> bool {
         *self.urgency.borrow() >= Urgency::StopAtOnce
+    }
+
+    /// Returns how a run ends after a failure: one that has to stop ends for that reason.
+    pub fn ending_after_failure(&self) -> Ending {
+        if self.is_requested() {
+            Ending::Interrupted
+        } else {
+            Ending::Incomplete
+        }
     }
 
     /// Returns once the run has to stop.

@@ -1,12 +1,15 @@
 //! Webhooks that start while a run waits for something else, or that judge its parent and its deletes.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::Method;
 use serde_json::{Value, json};
 
 use super::depends_on::{after, files, rolled_out};
 use super::webhooks::{at, client_of, judged, register, webhook};
 use crate::support::{
-    Answer, Program, ProgramEnd, Proxy, Running, Set, Web, cluster, config_map, deployment, eventually,
-    fresh, identities, namespace, namespace_object, secret, unused_address, with,
+    Answer, Fault, Program, ProgramEnd, Proxy, Running, Sent, Set, Web, cluster, config_map, deployment,
+    eventually, fresh, identities, namespace, namespace_object, secret, unused_address, with,
 };
 
 /// Starts a run that reports everything, and returns once it waits for the webhook.
@@ -225,6 +228,36 @@ fn the_sets_parent_waits_for_a_webhook_that_starts() {
     set.assert_holds(&objects);
     assert!(!web.asked().is_empty());
     cluster().delete(&webhook);
+}
+
+#[test]
+fn an_interrupt_ends_the_last_write_of_the_parent_as_any_other() {
+    for command in ["apply", "delete"] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        let kept = config_map(&home, "kept", "1");
+        set.apply(&[kept.clone(), secret(&home, "old")]);
+        let parent = format!(
+            "/secrets/{}",
+            set.parent["metadata"]["name"].as_str().expect("a name")
+        );
+        let writes = AtomicUsize::new(0);
+        let is_last = move |sent: &Sent| {
+            let is_write = sent.method != Method::GET && sent.path.contains(&parent);
+            is_write && writes.fetch_add(1, Ordering::SeqCst) > 0
+        };
+        let proxy = Proxy::breaking(Fault::WebhookStarts, is_last);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let files = files(std::slice::from_ref(&kept));
+        let program = match command {
+            "apply" => set.command(program, &files),
+            _ => set.deletion(program),
+        };
+        let mut running = program.args(["--timeout=5m", "--yes"]).start();
+        running.wait_for_message("waiting for webhook");
+        running.interrupt();
+        running.finish().expect(130);
+    }
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl LeftSet<'_> {
         };
         let ending = seen_to.unwrap_or_else(|error| {
             sink(Event::failure(error.to_string()));
-            Ending::Incomplete
+            self.parent.interrupt.ending_after_failure()
         });
         match &self.disposition {
             FormerParent::Keep(obstacles) if ending == Ending::Done => self.report(obstacles, sink),

@@ -115,7 +115,7 @@ impl MembershipExecution<'_> {
         let ending = match (&mut run.known, &relabeled) {
             (Some(known), Ok(Ending::Done)) => left.see_to_parent(self, known, &mut exact, sink).await,
             (_, Ok(ending)) => *ending,
-            (_, Err(_)) => Ending::Incomplete,
+            (_, Err(_)) => left.parent.interrupt.ending_after_failure(),
         };
         let ending = run.end(exact.as_ref(), ending, sink).await;
         relabeled?;

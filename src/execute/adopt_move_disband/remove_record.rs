@@ -39,7 +39,7 @@ impl LeftSet<'_> {
                     }
                     error => error.to_string(),
                 }));
-                Ending::Incomplete
+                self.parent.interrupt.ending_after_failure()
             })
     }
 

@@ -79,11 +79,11 @@ impl Execution<'_> {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let error = error.kind.of_object();
                 sink(Event::Object(ObjectOutcome::failed(subject, error)));
-                Ending::Incomplete
+                self.interrupt.ending_after_failure()
             }
             Err(error) => {
                 sink(Event::failure(error.to_string()));
-                Ending::Incomplete
+                self.interrupt.ending_after_failure()
             }
             Ok(ParentOutcome::Gone) => self.delete_last(members, lingering, sink).await,
             Ok(ParentOutcome::Terminating(live)) => {

@@ -45,7 +45,7 @@ impl ParentWriting<'_> {
             Ok(()) => ending,
             Err(error) if ending == Ending::Done => {
                 sink(Event::failure(error.to_string()));
-                Ending::Incomplete
+                self.interrupt.ending_after_failure()
             }
             // What has ended the run is an error already.
             Err(error) => {
