@@ -40,9 +40,16 @@ impl ParentWriting<'_> {
             return ending;
         }
         let begun = known.run.clone();
+        let adds = begun.as_ref().is_some_and(|begun| !begun.takes_out);
+        let before = History::from_annotations(&known.parent.annotations);
         let run = begun.and_then(|begun| entry.entry_at_end(self.server, begun, ending));
         match self.end(known, final_record, run, sink).await {
-            Ok(()) => ending,
+            Ok(()) => {
+                if adds && ending == Ending::Done {
+                    warn_of_runs_that_took_out(&before, &known.parent, sink);
+                }
+                ending
+            }
             Err(error) if ending == Ending::Done => {
                 sink(Event::failure(error.to_string()));
                 self.interrupt.ending_after_failure()
@@ -141,5 +148,16 @@ impl ParentWriting<'_> {
         self.write_as_decided(parent, false, &writer, decide, sink)
             .await
             .map(drop)
+    }
+}
+
+/// Warns of a run that took objects out of the set after the history was `before`: it may have taken out what this one
+/// has applied.
+fn warn_of_runs_that_took_out(before: &History, parent: &ParentObject, sink: &mut Sink<'_>) {
+    let now = History::from_annotations(&parent.annotations);
+    if let Some(other) = now.taken_out_since(before) {
+        sink(Event::Warning(format!(
+            "{other} worked on this set at the same time, and may have taken out what this run has applied; see what is missing with `kubectl applyset diff`"
+        )));
     }
 }

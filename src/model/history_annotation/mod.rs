@@ -254,6 +254,12 @@ impl History {
         others
     }
 
+    /// Returns a run that takes objects out of the set, and has begun or ended since the history was `before`.
+    pub fn taken_out_since(&self, before: &Self) -> Option<&Run> {
+        let mut takes_out = self.0.iter().filter(|run| run.takes_out);
+        takes_out.find(|run| !before.is_running(&run.id) && !before.0.contains(run))
+    }
+
     /// Returns whether the run with this id is under way.
     pub fn is_running(&self, id: &str) -> bool {
         self.0.iter().any(|run| run.is_running() && run.id == id)
