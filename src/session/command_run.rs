@@ -14,6 +14,7 @@ use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
+use crate::model::history_annotation::ABANDONED_AFTER;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
@@ -173,6 +174,16 @@ impl CommandRun {
         if let (Some(left), Ok(Ending::Interrupted)) = (left, outcome) {
             let text = format!("run ended early: {left}; {}", self.resume);
             self.reporter.event(Event::Warning(text));
+        }
+        let until = self.server.as_ref().and_then(|server| {
+            let renewed = server.now().checked_sub(server.lease_age()?).ok()?;
+            renewed.checked_add(ABANDONED_AFTER).ok()
+        });
+        if let Some(until) = until {
+            let until = until.strftime("%TZ");
+            self.reporter.event(Event::Warning(format!(
+                "the set lists this run as under way until {until}: it could not write that it has ended; until then `delete`, `disband` and `move` keep the set's parent, unless a run of `kubectl applyset verify SET --fix` at a terminal ends it"
+            )));
         }
     }
 

@@ -114,6 +114,14 @@ impl WriteLease {
 }
 
 impl ApiServer {
+    /// Returns the time since the lease of this run was renewed; `None` if it was given back or is lost.
+    pub fn lease_age(&self) -> Option<Duration> {
+        match &*self.write_lease.0.borrow() {
+            State::Renewed(at) => Some(at.age()),
+            State::None | State::Lost(_) => None,
+        }
+    }
+
     /// Takes or renews the lease of this run, as of the given moment: nothing is written while it is too old.
     pub fn renew_lease(&self, at: Moment) {
         self.write_lease.renew(at);
