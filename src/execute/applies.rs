@@ -14,6 +14,7 @@ use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::NotServed;
 use crate::execute::kinds::schema_change::Redefined;
 use crate::execute::members::apply::MemberReply;
+use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::{Applied, Execution, RunState, Sink};
@@ -41,6 +42,7 @@ impl Execution<'_> {
             execution: self,
             applied: RefCell::new(applied),
             kinds,
+            begun: RefCell::default(),
             named: self
                 .desired
                 .members
@@ -76,6 +78,8 @@ struct Applies<'r, 'a> {
     execution: &'r Execution<'a>,
     applied: RefCell<&'r mut Applied>,
     kinds: &'r Kinds,
+    /// The objects that were deleted to be created again, and are not, by their index.
+    begun: RefCell<BTreeMap<usize, BegunRecreation>>,
     /// The objects that others depend on.
     named: HashSet<&'r ObjectKey>,
 }
@@ -126,7 +130,11 @@ impl<'r> Work for Applies<'r, '_> {
             ApplyAction::Apply(apply) => {
                 let object = &execution.desired.members[apply.index];
                 let former = execution.former_definition(object).await;
-                let reply = execution.apply_member(apply, self.kinds).await;
+                let begun = self.begun.borrow_mut().remove(&apply.index);
+                let mut reply = execution.apply_member(apply, begun, self.kinds).await;
+                if let Some(begun) = reply.begun.take() {
+                    self.begun.borrow_mut().insert(apply.index, begun);
+                }
                 Answer::Applied(Box::new(reply), former)
             }
             ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),

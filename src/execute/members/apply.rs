@@ -14,6 +14,7 @@ use crate::execute::kinds::Kinds;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::apply_as_read::{self, AppliedAs, Expected, Unapplied, as_new};
 use crate::execute::members::apply_with_live_fields::Sent;
+use crate::execute::members::recreate::BegunRecreation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::object::Object;
@@ -24,14 +25,19 @@ use crate::read::{self, METADATA, WHOLE_OBJECTS};
 pub use crate::execute::members::reply::{MemberReply, failed, written};
 
 impl Execution<'_> {
-    pub async fn apply_member(&self, apply: &Apply, kinds: &Kinds) -> MemberReply {
+    /// Applies a member, or creates it if this run has `begun` to recreate it.
+    pub async fn apply_member(
+        &self,
+        apply: &Apply,
+        begun: Option<BegunRecreation>,
+        kinds: &Kinds,
+    ) -> MemberReply {
         let object = &self.desired.members[apply.index];
         let subject = Subject::new(&object.key, &object.resource, apply.live_membership.uid());
-        let mut reply = if apply.live_membership == LiveMembership::Terminating {
-            self.apply_terminating(object, subject, kinds).await
-        } else {
-            self.send_member(object, subject, &apply.live_membership, kinds)
-                .await
+        let mut reply = match (begun, &apply.live_membership) {
+            (Some(begun), _) => self.finish_recreation(object, subject, begun, kinds).await,
+            (None, LiveMembership::Terminating) => self.apply_terminating(object, subject, kinds).await,
+            (None, membership) => self.send_member(object, subject, membership, kinds).await,
         };
         reply.outcome.source = Some(object.position.clone());
         let mut seen = BTreeSet::new();

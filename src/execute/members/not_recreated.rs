@@ -23,7 +23,7 @@ pub enum NotRecreated {
     Interrupted,
     /// Its delete failed, or a rule now keeps it.
     Undeleted(String),
-    /// The webhook that judges its delete cannot be called yet.
+    /// The webhook that judges its creation or its delete cannot be called yet.
     Unreachable(UnreachableWebhook, String),
     /// An admission policy or webhook denies a request.
     Denied(String),
@@ -40,6 +40,9 @@ impl NotRecreated {
     /// The reason of a dry run of the creation that failed.
     pub fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
         let reason = format!("a dry run of its creation failed: {}", error.kind);
+        if let Some(webhook) = UnreachableWebhook::from_error(error) {
+            return Self::Unreachable(webhook, reason);
+        }
         Self::of_request(object, "create", reason, Self::NotCreatable)
     }
 

@@ -55,6 +55,14 @@ enum VictimState {
     Changed,
 }
 
+/// An object that this run has deleted to create it again.
+#[derive(Debug, Clone)]
+pub struct BegunRecreation {
+    uid: String,
+    /// The reason for which the server refused the update.
+    reason: String,
+}
+
 impl Victim {
     fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
         let uids = HashSet::new();
@@ -119,8 +127,8 @@ impl Execution<'_> {
     ) -> MemberReply {
         let refused = explained(self.server, object, error).await;
         let reason = refused.text.clone();
-        let uid = match self.delete_refused(object, subject.uid.as_deref(), error).await {
-            Ok(uid) => uid,
+        let begun = match self.delete_refused(object, subject.uid.as_deref(), error).await {
+            Ok(uid) => BegunRecreation { uid, reason },
             Err(not_recreated) => {
                 return MemberReply {
                     webhook: not_recreated.webhook().cloned(),
@@ -128,11 +136,24 @@ impl Execution<'_> {
                 };
             }
         };
-        let mut reply = self.create_again(object, subject, Some(&uid), kinds).await;
+        self.finish_recreation(object, subject, begun, kinds).await
+    }
+
+    /// Creates an object that this run has deleted. If its webhook cannot be called yet, the reply says where to
+    /// continue: the plan knows nothing of the delete.
+    pub(super) async fn finish_recreation(
+        &self,
+        object: &DesiredObject,
+        subject: Subject,
+        begun: BegunRecreation,
+        kinds: &Kinds,
+    ) -> MemberReply {
+        let mut reply = self.create_again(object, subject, Some(&begun.uid), kinds).await;
         if reply.outcome.action == Action::Recreated {
-            reply.outcome.reason = reason;
+            reply.outcome.reason.clone_from(&begun.reason);
         }
         reply.outcome.was_deleted = reply.outcome.action == Action::Failed;
+        reply.begun = reply.webhook.is_some().then_some(begun);
         reply
     }
 

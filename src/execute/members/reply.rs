@@ -8,6 +8,7 @@ use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::label_in_answer::label_error;
 use crate::execute::members::apply::TERMINATING;
+use crate::execute::members::recreate::BegunRecreation;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::Pairs;
@@ -20,6 +21,8 @@ pub struct MemberReply {
     pub warnings: Vec<String>,
     /// Set if the object failed because a webhook could not be called.
     pub webhook: Option<UnreachableWebhook>,
+    /// Set if it was deleted to be created again, and that webhook judges the creation.
+    pub begun: Option<BegunRecreation>,
 }
 
 /// The metadata in the answer to a write.
@@ -75,6 +78,7 @@ impl Execution<'_> {
             warnings: reply.warnings.clone(),
             outcome: ObjectOutcome::new(subject, action),
             webhook: None,
+            begun: None,
         };
         let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
         let error = match label_error(object.part_of().as_deref(), label) {
@@ -98,6 +102,7 @@ pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {
         outcome,
         warnings: Vec::new(),
         webhook: None,
+        begun: None,
     }
 }
 

@@ -2,14 +2,16 @@
 //! run creates it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use http::Method;
 use serde_json::{Value, json};
 
 use super::{frozen, job, marked, uid};
 use crate::support::{
-    Files, Program, ProgramEnd, Proxy, Running, Sent, Set, Signal, Verdict, Watch, cluster, config_map,
-    eventually, identities, namespace, objects_file, with,
+    Fault, Files, Program, ProgramEnd, Proxy, Running, Sent, Set, Signal, Verdict, Watch, cluster,
+    config_map, eventually, identities, namespace, objects_file, with,
 };
 
 /// Holds the request with this number, and all later ones.
@@ -50,6 +52,74 @@ fn a_kill_at_any_request_is_finished_by_the_next_run() {
             return;
         }
     }
+}
+
+/// Lets the webhook of a ConfigMap start after `refusals` attempts to create it again.
+fn starting_webhook(refusals: usize) -> Proxy {
+    let (is_deleted, refused) = (AtomicBool::new(false), AtomicUsize::new(0));
+    Proxy::breaking(Fault::WebhookStarts, move |sent| {
+        let is_of_object = sent.path.contains("/configmaps/one") && !sent.path.contains("dryRun");
+        if is_of_object && sent.method == Method::DELETE {
+            is_deleted.store(true, Ordering::SeqCst);
+        }
+        is_of_object
+            && sent.method == Method::PATCH
+            && is_deleted.load(Ordering::SeqCst)
+            && refused.fetch_add(1, Ordering::SeqCst) < refusals
+    })
+}
+
+#[test]
+fn a_creation_whose_webhook_starts_continues_and_does_not_begin_again() {
+    for is_saved in [false, true] {
+        let home = namespace("home");
+        let set = Set::secret(&home, "web");
+        set.apply(&[frozen(&home, "one", "1")]);
+        let before = uid(&frozen(&home, "one", "1"));
+        let objects = [marked(frozen(&home, "one", "2"))];
+        let files = Files::new().with("web/objects.yaml", &objects_file(&objects));
+        let [web, plan] = ["web", "plan.json"].map(|name| files.path(name));
+        let proxy = starting_webhook(2);
+        let program = Program::with_kubeconfig(&proxy.kubeconfig());
+        let run = if is_saved {
+            let arguments = ["diff", &set.reference, "-n", &home, "-f"];
+            let diff =
+                Program::new()
+                    .args(arguments)
+                    .args([web.as_os_str(), "--out".as_ref(), plan.as_os_str()]);
+            diff.run().expect(1);
+            program.args(["apply", "-o", "json", "--plan"]).args([plan]).run()
+        } else {
+            program
+                .args(["apply", &set.reference, "-n", &home, "-o", "json", "-f"])
+                .args([web])
+                .run()
+        };
+        let run = run.expect(0);
+        assert_eq!(run.results("recreated"), identities(&objects), "{is_saved}");
+        set.assert_holds(&objects);
+        assert_ne!(uid(&objects[0]), before, "{is_saved}");
+    }
+}
+
+#[test]
+fn an_object_whose_creation_meets_no_webhook_is_said_to_be_deleted() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    set.apply(&[frozen(&home, "one", "1")]);
+    let objects = [marked(frozen(&home, "one", "2"))];
+    let run = set
+        .apply_through(&starting_webhook(usize::MAX), &objects, &["--wait=2s"])
+        .expect(1);
+    assert_eq!(run.results("failed"), identities(&objects));
+    assert!(
+        run.stderr.contains("it was deleted to be recreated"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(cluster().live(&objects[0]), None);
+    set.apply(&objects);
+    set.assert_holds(&objects);
 }
 
 #[test]
