@@ -100,6 +100,8 @@ pub enum Unowned {
     /// They become members.
     #[default]
     TakenIn,
+    /// They become members if the user has agreed to a plan that shows them.
+    Shown,
     /// They stop the run.
     Refused,
 }

@@ -1,5 +1,7 @@
 //! Questions to the user at the terminal.
 
+use std::collections::HashSet;
+
 use tokio::sync::oneshot;
 
 use crate::error::Error;
@@ -7,7 +9,7 @@ use crate::manifest::Source;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::plan::{
-    Apply, Consent, LiveMembership, MembershipPlan, Plan, Policy, Proposal, Refusal, SkipReason,
+    Apply, Consent, LiveMembership, MembershipPlan, Observed, Plan, Policy, Proposal, Refusal, SkipReason,
 };
 use crate::report::{self, PlanOutline, Question, Style};
 
@@ -84,9 +86,13 @@ pub async fn answer(question: Question) -> bool {
 }
 
 /// Returns the part of a plan that a prompt shows.
-pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
-    let is_new =
-        |status: &LiveMembership| matches!(status, LiveMembership::NotAMember | LiveMembership::OfAnotherSet);
+pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> PlanOutline {
+    let existing: HashSet<&ObjectKey> = observed.existing.iter().map(|live| &live.key).collect();
+    let is_new = |apply: &Apply| match apply.live_membership {
+        LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
+        LiveMembership::OfAnotherSet => true,
+        LiveMembership::Member { .. } | LiveMembership::Terminating => false,
+    };
     let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
         let indexes = applies.into_iter().map(|apply| apply.index);
         indexes.filter_map(|index| desired.members.get(index)).collect()
@@ -94,9 +100,7 @@ pub fn outline(plan: &Plan, desired: &Desired, policy: &Policy) -> PlanOutline {
     let keys = |objects: &[&DesiredObject]| -> Vec<ObjectKey> {
         objects.iter().map(|object| object.key.clone()).collect()
     };
-    let (created, changed) = plan
-        .all_applies()
-        .partition(|apply| is_new(&apply.live_membership));
+    let (created, changed) = plan.all_applies().partition(|apply| is_new(apply));
     let changed = objects(changed);
     let mut recreatable = changed.clone();
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));

@@ -98,11 +98,13 @@ impl ApplyOptions {
         let options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
         prune_when::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
-        Ok(Self {
-            confirm: Confirm::new(apply, &options.sources)?,
-            consent: consent(apply.yes),
-            ..options.with_run_flags(apply, waiting)?
-        })
+        let mut options = options.with_run_flags(apply, waiting)?;
+        options.consent = consent(apply.yes);
+        options.confirm = Confirm::new(apply, &options.sources)?;
+        if options.confirm == Confirm::EveryChange && options.policy.unowned == Unowned::TakenIn {
+            options.policy.unowned = Unowned::Shown;
+        }
+        Ok(options)
     }
 
     /// Reads a saved plan, and the flags that are allowed with one.

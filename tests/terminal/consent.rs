@@ -176,6 +176,27 @@ fn an_apply_confirms_objects_as_they_were_shown() {
 }
 
 #[test]
+fn an_object_that_appears_while_an_apply_asks_is_not_taken_in_unseen() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let [one, two] = ["one", "two"].map(|name| config_map(&home, name, "1"));
+    set.apply(std::slice::from_ref(&one));
+    let mut asking = apply(&set, &[one.clone(), two.clone()], &["--confirm"]);
+    cluster().create(&two);
+    asking.answer("yes\n");
+    asking.asks_again("configmap/two");
+    asking.answer("no\n");
+    asking.ends(3);
+    set.assert_holds(std::slice::from_ref(&one));
+
+    // What is shown to exist is taken in, once that is agreed to.
+    let mut asking = apply(&set, &[one.clone(), two.clone()], &["--confirm"]);
+    asking.answer("yes\n");
+    asking.ends(0);
+    set.assert_holds(&[one, two]);
+}
+
+#[test]
 fn a_member_that_is_made_again_while_an_apply_asks_is_another_one() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -19,7 +19,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::message::Message;
 use crate::model::object::Object;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
-use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen};
+use crate::plan::{Apply, LiveMembership, Precondition, Refusal, Seen, Unowned};
 use crate::read::{self, METADATA, WHOLE_OBJECTS};
 
 pub use crate::execute::members::reply::{MemberReply, failed, written};
@@ -173,6 +173,11 @@ impl Execution<'_> {
         let preconditions = &self.plan.preconditions;
         match unapplied {
             Unapplied::Exists if preconditions.require_unchanged() => failed(subject, OVERTAKEN.to_owned()),
+            Unapplied::Exists if self.policy.unowned == Unowned::Shown => failed(
+                subject,
+                Message::new("not applied: it was created outside the set after the question")
+                    .with_hint("run the same command again"),
+            ),
             Unapplied::Exists => {
                 let hint = Refusal::UNOWNED_HINT;
                 failed(subject, Message::new(apply_as_read::EXISTS).with_hint(hint))

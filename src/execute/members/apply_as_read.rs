@@ -147,6 +147,18 @@ impl Execution<'_> {
         }
     }
 
+    /// Returns whether an object that is not in a set must not become a member.
+    fn refuses_unowned(&self, live: &Live) -> bool {
+        match self.policy.unowned {
+            Unowned::TakenIn => false,
+            Unowned::Shown => {
+                let mut shown = self.state.observed.existing.iter();
+                !shown.any(|shown| shown.uid == live.uid)
+            }
+            Unowned::Refused => true,
+        }
+    }
+
     /// Judges an object that is not as it was expected.
     fn membership_of_found(
         &self,
@@ -155,7 +167,7 @@ impl Execution<'_> {
     ) -> Result<LiveMembership, Unapplied> {
         let is_bound = self.plan.preconditions.require_unchanged();
         let membership = match &live.part_of {
-            None if is_bound || self.policy.unowned == Unowned::Refused => return Err(Unapplied::Exists),
+            None if is_bound || self.refuses_unowned(live) => return Err(Unapplied::Exists),
             None => LiveMembership::NotAMember,
             Some(id) if id == self.set.id.as_str() => LiveMembership::Member {
                 uid: live.uid.clone(),

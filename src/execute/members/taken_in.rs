@@ -40,7 +40,7 @@ impl Execution<'_> {
         let is_in_a_set = found["metadata"]["labels"][PART_OF_LABEL].is_string();
         if *live_membership == LiveMembership::NotAMember && !is_in_a_set {
             match self.policy.unowned {
-                Unowned::TakenIn => self.mark(object, becomes, outcome),
+                Unowned::TakenIn | Unowned::Shown => self.mark(object, becomes, outcome),
                 Unowned::Refused => {
                     outcome.action = Action::Failed;
                     outcome.error = Some(Message::new(EXISTS).with_hint(Refusal::UNOWNED_HINT).into());

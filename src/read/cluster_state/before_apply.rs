@@ -69,7 +69,7 @@ pub(super) async fn read(
     observed.others = others;
     observed.existing = match policy.unowned {
         Unowned::TakenIn => Vec::new(),
-        Unowned::Refused => {
+        Unowned::Refused | Unowned::Shown => {
             let newcomers = plan::newcomers(desired, &members, &state.places.resources, namespaces);
             existing(server, &newcomers, rules.concurrency).await?
         }

@@ -10,7 +10,7 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::write_settings::WriteSettings;
 use crate::plan::saved::SavedManifest;
-use crate::plan::{self, Plan, Policy, Proposal, ProposedApply};
+use crate::plan::{self, Observed, Plan, Policy, Proposal, ProposedApply};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
 use crate::settings::Confirm;
@@ -75,7 +75,7 @@ impl Prepared {
 
     /// Returns the part of the plan that a prompt shows.
     pub fn outline(&self) -> PlanOutline {
-        prompt::outline(&self.plan, &self.desired, &self.policy)
+        prompt::outline(&self.plan, &self.desired, &self.state.observed, &self.policy)
     }
 
     /// The plan to delete a set: nothing is desired.
@@ -144,10 +144,10 @@ fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTree
     if is_unchanged {
         return None;
     }
-    let taken: HashMap<&ObjectKey, &Live> = state
-        .observed
-        .others
+    let Observed { existing, others, .. } = &state.observed;
+    let taken: HashMap<&ObjectKey, &Live> = existing
         .iter()
+        .chain(others)
         .map(|live| (&live.key, live))
         .collect();
     let applies = plan.all_applies().map(|apply| {
