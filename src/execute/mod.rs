@@ -46,13 +46,12 @@ use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
 
 use crate::cluster::apiserver::ApiServer;
-use crate::event::{Ending, Event, NotDone, ObjectOutcome, Phase};
+use crate::event::{Ending, Event, ObjectOutcome, Phase};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
 use crate::model::set::Set;
-use crate::model::text::counted;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Apply, Plan, Policy, Refusal};
 use crate::read::ClusterState;
@@ -89,9 +88,6 @@ pub struct Execution<'a> {
     /// The kinds whose CRDs dry runs have compared.
     pub redefined_kinds: &'a RedefinedKinds,
 }
-
-/// The reason why a run with a failure prunes nothing.
-pub const UNPRUNED: &str = "not pruned: an object could not be applied";
 
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
@@ -256,18 +252,7 @@ impl Execution<'_> {
         let steps = prerequisites.iter().chain(&self.plan.waves);
         self.apply_steps(steps, run_state, sink).await;
         self.report_skips(sink);
-        if let Some(ending) = self.stopped(run_state) {
-            run_state.applied.report_held(&BTreeSet::new(), sink);
-            if ending == Ending::Incomplete && self.plan.deletions() > 0 {
-                sink(Event::Warning(format!(
-                    "nothing was pruned: {} could not be applied; the next successful run prunes",
-                    counted(run_state.applied.failed, "object")
-                )));
-                sink(NotDone::all(UNPRUNED));
-            }
-            return ending;
-        }
-        self.prune_in_order(run_state, sink).await
+        self.prune_unless_stopped(run_state, sink).await
     }
 
     /// Waits for everything that was written, if the run waits and has not done so before.

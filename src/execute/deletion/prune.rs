@@ -10,11 +10,30 @@ use crate::model::prune_order::PruneOrder;
 use crate::model::text::counted;
 use crate::plan::{Plan, PruneWhen};
 
+/// The reason why a run with a failure prunes nothing.
+pub const UNPRUNED: &str = "not pruned: an object could not be applied";
+
 impl Execution<'_> {
+    /// Prunes, unless an object could not be applied or the run has to stop.
+    pub async fn prune_unless_stopped(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
+        let Some(ending) = self.stopped(run_state) else {
+            return self.prune_in_order(run_state, sink).await;
+        };
+        run_state.applied.report_held(&BTreeSet::new(), sink);
+        if ending == Ending::Incomplete && self.plan.deletions() > 0 {
+            sink(Event::Warning(format!(
+                "nothing was pruned: {} could not be applied; the next successful run prunes",
+                counted(run_state.applied.failed, "object")
+            )));
+            sink(NotDone::all(UNPRUNED));
+        }
+        ending
+    }
+
     /// Prunes as the plan says, and waits before and after it if it has to.
     ///
     /// A run that has waited once does not narrow the record before everything is gone.
-    pub async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
+    async fn prune_in_order(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
         let mut pruned = Deleted::default();
         let mut has_waited = false;
         let mut plan_now: Option<Plan> = None;
