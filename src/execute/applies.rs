@@ -91,7 +91,7 @@ enum Answer {
     /// The wait for a new kind has ended.
     Kind(Result<(), NotServed>),
     /// The server uses the changed CRD, or the wait for that is over.
-    Typed,
+    SchemaInUse,
     /// The wait for an object that others depend on has ended with this result.
     Awaited(CurrentResult),
 }
@@ -140,7 +140,7 @@ impl<'r> Work for Applies<'r, '_> {
             ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
             ApplyAction::AwaitSchema(applies) => {
                 execution.await_schema_of_kind(applies, self.kinds).await;
-                Answer::Typed
+                Answer::SchemaInUse
             }
             // Never called: `wait_together` carries out these waits.
             ApplyAction::AwaitCurrent(_) => Answer::Awaited(CurrentResult::NotCurrent),
@@ -150,7 +150,7 @@ impl<'r> Work for Applies<'r, '_> {
     fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
             Answer::Applied(reply, _) => reply.webhook.as_ref(),
-            Answer::Kind(_) | Answer::Typed | Answer::Awaited(_) => None,
+            Answer::Kind(_) | Answer::SchemaInUse | Answer::Awaited(_) => None,
         }
     }
 

@@ -210,7 +210,7 @@ impl Execution<'_> {
             Ok(known) => run.known = Some(known),
             Err(ending) => return Ok(ending),
         }
-        if let Some(Ending::Interrupted) = self.stopped(&run_state) {
+        if let Some(Ending::Interrupted) = self.ending_if_it_must_stop(&run_state) {
             return Ok(self.end(&mut run, Ending::Interrupted, None, sink).await);
         }
         if let Err(error) = self.write_own_manifest(&mut run, &mut run_state, sink).await {
@@ -235,7 +235,7 @@ impl Execution<'_> {
         run_state.driver.set_webhook_patience(Some(patience.in_step));
         self.apply_steps(&self.plan.prerequisites, run_state, sink).await;
         run_state.driver.set_webhook_patience(patience.at_end);
-        let stopped = self.stopped(run_state);
+        let stopped = self.ending_if_it_must_stop(run_state);
         if stopped.is_none() {
             self.report_unchanged(&mut run_state.applied, sink);
         }
@@ -268,7 +268,7 @@ impl Execution<'_> {
     }
 
     /// Returns the ending of a run that must stop.
-    fn stopped(&self, run_state: &RunState<'_>) -> Option<Ending> {
+    fn ending_if_it_must_stop(&self, run_state: &RunState<'_>) -> Option<Ending> {
         if self.interrupt.is_requested() {
             Some(Ending::Interrupted)
         } else {

@@ -71,7 +71,7 @@ pub struct ApiServer {
     /// Answers with 429.
     throttled_answers: Arc<AtomicU64>,
     /// Requests that wait to be sent again after such an answer.
-    postponed: Sender<usize>,
+    throttled_requests: Sender<usize>,
     /// Whether none is sent again any more.
     waits_no_more: Sender<bool>,
     breaker: Breaker,
@@ -112,7 +112,7 @@ impl ApiServer {
             requests: Arc::new(AtomicU64::new(0)),
             sent_writes: SentWrites::default(),
             throttled_answers: Arc::new(AtomicU64::new(0)),
-            postponed: Sender::new(0),
+            throttled_requests: Sender::new(0),
             waits_no_more: Sender::new(false),
             breaker: Breaker::default(),
             clock: ServerClock::default(),

@@ -103,17 +103,17 @@ impl FailedAttempts {
 impl ApiServer {
     /// Returns the number of requests that wait to be sent again, because the server had no capacity for
     /// them.
-    pub fn postponed(&self) -> usize {
-        *self.postponed.borrow()
+    pub fn throttled_requests(&self) -> usize {
+        *self.throttled_requests.borrow()
     }
 
     /// Returns once requests have been waiting for capacity for this time without a break.
     pub async fn waits_for_capacity(&self, time: Duration) {
-        let mut postponed = self.postponed.subscribe();
+        let mut throttled = self.throttled_requests.subscribe();
         loop {
             // The sender is part of this server, so it is never closed.
-            let _ = postponed.wait_for(|postponed| *postponed > 0).await;
-            let none = postponed.wait_for(|postponed| *postponed == 0);
+            let _ = throttled.wait_for(|requests| *requests > 0).await;
+            let none = throttled.wait_for(|requests| *requests == 0);
             if tokio::time::timeout(time, none).await.is_err() {
                 return;
             }
@@ -128,11 +128,11 @@ impl ApiServer {
 
     /// Pauses, and returns whether the request may be sent again.
     pub(super) async fn may_repeat_after(&self, pause: Duration, retry: Retry) -> bool {
-        let _postponed = if retry == Retry::AtCapacity {
+        let _throttled = if retry == Retry::AtCapacity {
             if !self.breaker.may_wait_for_capacity() {
                 return false;
             }
-            Some(Postponed::new(&self.postponed))
+            Some(Throttled::new(&self.throttled_requests))
         } else {
             None
         };
@@ -148,17 +148,17 @@ impl ApiServer {
     }
 }
 
-/// Counts a request as postponed until it is dropped.
-struct Postponed<'a>(&'a Sender<usize>);
+/// Counts a request as throttled until it is dropped.
+struct Throttled<'a>(&'a Sender<usize>);
 
-impl<'a> Postponed<'a> {
+impl<'a> Throttled<'a> {
     fn new(count: &'a Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count)
     }
 }
 
-impl Drop for Postponed<'_> {
+impl Drop for Throttled<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }

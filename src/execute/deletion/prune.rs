@@ -16,7 +16,7 @@ pub const UNPRUNED: &str = "not pruned: an object could not be applied";
 impl Execution<'_> {
     /// Prunes, unless an object could not be applied or the run has to stop.
     pub async fn prune_unless_stopped(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Ending {
-        let Some(ending) = self.stopped(run_state) else {
+        let Some(ending) = self.ending_if_it_must_stop(run_state) else {
             return self.prune_in_order(run_state, sink).await;
         };
         run_state.applied.report_held(&BTreeSet::new(), sink);

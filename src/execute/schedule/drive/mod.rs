@@ -218,7 +218,7 @@ impl<'a> Driver<'a> {
         if let Some(id) = progress.schedule.take_next(Lane::Wait) {
             return Some(id);
         }
-        if !self.limit.allows(clock.writes, self.server.postponed()) {
+        if !self.limit.allows(clock.writes, self.server.throttled_requests()) {
             return None;
         }
         progress.schedule.take_next(Lane::Write)
