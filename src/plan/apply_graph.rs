@@ -84,15 +84,17 @@ impl<'p> Builder<'p> {
                 self.typed.insert(kind, wait);
             }
         }
-        let added: Vec<(&ObjectKey, ActionId)> = step.iter().map(|apply| self.add_apply(apply)).collect();
+        let (bindings, others): (Vec<&Apply>, Vec<&Apply>) = step
+            .iter()
+            .partition(|apply| bound_role(&self.desired.members[apply.index]).is_some());
+        let ordered = others.into_iter().chain(bindings);
+        let added: Vec<ActionId> = ordered.map(|apply| self.add_apply(apply)).collect();
         // The Pods of a webhook may come with a later step.
         let barrier = Barrier::EndedOrPostponed;
-        let ids = added.iter().map(|(_, id)| *id);
-        self.barrier = Some(self.graph.add_barrier(barrier, ids));
-        self.applied.extend(added);
+        self.barrier = Some(self.graph.add_barrier(barrier, added));
     }
 
-    fn add_apply(&mut self, apply: &'p Apply) -> (&'p ObjectKey, ActionId) {
+    fn add_apply(&mut self, apply: &'p Apply) -> ActionId {
         let object = &self.desired.members[apply.index];
         let mut before = self.after_step(None);
         for dependency in &object.depends_on {
@@ -101,21 +103,24 @@ impl<'p> Builder<'p> {
         let namespace_key = object.key.namespace.as_deref().map(Containers::namespace_key);
         let namespace = namespace_key.and_then(|key| self.applied.get(&key)).copied();
         let definition = self.definition(&object.key.group_kind);
-        for container in namespace.into_iter().chain(definition) {
-            before.push((container, self.edge_to(container)));
+        let role = bound_role(object).and_then(|key| self.applied.get(&key)).copied();
+        for earlier in [namespace, definition, role].into_iter().flatten() {
+            before.push((earlier, self.edge_to(earlier)));
         }
         if is_not_yet_served(object) {
             before.push((self.wait_until_served(object), Edge::Needs));
         }
         let typed = self.typed.get(&object.key.group_kind);
         before.extend(typed.map(|id| (*id, Edge::Follows)));
-        (&object.key, self.graph.add(ApplyAction::Apply(apply), before))
+        let id = self.graph.add(ApplyAction::Apply(apply), before);
+        self.applied.insert(&object.key, id);
+        id
     }
 
-    /// Returns the edge from an object to the apply of its namespace or CRD. The object is sent even if that apply
-    /// fails, because the namespace or CRD may exist. If it has dependencies of its own, the object is skipped with it.
-    fn edge_to(&self, container: ActionId) -> Edge {
-        let depends = match self.graph.action(container) {
+    /// Returns the edge from an object to the apply of its namespace, CRD or role. The object is sent even if that apply
+    /// fails, because the other may exist. If that has dependencies of its own, the object is skipped with it.
+    fn edge_to(&self, earlier: ActionId) -> Edge {
+        let depends = match self.graph.action(earlier) {
             Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
             _ => false,
         };
@@ -159,6 +164,23 @@ impl<'p> Builder<'p> {
         let step = self.barrier.map(|barrier| (barrier, Edge::Follows));
         step.into_iter().chain(other).collect()
     }
+}
+
+/// Returns the role of a binding: without the verb `bind`, the server admits a binding only if its role exists.
+fn bound_role(object: &DesiredObject) -> Option<ObjectKey> {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let kind = &object.key.group_kind;
+    if kind.group != GROUP || !["RoleBinding", "ClusterRoleBinding"].contains(&&*kind.kind) {
+        return None;
+    }
+    let binding = object.object.value();
+    let [kind, name] = ["kind", "name"].map(|field| binding["roleRef"][field].as_str());
+    let namespace = object.key.namespace.clone().filter(|_| kind == Some("Role"));
+    Some(ObjectKey {
+        group_kind: GroupKind::new(GROUP, kind?),
+        namespace,
+        name: name?.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -246,6 +268,42 @@ mod tests {
                 "web <-  | [settings], other",
             ]
         );
+    }
+
+    #[test]
+    fn bindings_follow_their_roles() {
+        let binding = |kind: &str, namespace: Option<&str>, role: &str| DesiredObject {
+            object: Object::from(&json!({"roleRef": {"kind": role, "name": "role"}})),
+            ..object(&format!("{kind}.rbac.authorization.k8s.io"), namespace, "binding")
+        };
+        let role =
+            |kind: &str, namespace| object(&format!("{kind}.rbac.authorization.k8s.io"), namespace, "role");
+        let (namespaced, cluster) = (role("Role", Some("shop")), role("ClusterRole", None));
+        for (binding, role, edge) in [
+            (
+                binding("RoleBinding", Some("shop"), "Role"),
+                &namespaced,
+                "binding <-  | role",
+            ),
+            (
+                binding("RoleBinding", Some("shop"), "ClusterRole"),
+                &cluster,
+                "binding <-  | role",
+            ),
+            (
+                binding("ClusterRoleBinding", None, "ClusterRole"),
+                &cluster,
+                "binding <-  | role",
+            ),
+            (
+                binding("RoleBinding", Some("other"), "Role"),
+                &namespaced,
+                "binding <-  |",
+            ),
+        ] {
+            let lines = lines(vec![binding, role.clone()], &[]);
+            assert!(lines.iter().any(|line| line == edge), "{lines:?}");
+        }
     }
 
     #[test]
@@ -363,7 +421,7 @@ mod tests {
                     |action, before| match (action, before) {
                         (_, None) => "all applies of the step before",
                         (ApplyAction::Apply(_), Some(ApplyAction::Apply(_))) => {
-                            "the apply of its namespace or CustomResourceDefinition"
+                            "the apply of its namespace, CustomResourceDefinition or role"
                         }
                         (ApplyAction::AwaitCurrent(_), Some(ApplyAction::Apply(_))) => {
                             "the apply of that object"

@@ -9,8 +9,8 @@ use crate::model::identity::{GroupKind, ObjectKey};
 pub(super) enum Wave {
     /// Containers of other objects: namespaces and CRDs.
     Containers,
-    /// What decides whether the server admits other objects: quotas, limits, address ranges of Services, roles. A
-    /// controller writes what quotas allow into their status a little later.
+    /// What decides whether the server admits other objects: quotas, limits, address ranges of Services. A
+    /// controller writes what they allow into their status a little later.
     Limits,
     /// Objects that others refer to: identities, permissions, configuration, storage, Services.
     Referenced,
@@ -34,10 +34,7 @@ impl Wave {
     pub(super) fn for_kind(group_kind: &GroupKind) -> Self {
         match (group_kind.group.as_str(), group_kind.kind.as_str()) {
             ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition") => Self::Containers,
-            ("", "ResourceQuota" | "LimitRange")
-            | ("networking.k8s.io", "ServiceCIDR")
-            // Without the verb `bind`, a binding is admitted only if its role exists.
-            | ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => Self::Limits,
+            ("", "ResourceQuota" | "LimitRange") | ("networking.k8s.io", "ServiceCIDR") => Self::Limits,
             (
                 "",
                 "ServiceAccount"
@@ -88,8 +85,6 @@ mod tests {
             ("networking.k8s.io", "Ingress", Wave::Rest),
             ("networking.k8s.io", "NetworkPolicy", Wave::Referenced),
             ("policy", "PodDisruptionBudget", Wave::Referenced),
-            ("rbac.authorization.k8s.io", "Role", Wave::Limits),
-            ("rbac.authorization.k8s.io", "ClusterRole", Wave::Limits),
             ("", "ServiceAccount", Wave::Referenced),
             (
                 "rbac.authorization.k8s.io",
