@@ -84,7 +84,34 @@ impl EarlierAttempts {
     }
 }
 
+/// Returns whether the body of a DELETE asks for a dry run.
+fn is_dry_delete(body: &[u8]) -> bool {
+    let options: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    options["dryRun"]
+        .as_array()
+        .is_some_and(|stages| !stages.is_empty())
+}
+
+/// What a request may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    Objects,
+    /// It reads, or is a dry run.
+    Nothing,
+}
+
 impl ApiRequest {
+    /// Returns what the request may change.
+    pub(super) fn writes(&self) -> Writes {
+        // The options of a DELETE are in its body.
+        let deletes_nothing = self.method == Method::DELETE && is_dry_delete(&self.body);
+        if self.method == Method::GET || self.path.contains("dryRun=All") || deletes_nothing {
+            Writes::Nothing
+        } else {
+            Writes::Objects
+        }
+    }
+
     /// A GET of this path with its query.
     pub(super) fn get(path: &str, accept: &str) -> Self {
         Self {

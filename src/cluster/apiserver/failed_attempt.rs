@@ -3,11 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 
 use super::retry::{self, Retry};
-use super::{ApiErrorKind, Route, Status, TooLarge, UnreachableWebhook};
+use super::{ApiErrorKind, Route, Status, TooLarge, UnreachableWebhook, Writes};
 use crate::model::text::os_cause;
 
 /// A failed attempt.
@@ -92,14 +92,15 @@ impl FailedAttempt {
         Self::new(ApiErrorKind::Unreadable(text), Retry::Never)
     }
 
-    pub(super) fn status(method: &Method, code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(super) fn status(request: Writes, code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
         status.code = code.as_u16();
         if status.message.is_empty() {
             status.message = format!("the server answered {code}");
         }
         let retry_after = retry::retry_after(headers);
-        let is_unjudged_write = *method != Method::GET && UnreachableWebhook::from_status(&status).is_some();
+        let is_unjudged_write =
+            request == Writes::Objects && UnreachableWebhook::from_status(&status).is_some();
         let retry = match retry::after_status(code, retry_after) {
             _ if is_unjudged_write => Retry::Never,
             Retry::Never if is_cut_off(body) => Retry::Once,
@@ -156,12 +157,12 @@ mod tests {
             ("404 page not found\n", Retry::Never),
         ] {
             assert_eq!(
-                retry_of(&Method::PATCH, StatusCode::CONFLICT, body),
+                retry_of(Writes::Objects, StatusCode::CONFLICT, body),
                 retry,
                 "{body}"
             );
         }
-        let overloaded = retry_of(&Method::PATCH, StatusCode::TOO_MANY_REQUESTS, "");
+        let overloaded = retry_of(Writes::Objects, StatusCode::TOO_MANY_REQUESTS, "");
         assert_eq!(overloaded, Retry::WhileBusy);
     }
 
@@ -169,18 +170,18 @@ mod tests {
     fn a_write_that_a_webhook_could_not_judge_is_left_to_the_caller() {
         const UNJUDGED: &str = r#"{"message":"Internal error occurred: failed calling webhook \"w\": failed to call webhook: EOF"}"#;
         const LEADER: &str = r#"{"message":"etcdserver: leader changed"}"#;
-        for (method, code, body, retry) in [
-            (Method::DELETE, 500, UNJUDGED, Retry::Never),
-            (Method::PATCH, 503, UNJUDGED, Retry::Never),
-            (Method::GET, 500, UNJUDGED, Retry::Once),
-            (Method::DELETE, 500, LEADER, Retry::Once),
+        for (writes, code, body, retry) in [
+            (Writes::Objects, 500, UNJUDGED, Retry::Never),
+            (Writes::Objects, 503, UNJUDGED, Retry::Never),
+            (Writes::Nothing, 500, UNJUDGED, Retry::Once),
+            (Writes::Objects, 500, LEADER, Retry::Once),
         ] {
             let code = StatusCode::from_u16(code).expect("a code");
-            assert_eq!(retry_of(&method, code, body), retry, "{method} {code} {body}");
+            assert_eq!(retry_of(writes, code, body), retry, "{writes:?} {code} {body}");
         }
     }
 
-    fn retry_of(method: &Method, code: StatusCode, body: &str) -> Retry {
-        FailedAttempt::status(method, code, &HeaderMap::new(), body.as_bytes()).retry
+    fn retry_of(writes: Writes, code: StatusCode, body: &str) -> Retry {
+        FailedAttempt::status(writes, code, &HeaderMap::new(), body.as_bytes()).retry
     }
 }

@@ -39,6 +39,7 @@ use tokio::time::Instant;
 
 use answer_body::AnswerRoom;
 pub use answer_body::{Content, TooLarge};
+use api_request::Writes;
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 use breaker::{Breaker, may_be_from_proxy};
 pub use connection_opener::ConnectionOpener;
@@ -353,7 +354,7 @@ impl ApiServer {
         if head.status == StatusCode::TOO_MANY_REQUESTS {
             self.throttled_answers.fetch_add(1, Ordering::Relaxed);
         }
-        let mut failure = FailedAttempt::status(&request.method, head.status, &head.headers, &body);
+        let mut failure = FailedAttempt::status(request.writes(), head.status, &head.headers, &body);
         if head.status == StatusCode::UNAUTHORIZED
             && let (Some(credential), Some(refused)) = (&self.credential, &authorization)
             && credential.is_renewed(refused).await

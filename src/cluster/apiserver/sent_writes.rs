@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use http::Method;
 use serde_json::Value;
 
-use super::{ApiErrorKind, ApiRequest, ApiServer};
+use super::{ApiErrorKind, ApiRequest, ApiServer, Writes};
 
 /// What has become of the last write to an object that the server has not refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +130,10 @@ impl SentWrite<'_> {
 
 /// Returns the path of the object that a request writes; `None` if it writes none.
 fn object_path(request: &ApiRequest) -> Option<String> {
-    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
-    if request.method == Method::GET || query.contains("dryRun=All") {
+    if request.writes() == Writes::Nothing {
         return None;
     }
+    let (path, _) = request.path.split_once('?').unwrap_or((&request.path, ""));
     if request.method != Method::POST {
         return Some(path.to_owned());
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
-use http::{Method, header};
+use http::header;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::answer_body::check_values;
 use super::failed_attempt::FailedAttempt;
-use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, Content, EarlierAttempts, Route, Status};
+use super::{ApiError, ApiErrorKind, ApiRequest, ApiServer, Content, EarlierAttempts, Route, Status, Writes};
 
 /// Limit of one event in bytes, which is that of an object.
 const LONGEST_EVENT: usize = 8 << 20;
@@ -96,7 +96,7 @@ impl ApiServer {
         let in_time = timeout(self.request_timeout, reading).await;
         let body = in_time.ok().and_then(Result::ok).unwrap_or_default();
         Err(error(
-            FailedAttempt::status(&Method::GET, head.status, &head.headers, &body).kind,
+            FailedAttempt::status(Writes::Nothing, head.status, &head.headers, &body).kind,
         ))
     }
 }
