@@ -83,12 +83,12 @@ impl<'a> StartingWebhooks<'a> {
 
     /// Returns whether a write is sent again that this webhook could not judge. Notes what is waited for, once.
     pub fn awaits(&self, webhook: &UnreachableWebhook) -> bool {
-        let now = Instant::now();
         let mut deadlines = self.deadlines.borrow_mut();
         let is_new = !deadlines.contains_key(&webhook.name);
         let deadline = deadlines.entry(webhook.name.clone()).or_default();
         *deadline = deadline.or_else(|| self.end_of_time());
-        let is_over = self.interrupt.is_requested() || deadline.is_some_and(|deadline| now >= deadline);
+        let is_over =
+            self.interrupt.is_requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if is_new && !is_over {
             let UnreachableWebhook { name, reason } = webhook;
             self.notes.add(format!(

@@ -101,8 +101,8 @@ impl Redefined {
             Err(error) => match error.status() {
                 Some(status) if is_schema_violation(&status.message) => match self.typings(object) {
                     (_, SchemaFieldSet::Undeclared) => Served::New,
-                    (SchemaFieldSet::Undeclared, _) => Served::Former,
-                    // The value of a field may violate the new schema, too.
+                    (former, new) if former != new => Served::Former,
+                    // The value of a field may violate both schemas.
                     _ => Served::Doubtful,
                 },
                 Some(status) if status.code == 422 || status.is_field_conflict() => Served::Doubtful,
