@@ -134,7 +134,13 @@ impl MembershipExecution<'_> {
         let begun = if parent.writing.dry_run == DryRun::None && self.writes(joined) {
             let run = history::entry_under_way(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
-            Some(parent.begin(current, joined.record, run, sink).await?)
+            match parent.begin(current, joined.record, run, sink).await {
+                Err(error) if parent.interrupt.is_requested() && error.is_of_webhook() => {
+                    sink(Event::failure(error.to_string()));
+                    return Ok(Ending::Interrupted);
+                }
+                begun => Some(begun?),
+            }
         } else {
             None
         };

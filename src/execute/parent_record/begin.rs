@@ -24,6 +24,8 @@ pub struct Known {
     pub parent: ParentObject,
     /// The entry of this run; `None` if it has not begun.
     pub run: Option<Run>,
+    /// The runs that it showed when the plan was made.
+    pub runs_before: History,
     /// `true` if another run that may add members was at work since this one read the parent: there may be members that
     /// this run has not seen.
     pub is_shared: bool,
@@ -57,6 +59,7 @@ impl Known {
     pub fn read(parent: ParentObject) -> Self {
         Self {
             is_shared: parent.is_being_added_to(),
+            runs_before: runs_as_read(&parent, ""),
             parent,
             run: None,
             renewed: Moment::now(),
@@ -204,6 +207,7 @@ impl ParentWriting<'_> {
                 history,
             })
         };
+        let runs_before = parent.as_ref().map(|parent| runs_as_read(parent, &run.id));
         let uid = parent.as_ref().map(|parent| parent.uid.clone());
         let writer = Writer {
             id: &run.id,
@@ -216,6 +220,7 @@ impl ParentWriting<'_> {
         }
         Ok(Known {
             parent,
+            runs_before: runs_before.unwrap_or_default(),
             takes_out: run.takes_out,
             run: Some(run),
             is_shared,

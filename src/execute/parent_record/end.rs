@@ -41,7 +41,7 @@ impl ParentWriting<'_> {
         }
         let begun = known.run.clone();
         let adds = begun.as_ref().is_some_and(|begun| !begun.takes_out);
-        let before = History::from_annotations(&known.parent.annotations);
+        let before = known.runs_before.clone();
         let run = begun.and_then(|begun| entry.entry_at_end(self.server, begun, ending));
         match self.end(known, final_record, run, sink).await {
             Ok(()) => {
@@ -157,7 +157,7 @@ fn warn_of_runs_that_took_out(before: &History, parent: &ParentObject, sink: &mu
     let now = History::from_annotations(&parent.annotations);
     if let Some(other) = now.taken_out_since(before) {
         sink(Event::Warning(format!(
-            "{other} worked on this set at the same time, and may have taken out what this run has applied; see what is missing with `kubectl applyset diff`"
+            "{other} worked on this set at the same time, and may have taken out what this run has put in; see what is left with `kubectl applyset view SET`"
         )));
     }
 }
