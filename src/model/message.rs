@@ -53,6 +53,23 @@ impl Message {
         self
     }
 
+    /// Returns the message with these words before it; others of its group have them, too.
+    #[must_use]
+    pub fn after_words(mut self, words: &str) -> Self {
+        self.text.insert_str(0, words);
+        if let Some(alike) = self.alike.take() {
+            return self.in_group(format!("{words}{alike}"));
+        }
+        self
+    }
+
+    /// Returns the message as one that is printed whatever others say.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.alike = None;
+        self
+    }
+
     /// Returns what the message is about, as `with_prefix` has put it before the text.
     pub fn subject(&self) -> &str {
         self.text[..self.prefix].trim_end_matches(": ")

@@ -131,8 +131,7 @@ impl DeleteContext<'_> {
         let done = || ended(ObjectOutcome::new(subject(), self.done));
         let gone = || ended(ObjectOutcome::with_reason(subject(), self.done, GONE_ALREADY));
         let failed = |error: &ApiError| {
-            let mut message = error.kind.of_object();
-            message.text.insert_str(0, CANNOT_BE_DELETED);
+            let message = error.kind.of_object().after_words(CANNOT_BE_DELETED);
             DeleteAttempt::Ended(Box::new(MemberReply {
                 webhook: UnreachableWebhook::from_error(error),
                 ..failed(subject(), message)

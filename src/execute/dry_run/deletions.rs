@@ -118,8 +118,7 @@ impl Execution<'_> {
             }),
             Ok(found) => {
                 if let Some(error) = self.denial_of_deletion(live).await {
-                    let mut error = error.kind.of_object();
-                    error.text.insert_str(0, CANNOT_BE_DELETED);
+                    let error = error.kind.of_object().after_words(CANNOT_BE_DELETED);
                     return Prediction {
                         predicted: found.clone(),
                         live: found,

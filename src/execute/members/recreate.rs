@@ -152,6 +152,10 @@ impl Execution<'_> {
         if reply.outcome.action == Action::Recreated {
             reply.outcome.reason.clone_from(&begun.reason);
         }
+        if matches!(reply.outcome.action, Action::Configured | Action::Unchanged) {
+            let warning = "it was deleted to be recreated, and another client has created it first";
+            reply.warnings.push(warning.to_owned());
+        }
         reply.outcome.was_deleted = reply.outcome.action == Action::Failed;
         reply.begun = reply.webhook.is_some().then_some(begun);
         reply
@@ -327,7 +331,7 @@ impl Execution<'_> {
                 let mut reply = self.explain_failure(object, subject, unapplied).await;
                 let error = reply.outcome.error.take();
                 let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
-                reply.outcome.error = error.map(|error| error.with_details([deleted]).into());
+                reply.outcome.error = error.map(|error| error.alone().with_details([deleted]).into());
                 reply
             }
         }
