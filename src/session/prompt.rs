@@ -102,7 +102,9 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     };
     let (created, changed) = plan.all_applies().partition(|apply| is_new(apply));
     let changed = objects(changed);
-    let mut recreatable = changed.clone();
+    let members = plan.all_applies();
+    let members = members.filter(|apply| matches!(apply.live_membership, LiveMembership::Member { .. }));
+    let mut recreatable = objects(members.collect());
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));
     PlanOutline {
         created: keys(&objects(created)),
