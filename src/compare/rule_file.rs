@@ -11,7 +11,6 @@ use kubernetes_yaml::Node;
 pub struct RuleFileError<F> {
     /// The line, if the fault has one.
     pub line: Option<usize>,
-    /// The fault.
     pub fault: Fault<F>,
 }
 

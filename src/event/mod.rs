@@ -22,7 +22,6 @@ pub use summary::Summary;
 pub enum Event {
     /// A phase begins in which `total` objects will be worked on.
     Phase {
-        /// The phase.
         phase: Phase,
         /// The number of objects.
         total: usize,
@@ -36,7 +35,6 @@ pub enum Event {
     Revised {
         /// The action that was reported.
         before: Action,
-        /// The outcome now.
         now: ObjectOutcome,
     },
     /// A warning; the run continues.
@@ -84,7 +82,6 @@ impl Event {
 /// The way to finish what an interrupted run has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resume {
-    /// The same command.
     #[default]
     SameCommand,
     /// A new plan, because the cluster no longer matches the saved one.
@@ -110,7 +107,6 @@ impl fmt::Display for Resume {
 pub struct NotDone {
     /// The objects.
     pub scope: NotDoneScope,
-    /// The reason.
     pub reason: String,
 }
 
@@ -180,7 +176,6 @@ pub struct Awaited {
     /// The object.
     #[serde(flatten)]
     pub subject: Subject,
-    /// Its status.
     pub status: State,
     /// The reason for the status.
     pub reason: String,
@@ -271,7 +266,6 @@ pub enum Action {
     Adopted,
     /// It was kept unchanged, for the given reason.
     Skipped,
-    /// It failed.
     Failed,
 }
 

@@ -17,7 +17,6 @@ pub struct Subject {
     pub resource: Arc<Resource>,
     /// Namespace; `None` for a cluster-scoped object.
     pub namespace: Option<String>,
-    /// Name.
     pub name: String,
     /// UID, if it is known.
     pub uid: Option<String>,
@@ -90,7 +89,6 @@ pub struct ObjectOutcome {
     /// The object.
     #[serde(flatten)]
     pub subject: Subject,
-    /// The action.
     pub action: Action,
     /// The reason; empty if the action explains itself.
     pub reason: String,
@@ -118,7 +116,6 @@ pub struct ObjectOutcome {
 pub enum Remainder {
     /// It was not deleted, or the answer does not show it.
     Unknown,
-    /// Nothing.
     Nothing,
     /// The object, which finalizers hold.
     HeldByFinalizers,

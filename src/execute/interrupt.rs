@@ -23,7 +23,6 @@ pub struct Interrupt {
 /// The cause of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The user.
     User,
     /// Its time is over.
     Time,

@@ -59,11 +59,8 @@ use crate::read::ClusterState;
 /// Context for executing a plan.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
-    /// The server.
     pub server: &'a ApiServer,
-    /// The set.
     pub set: &'a Set,
-    /// The resource of the parent.
     pub parent_resource: &'a Arc<Resource>,
     /// The state of the set when it was planned.
     pub state: &'a ClusterState,
@@ -71,11 +68,9 @@ pub struct Execution<'a> {
     pub take_over: &'a [Refusal],
     /// The desired objects.
     pub desired: &'a Desired,
-    /// The plan.
     pub plan: &'a Plan,
     /// The policy of the plan; objects that have changed since are judged again.
     pub policy: &'a Policy,
-    /// The write settings.
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,

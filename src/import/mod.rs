@@ -27,7 +27,6 @@ pub enum Tool {
     Kpt,
     /// Flux: a Kustomization, or a `HelmRelease`.
     Flux,
-    /// Argo CD.
     ArgoCd,
 }
 
@@ -90,7 +89,6 @@ pub enum Unmarked {
 pub struct LeftOut {
     /// Place of the record, such as `revision 2 is failed`.
     pub place: String,
-    /// The objects.
     pub objects: Vec<ObjectKey>,
 }
 

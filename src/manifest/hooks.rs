@@ -56,7 +56,6 @@ pub struct HookManifest {
     pub key: ObjectKey,
     /// The source of the name.
     pub naming: Naming,
-    /// The hook.
     pub hook: Hook,
     /// The line where it begins.
     pub position: Position,

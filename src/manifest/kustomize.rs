@@ -26,7 +26,6 @@ pub enum KustomizeError {
     /// The program is in the current directory, by way of `PATH`.
     #[error("{program}: cannot be started: {error}")]
     Refused {
-        /// The program.
         program: &'static str,
         /// The file that was found, and why it is refused.
         error: ProgramError,

@@ -16,7 +16,6 @@ pub struct MalformedReference(pub String);
 /// The objects that a live object depends on. Those of a faulty annotation are none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dependencies {
-    /// The objects.
     pub objects: Vec<ObjectKey>,
     /// The fault of the annotation.
     pub fault: Option<MalformedReference>,

@@ -6,7 +6,6 @@ use super::pointer::Pointer;
 /// A field of a manifest that another field manager owns, with another value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldConflict {
-    /// The object.
     pub object: ObjectKey,
     /// The file and line of the field, or those of the object if the line of the field is not known.
     pub place: String,

@@ -122,7 +122,6 @@ impl GroupVersionKind {
 /// The identity of one object in a cluster, in any version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectKey {
-    /// Group and kind.
     #[serde(flatten)]
     pub group_kind: GroupKind,
     /// Namespace; `None` for a cluster-scoped object.

@@ -7,7 +7,6 @@ use super::identity::GroupKind;
 /// A kind of objects that the user may let a run recreate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecreatableKind {
-    /// The kind.
     pub kind: GroupKind,
     /// What is lost with its objects.
     pub loss: Loss,

@@ -8,9 +8,7 @@ use super::live::{Live, OwnerReference};
 /// The set that a plan is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set {
-    /// The id.
     pub id: ApplySetId,
-    /// The parent.
     pub parent: ParentIdentity,
     /// The parent's UID, if it exists.
     pub parent_uid: Option<String>,

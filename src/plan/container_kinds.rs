@@ -7,7 +7,6 @@ use crate::model::set::Set;
 /// The kinds of containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
-    /// A namespace.
     Namespace,
     /// A CRD, which holds the objects of its kind.
     CustomResourceDefinition,

@@ -78,7 +78,6 @@ pub enum MemberScopeUnknown {
     NotListed {
         /// The recorded kind.
         kind: String,
-        /// The reason.
         reason: String,
     },
 }

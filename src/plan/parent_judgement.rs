@@ -16,7 +16,6 @@ use crate::model::set::Set;
 pub enum ParentStatus {
     /// It does not exist, or has no record.
     New,
-    /// It records a set.
     Recorded(ApplySetRecord),
 }
 
@@ -35,7 +34,6 @@ impl ParentStatus {
 /// The judgement of a parent that this run may write, perhaps after consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentJudgement {
-    /// Its status.
     pub status: ParentStatus,
     /// The reason why it has to be taken over, if it has: another tool manages it, or it is not a parent yet.
     pub take_over: Option<Refusal>,

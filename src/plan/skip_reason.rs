@@ -19,7 +19,6 @@ pub enum SkipReason {
     },
     /// Another object owns it. The owner's controller or garbage collection deletes it.
     Owned {
-        /// The owner.
         owner: OwnerReference,
         /// The annotation or label of its own that keeps it as well, as `key: value`.
         keep_annotation: Option<String>,
@@ -36,7 +35,6 @@ pub enum SkipReason {
     HoldsParent,
     /// It holds an object that is kept.
     HoldsKept {
-        /// The kept object.
         kept: ObjectKey,
     },
     /// It holds an object outside of the set that an annotation or label keeps.

@@ -27,9 +27,7 @@ const LONGEST_AGE: Duration = Duration::from_secs(5);
 /// What is read beside discovery.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
-    /// Nothing.
     Nothing,
-    /// The parent of a set.
     Parent(&'a SetReference),
     /// The parent, and the namespaces of these manifests and of the parent.
     ParentAndNamespaces(&'a SetReference, &'a [Manifest]),

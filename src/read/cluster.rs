@@ -24,7 +24,6 @@ use crate::plan::recorded_kinds;
 
 /// A cluster whose server has listed what it serves.
 pub struct Cluster {
-    /// The server.
     pub server: ApiServer,
     /// The kinds that it serves.
     pub discovery: Discovery,

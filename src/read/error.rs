@@ -65,9 +65,7 @@ pub enum ReadError {
     /// The kind of the parent is defined, but not served.
     #[error("kind {kind} is not served: {reason}")]
     KindNotServed {
-        /// The kind.
         kind: String,
-        /// The reason.
         reason: String,
     },
     /// The object that the command line names cannot be used as a parent.
@@ -103,13 +101,11 @@ pub enum ParentError {
     /// Objects of the kind cannot be parents.
     #[error("{kind} cannot be the parent of a set")]
     ForbiddenKind {
-        /// The kind.
         kind: String,
     },
     /// The definition of the kind lacks the label of parents.
     #[error("{kind} cannot be the parent of a set: its CustomResourceDefinition is not labeled for it")]
     UnlabeledKind {
-        /// The kind.
         kind: String,
         /// The name of its definition.
         definition: String,
@@ -117,9 +113,7 @@ pub enum ParentError {
     /// A custom resource does not exist, and its content is unknown.
     #[error("{parent}: the set's parent does not exist")]
     CustomResourceMissing {
-        /// The parent.
         parent: ParentIdentity,
-        /// Its kind.
         kind: String,
     },
     /// The set does not exist.

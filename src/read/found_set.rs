@@ -24,7 +24,6 @@ use crate::read::{ListTarget, ListTargets, Reach, unique_by_uid};
 pub struct FoundSet {
     /// The id that follows from the parent's identity.
     pub id: ApplySetId,
-    /// The parent.
     pub identity: ParentIdentity,
     /// The parent's UID.
     pub parent_uid: String,

@@ -148,13 +148,11 @@ async fn read<T>(
 /// An object that is, claims to be, or may have been the parent of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentCandidate {
-    /// Its identity.
     pub identity: ParentIdentity,
     /// The resource that it was read through.
     pub resource: Arc<Resource>,
     /// The parent as a run would read it.
     pub object: ParentObject,
-    /// All labels.
     pub labels: Pairs,
     /// Field managers that own any of its ApplySet metadata, by any operation.
     pub writers: BTreeSet<String>,

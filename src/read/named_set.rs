@@ -30,7 +30,6 @@ use crate::plan::Dependent;
 
 /// A set, and the resource of its parent.
 pub struct NamedSet {
-    /// The set.
     pub set: Set,
     /// The resource of its parent.
     pub resource: Arc<Resource>,

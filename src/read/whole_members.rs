@@ -23,7 +23,6 @@ use crate::model::set::Set;
 
 /// The members of a set, as far as they are exported.
 pub struct WholeMembers {
-    /// The objects.
     pub objects: Vec<(ObjectKey, Value)>,
     /// Objects with a label that another writer than the set's has written: no run would prune them.
     pub only_labeled: Vec<Live>,

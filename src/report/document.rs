@@ -75,7 +75,6 @@ pub struct Collected {
     pub results: Vec<ObjectOutcome>,
     /// The objects that were not ready in time; `None` if the run did not wait.
     pub waiting: Option<Vec<Awaited>>,
-    /// Warnings.
     pub warnings: Vec<String>,
     /// Failures that do not concern an object of the set.
     pub failures: Vec<Message>,

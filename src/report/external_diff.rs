@@ -15,7 +15,6 @@ use crate::find_program;
 /// A program that compares two directories, with arguments that follow them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalDiff {
-    /// The program.
     pub program: String,
     /// Arguments after the two directories.
     pub arguments: Vec<String>,

@@ -28,14 +28,12 @@ pub struct Question {
     pub written: WrittenBefore,
     /// The terminal.
     pub device: Device,
-    /// Its colors.
     pub colors: Colors,
 }
 
 /// What a command has written before it asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrittenBefore {
-    /// Nothing.
     Nothing,
     /// What was confirmed by an earlier answer.
     Confirmed,

@@ -63,7 +63,6 @@ struct MemberDocument {
     uid: String,
     /// The status of kstatus.
     status: State,
-    /// Its reason.
     reason: String,
     /// The rule that decided its status, or that nothing reports it.
     rule: String,

@@ -21,7 +21,6 @@ use crate::settings::MembershipOptions;
 
 /// A set as it was read, with all that writing it needs.
 pub struct SetRead {
-    /// The set.
     pub named: NamedSet,
     /// Its state, without members.
     pub state: ClusterState,

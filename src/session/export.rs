@@ -20,11 +20,8 @@ use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
 pub struct Source<'a> {
-    /// The cluster.
     pub cluster: &'a Cluster,
-    /// The set.
     pub set: &'a Set,
-    /// The resource of the parent.
     pub parent_resource: &'a Resource,
     /// The scope of members.
     pub places: &'a ListTargets,
@@ -49,7 +46,6 @@ pub struct Run<'a> {
 
 /// Manifests, and what they lack, in sentences.
 pub struct Export {
-    /// The manifests.
     pub manifests: Vec<ManifestText>,
     /// Sentences about the objects that are left out, with the reasons.
     pub left_out: Vec<String>,

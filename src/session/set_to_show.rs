@@ -14,7 +14,6 @@ use crate::settings::{self, SetReference};
 pub struct ExistingSet {
     /// The cluster, with its discovery.
     pub cluster: Cluster,
-    /// The set.
     pub named: NamedSet,
     /// The parent, which has a record.
     pub parent: ParentObject,
@@ -23,7 +22,6 @@ pub struct ExistingSet {
 /// A set and its cluster, as far as they are known, for the document.
 #[derive(Debug)]
 pub struct Known {
-    /// The set.
     pub set: SetDocument,
     /// The cluster, once there is a connection.
     pub place: ContextAndServer,

@@ -110,9 +110,7 @@ impl Gate for RunWait<'_> {
 
 /// Waits for objects that others depend on, also in a run that does not wait otherwise.
 pub struct DependencyWait<'a> {
-    /// The server.
     pub server: &'a ApiServer,
-    /// The set.
     pub id: &'a ApplySetId,
     /// The rules by which objects are judged.
     pub rules: &'a StatusRules,

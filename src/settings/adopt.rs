@@ -63,7 +63,6 @@ pub enum Namespaces {
 /// `TOOL/[NAMESPACE/]NAME` of `--from`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InventoryReference {
-    /// The tool.
     pub tool: Tool,
     /// Its namespace; `None` for the namespace of the run.
     pub namespace: Option<String>,

@@ -19,7 +19,6 @@ use crate::plan::{Consent, TakeOver};
 /// Options that `disband`, `adopt` and `move` have in common.
 #[derive(Debug)]
 pub struct MembershipOptions {
-    /// The set.
     pub set: SetReference,
     /// The tool that manages the set, or will.
     pub tooling: Tooling,
@@ -31,7 +30,6 @@ pub struct MembershipOptions {
     pub appliers: BTreeSet<String>,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
-    /// The settings of writes.
     pub writing: WriteSettings,
 }
 

@@ -25,7 +25,6 @@ use crate::plan::{
 /// Options of `apply`, except the shared ones.
 #[derive(Debug)]
 pub struct ApplyOptions {
-    /// The set.
     pub set: SetReference,
     /// Sources of manifests.
     pub sources: Vec<Source>,
@@ -45,7 +44,6 @@ pub struct ApplyOptions {
     pub confirm: Confirm,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
-    /// The settings of writes.
     pub writing: WriteSettings,
     /// The fields that the set leaves to others.
     pub ignore: Option<Ignore>,

@@ -16,7 +16,6 @@ use crate::plan::{
 /// Options of `delete`, except the shared ones.
 #[derive(Debug)]
 pub struct DeleteOptions {
-    /// The set.
     pub set: SetReference,
     /// The rules of the plan.
     pub policy: Policy,
@@ -28,7 +27,6 @@ pub struct DeleteOptions {
     pub absence: MissingSet,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
-    /// The settings of writes.
     pub writing: WriteSettings,
     /// The time limits.
     pub waiting: WaitOptions,

@@ -10,9 +10,7 @@ use crate::plan::saved::SavedIgnore;
 pub struct Ignore {
     /// The file as it was named.
     pub file: String,
-    /// Its text.
     pub text: String,
-    /// Its rules.
     pub rules: IgnoreRules,
 }
 

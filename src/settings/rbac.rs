@@ -12,7 +12,6 @@ use crate::plan::permissions::Subject;
 /// Options of `rbac`, except the shared ones.
 #[derive(Debug)]
 pub struct RbacOptions {
-    /// The set.
     pub set: SetReference,
     /// Sources of manifests.
     pub sources: Vec<Source>,

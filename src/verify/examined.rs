@@ -16,7 +16,6 @@ use crate::read::found_set::FoundSet;
 /// A parent or an object that claims to be one, with what was found of its set.
 #[derive(Debug, Clone)]
 pub struct Examined {
-    /// The parent.
     pub parent: ParentCandidate,
     /// Permission of its kind to be a parent.
     pub kind: ParentKind,

@@ -50,7 +50,6 @@ const EXPLAINING: Duration = Duration::from_secs(5);
 /// One object that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The object.
     pub key: ObjectKey,
     /// The resource that it is read through.
     pub resource: Arc<Resource>,
@@ -99,9 +98,7 @@ pub enum AfterFailure {
 
 /// The settings of a wait.
 pub struct Waiting<'a> {
-    /// The server.
     pub server: &'a ApiServer,
-    /// The set.
     pub id: &'a ApplySetId,
     /// The rules by which objects are judged.
     pub rules: &'a StatusRules,

@@ -31,7 +31,6 @@ pub struct Watch {
 /// One event of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchEvent {
-    /// The change.
     pub change: Change,
     /// The object after it; the last known state of a deleted one.
     pub object: Value,

@@ -46,7 +46,6 @@ pub enum ConnectionError {
     NotInKubeconfig {
         /// `context`, `cluster` or `user`.
         what: &'static str,
-        /// The name.
         name: String,
         /// The names that it has.
         known: Vec<String>,

@@ -41,7 +41,6 @@ pub(super) struct Answer {
 pub struct ExecError {
     /// The program as the kubeconfig names it.
     pub command: String,
-    /// The fault.
     pub fault: ExecFault,
     /// The kubeconfig's hint for the installation of the program.
     pub install_hint: Option<String>,

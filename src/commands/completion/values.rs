@@ -35,9 +35,7 @@ pub(super) enum Source {
     Namespaces,
     /// The contexts of the kubeconfig.
     Contexts,
-    /// Its clusters.
     Clusters,
-    /// Its users.
     Users,
 }
 

@@ -66,7 +66,6 @@ impl State {
 /// The state of an object, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Readiness {
-    /// The state.
     pub state: State,
     /// The reason, as the rest of a sentence about the object; a condition's own message if there
     /// is one.
@@ -149,7 +148,6 @@ impl Readiness {
 pub struct StatusRules {
     /// The user's own rules, which come before all others.
     pub own: Option<Arc<RuleSet>>,
-    /// The built-in rules.
     pub built_in: BuiltInRules,
     /// The state of a Job that a wait requires.
     pub jobs: Jobs,

@@ -29,7 +29,6 @@ use crate::read::{ClusterState, ListError, ListTargets, METADATA_LIST};
 
 /// Context for carrying out a plan of `adopt`, `move` or `disband`.
 pub struct MembershipExecution<'a> {
-    /// The operation.
     pub operation: RunOperation,
     /// The set that the objects join; `None` if they are released.
     pub joined: Option<JoinedSet<'a>>,

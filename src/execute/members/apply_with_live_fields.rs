@@ -23,7 +23,6 @@ pub struct ApplyWithLiveFields {
 
 /// The body that is sent for a member, by its origin.
 pub enum Sent {
-    /// Its manifest.
     Manifest,
     /// Its manifest, if it does not exist yet.
     New(DesiredObject),

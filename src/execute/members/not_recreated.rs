@@ -31,7 +31,6 @@ pub enum NotRecreated {
     Forbidden {
         /// The failure.
         reason: String,
-        /// The permission.
         permission: String,
     },
 }

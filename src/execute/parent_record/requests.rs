@@ -31,9 +31,7 @@ use crate::read::{self, ListError, METADATA, parent_of_answer};
 /// Context for writing the parent of a set.
 #[derive(Clone, Copy)]
 pub struct ParentWriting<'a> {
-    /// The server.
     pub server: &'a ApiServer,
-    /// The set.
     pub set: &'a Set,
     /// The resource of the parent.
     pub resource: &'a Arc<Resource>,
@@ -42,7 +40,6 @@ pub struct ParentWriting<'a> {
     pub accepted: &'a [Refusal],
     /// The parent's own manifest, if there is one.
     pub manifest: Option<&'a DesiredObject>,
-    /// The write settings.
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,

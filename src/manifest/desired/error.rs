@@ -16,7 +16,6 @@ pub enum DesiredError {
     DefinitionTerminating {
         /// Where the object was written.
         position: Position,
-        /// Its kind.
         kind: String,
         /// Names the definition.
         reason: KeptReason,
@@ -26,7 +25,6 @@ pub enum DesiredError {
     KindUnknowable {
         /// Where the object was written.
         position: Position,
-        /// Its kind.
         kind: String,
         /// What the server said.
         failure: FailedVersion,
@@ -61,7 +59,6 @@ pub enum InvalidObjectProblem {
     /// Objects of this kind could not be found again, or not be pruned.
     #[error("kind {kind} cannot be in a set: the server does not support {} for it", .missing_verbs.join(", "))]
     NoMembersOfThisKind {
-        /// The kind.
         kind: GroupKind,
         /// Verbs that the server does not offer.
         missing_verbs: Vec<&'static str>,
@@ -69,7 +66,6 @@ pub enum InvalidObjectProblem {
     /// The manifest of a member has ApplySet metadata that only a run of a set writes on its parent.
     #[error("{key}: {metadata_key} is reserved for parents of sets")]
     ApplySetMetadata {
-        /// The object.
         key: ObjectKey,
         /// The label or annotation.
         metadata_key: String,
@@ -80,7 +76,6 @@ pub enum InvalidObjectProblem {
     /// The same object stands in two places of the manifests.
     #[error("{key} is defined twice: first at {first}")]
     DefinedTwice {
-        /// The object.
         key: ObjectKey,
         /// Where it was given before.
         first: Position,
@@ -88,7 +83,6 @@ pub enum InvalidObjectProblem {
     /// The annotation of dependencies does not follow its syntax.
     #[error("{key}: annotation {DEPENDS_ON}: {fault}")]
     MalformedDependency {
-        /// The object.
         key: ObjectKey,
         /// What is wrong with it.
         fault: MalformedReference,
@@ -102,7 +96,6 @@ pub enum InvalidObjectProblem {
     /// An object has to exist before the parent of the set, and depends on one that is applied after it.
     #[error("{key}: depends on {dependency}, which is applied after it: the set's parent needs {key} first")]
     NeededByParent {
-        /// The object.
         key: ObjectKey,
         /// What it depends on.
         dependency: ObjectKey,

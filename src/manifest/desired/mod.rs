@@ -103,7 +103,6 @@ pub struct ResolutionContext<'a> {
     pub discovery: &'a Discovery,
     /// The parent of the set.
     pub parent: &'a ParentIdentity,
-    /// The id of the set.
     pub id: &'a ApplySetId,
     /// The namespace of manifests that name none.
     pub namespace: &'a str,

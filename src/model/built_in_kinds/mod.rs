@@ -25,7 +25,6 @@ pub enum Relation {
 pub struct TypeMeta<'a> {
     /// The version of the API with its group.
     pub api_version: &'a str,
-    /// The kind.
     pub kind: &'a str,
 }
 

@@ -59,7 +59,6 @@ pub struct Permission {
     pub group: String,
     /// The plural name, such as `deployments`.
     pub resource: String,
-    /// The verb.
     pub verb: Verb,
     /// The name of the only object; `None` for all objects.
     pub name: Option<String>,

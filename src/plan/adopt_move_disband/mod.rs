@@ -156,7 +156,6 @@ pub struct Left {
     pub resource: Arc<Resource>,
     /// `metadata.uid`, if it exists.
     pub uid: Option<String>,
-    /// The reason.
     pub reason: MembershipKeepReason,
 }
 

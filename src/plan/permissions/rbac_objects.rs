@@ -21,7 +21,6 @@ pub enum Subject {
     ServiceAccount {
         /// Its namespace; by default that of the set.
         namespace: Option<String>,
-        /// Its name.
         name: String,
     },
 }

@@ -19,7 +19,6 @@ use crate::model::set::Set;
 /// The judgement of prunes after a wait: what it depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct PrunesJudgedAgain<'a> {
-    /// The set.
     pub set: &'a Set,
     /// The policy of the plan.
     pub policy: &'a Policy,

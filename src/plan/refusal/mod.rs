@@ -37,15 +37,12 @@ pub enum Refusal {
     /// The ApplySet metadata of the parent are invalid.
     #[error("{parent}: invalid ApplySet metadata: {fault}")]
     FaultyParent {
-        /// The parent.
         parent: ObjectKey,
-        /// The fault.
         fault: ParentFault,
     },
     /// Another program manages the set.
     #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
     OtherTooling {
-        /// The parent.
         parent: ObjectKey,
         /// The program that the parent names.
         found: Tooling,
@@ -55,19 +52,16 @@ pub enum Refusal {
     /// The object exists and is not a parent.
     #[error("{parent}: exists and is not the parent of a set")]
     NotAParent {
-        /// The object.
         parent: ObjectKey,
     },
     /// The parent is being deleted.
     #[error("{parent}: the set's parent is being deleted")]
     ParentTerminating {
-        /// The parent.
         parent: ObjectKey,
     },
     /// The parent's namespace is being deleted.
     #[error("namespace/{namespace}: the namespace of the set's parent is being deleted")]
     ParentNamespaceTerminating {
-        /// The namespace.
         namespace: String,
     },
     /// There are no manifests.
@@ -87,7 +81,6 @@ pub enum Refusal {
     Overlap {
         /// Position in the manifests.
         position: Position,
-        /// The object.
         object: ObjectKey,
         /// The id of the other set.
         id: String,
@@ -101,7 +94,6 @@ pub enum Refusal {
     InNoSet {
         /// Position in the manifests.
         position: Position,
-        /// The object.
         object: ObjectKey,
     },
     /// Manifests are hooks of Helm or Argo CD.
@@ -181,13 +173,11 @@ pub enum Refusal {
     TooManyPrunes {
         /// The objects that would be pruned.
         objects: Vec<ObjectKey>,
-        /// The limit.
         limit: usize,
     },
     /// A whole set would be deleted, which the user has not confirmed.
     #[error("{parent}: the set would be deleted{}", with_objects(.objects))]
     DeletesSet {
-        /// The parent.
         parent: ObjectKey,
         /// The members that would be deleted with it.
         objects: Vec<ObjectKey>,
@@ -195,7 +185,6 @@ pub enum Refusal {
     /// Another run of the set is under way, and this one was to run alone.
     #[error("{parent}: {run} began {began} and has not ended")]
     RunUnderWay {
-        /// The parent.
         parent: ObjectKey,
         /// The other run in words.
         run: String,
@@ -207,13 +196,11 @@ pub enum Refusal {
     /// Another client has written the parent since this run read the set, and this run was to run alone.
     #[error("{parent}: another run or client has changed the set since this run read it")]
     SetChanged {
-        /// The parent.
         parent: ObjectKey,
     },
     /// The record does not fit into the parent's annotations.
     #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {
-        /// The parent.
         parent: ObjectKey,
         /// Bytes of all keys and values.
         size: usize,
@@ -223,7 +210,6 @@ pub enum Refusal {
     /// A parent would be repaired, which the user has not confirmed.
     #[error("{parent}: would be repaired: {}", .changes.join("; "))]
     RepairsParent {
-        /// The parent.
         parent: ObjectKey,
         /// The changes in words.
         changes: Vec<String>,
@@ -231,7 +217,6 @@ pub enum Refusal {
     /// An object that is to be adopted is a member of another set.
     #[error("{object} belongs to {}", other_set(.parent, .id))]
     OfAnotherSet {
-        /// The object.
         object: ObjectKey,
         /// The id of the other set.
         id: String,
@@ -241,7 +226,6 @@ pub enum Refusal {
     /// Another program manages a set whose members are to change.
     #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
     ManagedElsewhere {
-        /// The parent.
         parent: ObjectKey,
         /// The program that the parent names.
         found: Tooling,
@@ -253,7 +237,6 @@ pub enum Refusal {
     /// A set would be forgotten, which the user has not confirmed.
     #[error("{parent}: the set would be disbanded; {}", describe_release(*.members, .copies))]
     ForgetsSet {
-        /// The parent.
         parent: ObjectKey,
         /// Number of members that would be released.
         members: usize,

@@ -15,19 +15,15 @@ use crate::plan::{Plan, Refusal};
 /// The current state of the cluster, and the plan for it.
 #[derive(Debug)]
 pub struct Fresh<'a> {
-    /// The cluster.
     pub cluster: &'a SavedCluster,
-    /// The set.
     pub set: &'a Set,
     /// The desired objects.
     pub desired: &'a Desired,
     /// The new plan.
     pub plan: &'a Plan,
-    /// The parent.
     pub parent: Option<&'a ParentObject>,
     /// The other content of the parent, if it exists and has a manifest.
     pub parent_seen: Option<&'a Seen>,
-    /// The namespaces.
     pub namespaces: &'a NamespaceUids,
     /// The objects that `objects_to_read` names, if they exist.
     pub seen: &'a BTreeMap<ObjectKey, Seen>,
@@ -64,7 +60,6 @@ pub enum ChangeSincePlan {
     Left(ObjectKey),
     /// A new plan has another intent for an object.
     Judged {
-        /// The object.
         key: ObjectKey,
         /// The new intent.
         intent: Intent,
@@ -83,7 +78,6 @@ pub enum ChangeSincePlan {
     ParentReplaced(ObjectKey),
     /// The parent records something else, or another tool.
     ParentRecord {
-        /// The parent.
         parent: ObjectKey,
         /// The annotations that differ.
         annotations: Vec<String>,

@@ -41,7 +41,6 @@ use crate::plan::{Plan, Policy, TakeOver};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedPlan {
-    /// The set.
     pub set: SavedSet,
     /// The policy of the run.
     pub policy: Policy,
@@ -97,7 +96,6 @@ pub struct SavedCluster {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedSet {
-    /// The id.
     pub id: ApplySetId,
     /// The resource of the parent, as the command line names it.
     pub resource: String,
@@ -118,7 +116,6 @@ pub struct SavedIgnore {
     pub file: String,
     /// Its SHA-256 digest, for people who compare it with the file.
     pub digest: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -137,7 +134,6 @@ impl SavedIgnore {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SavedManifest {
-    /// The source.
     pub source: SavedSource,
     /// The line where it begins.
     pub line: usize,
@@ -152,7 +148,6 @@ pub struct SavedManifest {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SavedSource {
-    /// A file.
     File(PathBuf),
     /// The directory of a kustomization.
     Kustomization(String),
@@ -179,7 +174,6 @@ pub struct SavedParent {
 pub struct SavedObject {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// The intent.
     pub intent: Intent,
     /// The live object; `None` if it does not exist.
     pub seen: Option<Seen>,

@@ -21,7 +21,6 @@ pub struct Alteration {
     pub origin: String,
     /// Its line when the plan was made.
     pub line: usize,
-    /// Its name.
     pub name: String,
 }
 

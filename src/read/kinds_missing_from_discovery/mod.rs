@@ -42,7 +42,6 @@ pub enum UnsettledError {
     /// The server does not serve a kind that it should.
     #[error("kind {kind} is not served: {expected}")]
     StillExpected {
-        /// The kind.
         kind: String,
         /// The expected event.
         expected: Expected,

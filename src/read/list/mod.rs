@@ -58,7 +58,6 @@ pub enum ListError {
     Senseless {
         /// The path of the collection.
         path: String,
-        /// The fault.
         fault: String,
     },
 }

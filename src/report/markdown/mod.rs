@@ -34,7 +34,6 @@ const CONTEXT: usize = 100;
 /// What ended a run or a comparison.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End<'a> {
-    /// The error.
     pub(super) error: Option<&'a Error>,
     /// The interrupt.
     pub(super) completeness: RunEnd,

@@ -31,7 +31,6 @@ pub(super) struct PlanView<'a> {
     pub(super) entries: Vec<Entry<'a>>,
     /// The parent, which no count includes.
     pub(super) parent: Option<Entry<'a>>,
-    /// The objects that are kept.
     pub(super) kept: Vec<&'a ObjectOutcome>,
     unchanged: usize,
 }

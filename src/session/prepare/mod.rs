@@ -38,7 +38,6 @@ pub enum Input {
     Kept(Salt),
     /// From a saved plan.
     Saved {
-        /// The manifests.
         manifests: Manifests,
         /// The namespace of manifests without one.
         namespace: String,

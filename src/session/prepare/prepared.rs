@@ -17,19 +17,14 @@ use crate::settings::Confirm;
 
 /// Everything that was read and decided, before anything is written.
 pub struct Prepared {
-    /// The cluster.
     pub cluster: Cluster,
-    /// The set.
     pub named: NamedSet,
     /// Its objects as the manifests have them.
     pub desired: Desired,
-    /// Its state in the cluster.
     pub state: ClusterState,
     /// The policy that the plan was made under.
     pub policy: Policy,
-    /// The settings of all writes.
     pub writing: WriteSettings,
-    /// The plan.
     pub plan: Plan,
     /// The manifests, if they were to be kept.
     pub manifests: Vec<SavedManifest>,

@@ -57,9 +57,7 @@ pub struct Repair {
 /// A key to remove from a parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// An annotation.
     Annotation(&'static str),
-    /// A label.
     Label(&'static str),
 }
 

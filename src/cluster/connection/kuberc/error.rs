@@ -30,7 +30,6 @@ pub enum KubercError {
     Policy {
         /// The file.
         path: PathBuf,
-        /// The fault.
         fault: PolicyFault,
     },
 }
@@ -44,7 +43,6 @@ pub enum PolicyFault {
     /// A field that is misspelled, or that this version does not have.
     #[error("unknown field {field:?} in {version}")]
     UnknownField {
-        /// The field.
         field: String,
         /// The version of the preferences.
         version: String,

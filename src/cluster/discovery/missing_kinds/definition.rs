@@ -11,7 +11,6 @@ use crate::model::identity::GroupKind;
 pub struct Definition {
     /// `metadata.name`, which is the plural with the group.
     pub name: String,
-    /// The kind.
     pub kind: GroupKind,
     /// Plural and singular name, in lower case.
     names: Vec<String>,

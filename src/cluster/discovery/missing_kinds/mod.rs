@@ -32,7 +32,6 @@ pub enum MissingKind {
 pub struct KeptKind {
     /// The kind; `None` where only the resource is recorded, and its definition cannot be read.
     pub kind: Option<GroupKind>,
-    /// The reason.
     pub reason: KeptReason,
 }
 
@@ -63,7 +62,6 @@ pub enum Expected {
 pub struct Evidence {
     /// The definitions that may define one of the kinds.
     pub definitions: Result<Vec<Definition>, Forbidden>,
-    /// All aggregated APIs.
     pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
 }
 

@@ -27,7 +27,6 @@ const VERBS_ON_MEMBERS: [Verb; 4] = [Verb::Get, Verb::Create, Verb::Patch, Verb:
 pub struct Past {
     /// Recorded kinds and namespaces.
     pub places: ListTargets,
-    /// Its live members.
     pub members: Vec<Live>,
     /// Recorded kinds that the server does not list.
     pub unlisted: BTreeSet<GroupKind>,
