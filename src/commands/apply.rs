@@ -143,8 +143,8 @@ impl plan_and_write::Script for Script<'_> {
         let Some(saved) = self.saved else {
             return prepared.outline();
         };
-        let recreated = saved.objects.iter().filter(|object| object.recreated);
-        let recreated = recreated.map(|object| object.key.clone());
+        let chosen = saved.objects.iter().filter(|object| object.recreated);
+        let recreated = chosen.map(|object| object.key.clone());
         prepared.outline().with_recreated(recreated.collect())
     }
 
@@ -198,16 +198,15 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
     } = prepared;
     // Which of them exist is not known: only labeled objects were listed.
     let new = plan.all_applies().filter(|apply| {
-        let membership = &apply.live_membership;
         matches!(
-            membership,
+            apply.live_membership,
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet
         )
     });
-    let new = new.map(|apply| desired.members[apply.index].key.clone());
+    let new_keys = new.map(|apply| desired.members[apply.index].key.clone());
     let parent = desired.parent.iter().map(|parent| parent.key.clone());
     let will_do = export::Run {
-        taken_in: new.chain(parent).collect(),
+        taken_in: new_keys.chain(parent).collect(),
         applied: &desired.members,
         deleted: plan.all_prunes().map(|live| &live.key).collect(),
         recreatable: prepared.outline().recreatable.into_iter().collect(),
@@ -223,13 +222,13 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
     let exported = source.export(&will_do).await?;
     let manifests = exported.manifests;
     let detached = plan.dependents.detachments.iter();
-    let lost = detached.map(|detachment| {
+    let references = detached.map(|detachment| {
         format!(
             "Not in this file: the owner references of {}.",
             detachment.dependent.key
         )
     });
-    let lost: Vec<String> = lost.chain(exported.left_out).collect();
+    let lost: Vec<String> = references.chain(exported.left_out).collect();
     let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
     let flags = manifest_files::flags(tooling, manager, &manifests, &shared.connection);
     Ok(manifest_file(&named.set.parent, &flags, &lost, &manifests))

@@ -5,12 +5,12 @@ use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Execution, Lingering, RunOnParent, parent_managers};
+use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::parent_object::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::plan::permissions;
-use crate::plan::{Policy, Proposal, Refusal};
+use crate::plan::{self, Policy, Proposal, Refusal, permissions};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted,
     cluster_state, named_set,
@@ -82,7 +82,11 @@ impl plan_and_write::Script for Script<'_> {
             ..options.policy.clone()
         };
         let writing = options.writing.clone();
-        Ok(Some(Prepared::to_delete(cluster, named, state, policy, writing)))
+        let desired = Desired::default();
+        let plan = plan::plan(&named.set, &desired, &state.observed, &policy);
+        Ok(Some(Prepared::new(
+            cluster, named, desired, state, policy, writing, plan,
+        )))
     }
 
     fn sets<'p>(&self, prepared: &'p Prepared) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
@@ -98,8 +102,8 @@ impl plan_and_write::Script for Script<'_> {
             parent: named.set.parent.clone(),
             objects: plan.all_prunes().map(|live| live.key.clone()).collect(),
         };
-        let refusals = state.take_over.clone().into_iter().chain([deletes]);
-        let refusals = refusals.chain(plan.refusals.iter().cloned());
+        let of_set = state.take_over.clone().into_iter().chain([deletes]);
+        let refusals = of_set.chain(plan.refusals.iter().cloned());
         Proposal::new(refusals.collect(), plan.all_prunes()).about(&named.set)
     }
 
@@ -217,26 +221,25 @@ async fn delete_and_wait(
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
     let going = deletion.going().filter(|live| done.is_going(live));
-    let going = going.map(|live| done.gone(live)).collect();
+    let targets = going.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
-    let awaited = waiting.run(going, &mut report);
+    let awaited = waiting.run(targets, &mut report);
     let outcome = deletion_run.while_renewing(awaited).await;
     if outcome == Outcome::Interrupted {
         return deletion_run.end(None, Ending::Interrupted, &mut report).await;
     }
-    let mut sink = |event| {
-        done.note(&event);
-        reporter.event(event);
-    };
     // Even if something is left, the parent records exactly that from now on.
     let ending = deletion
-        .finish_deletion(deletion_run, members.deleted, Lingering::Reported, &mut sink)
+        .finish_deletion(deletion_run, members.deleted, Lingering::Reported, &mut |event| {
+            done.note(&event);
+            reporter.event(event);
+        })
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);
     }
-    let parent = prepared.state.parent.iter();
-    let parent = parent.map(|parent| wait_targets::gone(&parent.live, Path::Name));
+    let found = prepared.state.parent.iter();
+    let parent = found.map(|parent| wait_targets::gone(&parent.live, Path::Name));
     let homes = deletion.homes().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent.chain(homes).filter(|target| done.has_deleted(target));

@@ -130,8 +130,7 @@ impl plan_and_write::Script for Script<'_> {
             selector: None,
             judge: &|_, live| plan::judge_release(live, &read.named.set),
         };
-        let reporter = &mut run.reporter;
-        let mut sink = |event| reporter.event(event);
+        let mut sink = |event| run.reporter.event(event);
         let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
         if ending == Ending::Done && self.membership.writing.dry_run == DryRun::None {
             let parent = &planned.read.named.set.parent;

@@ -104,8 +104,8 @@ async fn read_and_export(
     let tooling = found
         .recorded()
         .map_or(&named.set.tooling, |record| &record.tooling);
-    let manager = arguments.field_manager.as_deref();
-    let manager = manager.unwrap_or_else(|| member_field_manager(tooling));
+    let chosen = arguments.field_manager.as_deref();
+    let manager = chosen.unwrap_or_else(|| member_field_manager(tooling));
     let set = Set {
         parent_uid: Some(parent.uid.clone()),
         ..named.set.clone()

@@ -74,8 +74,8 @@ async fn list(
     let concurrency = usize::from(shared.concurrency);
     read::find_visible_members(&cluster, &mut sets, concurrency, &mut warnings).await;
     warnings.extend(doubts(&sets, &cluster.discovery));
-    let sets = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));
-    let document = ListDocument::new(sets.collect(), warnings);
+    let listings = sets.iter().map(|set| SetListing::new(set, &cluster.discovery));
+    let document = ListDocument::new(listings.collect(), warnings);
     for warning in &document.warnings {
         report::warning(warning, style);
     }

@@ -177,8 +177,7 @@ async fn move_members(
         },
         judge: &|_, live| plan::judge_move(live, from, into, &options.membership.appliers),
     };
-    let reporter = &mut run.reporter;
-    let mut sink = |event| reporter.event(event);
+    let mut sink = |event| run.reporter.event(event);
     let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
     if ending == Ending::Done {
         let namespace = note_of_namespace(from, into, &prepared.plan)
@@ -365,11 +364,11 @@ fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeS
 
 /// Returns the first of these members of the new set, or its parent, that names the old parent as its owner.
 fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<ObjectKey> {
-    let member = settled.iter().find(|live| from.is_owner(&live.owners));
-    let parent = || into.parent().filter(|parent| from.is_owner(&parent.owners));
-    member
-        .map(|live| live.key.clone())
-        .or_else(|| parent().map(|_| into.named.set.parent.clone()))
+    if let Some(member) = settled.iter().find(|live| from.is_owner(&live.owners)) {
+        return Some(member.key.clone());
+    }
+    let parent = into.parent().filter(|parent| from.is_owner(&parent.owners));
+    parent.map(|_| into.named.set.parent.clone())
 }
 
 async fn discover_for(

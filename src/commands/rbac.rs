@@ -101,13 +101,12 @@ async fn read_past(
     let places = found_set::places(&sets, &cluster.discovery);
     let record = sets[0].recorded();
     let unlisted = record.map(|record| recorded_kinds::undiscovered(&record.kinds, &cluster.discovery));
-    let unlisted = unlisted.unwrap_or_default();
     find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     let past = Past {
         places,
         members: set.members,
-        unlisted,
+        unlisted: unlisted.unwrap_or_default(),
     };
     Ok((past, parent.record_writers))
 }

@@ -4,12 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::slice;
 
-use serde_json::Value;
-
 use crate::cli::{GlobalFlags, View};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
-use crate::model::live::Live;
 use crate::read::found_set::FoundSet;
 use crate::read::{MemberState, find_whole_members};
 use crate::report::{self, ViewDocument};
@@ -35,9 +32,8 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    let document = document.with_detail_of(style);
     report::data(
-        &document,
+        &document.with_detail_of(style),
         &known.place,
         style,
         report::view_text,
@@ -63,11 +59,11 @@ async fn view(
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());
-    let see = |object: &Value, live: &Live| {
+    let finding = find_whole_members(&cluster, &mut set, concurrency, &mut warnings, |object, live| {
         let state = MemberState::new(object, live, rules, cluster.server.now());
         states.borrow_mut().insert(live.uid.clone(), state);
-    };
-    find_whole_members(&cluster, &mut set, concurrency, &mut warnings, see).await;
+    });
+    finding.await;
     if let Some(own) = &rules.own {
         warnings.extend(own.unknown_kinds(&cluster.discovery));
     }

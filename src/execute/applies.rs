@@ -55,16 +55,16 @@ impl Execution<'_> {
 
     /// Returns these dependencies, each with the resource to read it through and its relation to the set.
     fn dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
-        let members = self.desired.members.iter();
-        let members = members.filter(|member| keys.contains(&member.key));
-        let members = members.map(|member| Dependency {
+        let desired = self.desired.members.iter();
+        let needed = desired.filter(|member| keys.contains(&member.key));
+        let members = needed.map(|member| Dependency {
             key: member.key.clone(),
             resource: Arc::clone(&member.resource),
             membership: Membership::Member,
         });
-        let outside = self.plan.edges.known.outside.iter();
-        let outside = outside.filter(|(key, _)| keys.contains(key));
-        let outside = outside.map(|(key, resource)| Dependency {
+        let known = self.plan.edges.known.outside.iter();
+        let needed = known.filter(|(key, _)| keys.contains(key));
+        let outside = needed.map(|(key, resource)| Dependency {
             key: key.clone(),
             resource: Arc::clone(resource),
             membership: Membership::Outside,

@@ -197,7 +197,7 @@ impl Execution<'_> {
         self.server.prepare_for(run_state.driver.soon_under_way(writes));
         if self.parent().is_none() {
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
-            if let Some(ending) = run.work(writing, sink).await {
+            if let Some(ending) = run.work(sink, writing).await {
                 return Ok(ending);
             }
         }
@@ -214,12 +214,12 @@ impl Execution<'_> {
             run.withdraw(sink).await;
             return Ok(Ending::Incomplete);
         }
-        let writing = async |sink: &mut Sink<'_>| {
+        let working = run.work(sink, async |sink| {
             let ending = self.write_members(&mut run_state, sink).await;
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
             (self.wait_for_all(ending, sink).await, is_all_done)
-        };
-        let (ending, is_all_done) = run.work(writing, sink).await;
+        });
+        let (ending, is_all_done) = working.await;
         let settled = is_all_done.then_some(&run_state.applied.uids);
         Ok(self.end(&mut run, ending, settled, sink).await)
     }

@@ -9,7 +9,7 @@ use crate::execute::parent_record::begin::Known;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::{DataLoss, Skip, SkipReason};
+use crate::plan::{DataLoss, SkipReason};
 
 impl Applied {
     /// Reports the held members: as configured if they are among `detached`, else as unchanged. Revises earlier reports
@@ -137,8 +137,10 @@ impl Execution<'_> {
     }
 
     pub(super) fn warn_of_unpruned(&self, sink: &mut Sink<'_>) {
-        let is_unpruned = |skip: &&Skip| skip.reason == SkipReason::PruningDisabled;
-        let unpruned = self.plan.skips.iter().filter(is_unpruned).count();
+        let skips = self.plan.skips.iter();
+        let unpruned = skips
+            .filter(|skip| skip.reason == SkipReason::PruningDisabled)
+            .count();
         if unpruned > 0 {
             sink(Event::Warning(format!(
                 "{} kept that are not in the manifests (--prune=false)",

@@ -34,9 +34,7 @@ pub enum SkipReason {
     /// It is the namespace of the set's parent, or the CRD of its kind.
     HoldsParent,
     /// It holds an object that is kept.
-    HoldsKept {
-        kept: ObjectKey,
-    },
+    HoldsKept { kept: ObjectKey },
     /// It holds an object outside of the set that an annotation or label keeps.
     HoldsAnnotated {
         /// The object with the annotation or label.

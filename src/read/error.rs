@@ -64,10 +64,7 @@ pub enum ReadError {
     },
     /// The kind of the parent is defined, but not served.
     #[error("kind {kind} is not served: {reason}")]
-    KindNotServed {
-        kind: String,
-        reason: String,
-    },
+    KindNotServed { kind: String, reason: String },
     /// The object that the command line names cannot be used as a parent.
     #[error(transparent)]
     Parent(#[from] ParentError),
@@ -100,9 +97,7 @@ pub enum ParentError {
     },
     /// Objects of the kind cannot be parents.
     #[error("{kind} cannot be the parent of a set")]
-    ForbiddenKind {
-        kind: String,
-    },
+    ForbiddenKind { kind: String },
     /// The definition of the kind lacks the label of parents.
     #[error("{kind} cannot be the parent of a set: its CustomResourceDefinition is not labeled for it")]
     UnlabeledKind {
@@ -112,10 +107,7 @@ pub enum ParentError {
     },
     /// A custom resource does not exist, and its content is unknown.
     #[error("{parent}: the set's parent does not exist")]
-    CustomResourceMissing {
-        parent: ParentIdentity,
-        kind: String,
-    },
+    CustomResourceMissing { parent: ParentIdentity, kind: String },
     /// The set does not exist.
     #[error("set not found: {0}")]
     NoSuchSet(ParentIdentity),

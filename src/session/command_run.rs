@@ -179,8 +179,8 @@ impl CommandRun {
             let renewed = server.now().checked_sub(server.lease_age()?).ok()?;
             renewed.checked_add(ABANDONED_AFTER).ok()
         });
-        if let Some(until) = until {
-            let until = until.strftime("%TZ");
+        if let Some(time) = until {
+            let until = time.strftime("%TZ");
             self.reporter.event(Event::Warning(format!(
                 "the set lists this run as under way until {until}: it could not write that it has ended; until then `delete`, `disband` and `move` keep the set's parent, unless a run of `kubectl applyset verify SET --fix` at a terminal ends it"
             )));
@@ -199,7 +199,7 @@ impl CommandRun {
         proposal: Proposal,
         outline: impl FnOnce() -> PlanOutline,
     ) -> Result<Agreed, Error> {
-        let ask = async |refusals| {
+        prompt::agree(self.questions, consent, proposal, self.style, async |refusals| {
             let question = Question {
                 set: Some(self.set.clone()),
                 place: self.place.clone(),
@@ -213,8 +213,8 @@ impl CommandRun {
             let is_confirmed = self.limit.stopped_during(answer(question)).await;
             self.reporter.pause(asked.elapsed());
             is_confirmed
-        };
-        prompt::agree(self.questions, consent, proposal, self.style, ask).await
+        })
+        .await
     }
 
     /// Reports notes, each once.

@@ -87,7 +87,7 @@ impl Source<'_> {
             .filter(|target| !run.deleted.contains(target))
             .collect();
         let only_labeled = &members.only_labeled;
-        let members = members.objects.iter().map(|(key, object)| {
+        let exported = members.objects.iter().map(|(key, object)| {
             let desired = applied.get(key).map(|desired| desired.object.value());
             let definition = definitions.get(&key.group_kind);
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -105,10 +105,11 @@ impl Source<'_> {
             manifest_text(key, object, found, run)
         });
         // Whatever this set owns of them, they are as others have made them.
-        let others = others
+        let unowned = others
             .iter()
             .map(|(key, object)| manifest_text(key, object, export_live(object), run));
-        let mut manifests: Vec<ManifestText> = members.chain(others).chain(self.parent(run).await?).collect();
+        let mut manifests: Vec<ManifestText> =
+            exported.chain(unowned).chain(self.parent(run).await?).collect();
         manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
         let left_out = only_labeled.iter().map(|live| {
             let writers = listed(&live.part_of_writers);
@@ -126,15 +127,13 @@ impl Source<'_> {
     /// Reads the CRDs that show which fields of custom resources were applied. One that this user may not read does not
     /// count: then values are exported as they are.
     async fn definitions(&self, members: &[(ObjectKey, Value)]) -> Result<Definitions, Error> {
-        let kinds = members
+        let kinds: BTreeSet<&GroupKind> = members
             .iter()
             .filter(|(_, object)| needs_definition(object, self.field_manager))
-            .map(|(key, _)| &key.group_kind);
-        let kinds: BTreeSet<&GroupKind> = kinds.collect();
-        let resources = self.places.resources.iter();
-        let resources: Vec<_> = resources
-            .filter(|resource| kinds.contains(&resource.group_kind()))
+            .map(|(key, _)| &key.group_kind)
             .collect();
+        let mut resources: Vec<_> = self.places.resources.iter().collect();
+        resources.retain(|resource| kinds.contains(&resource.group_kind()));
         let whole = |_: &Resource, definition| definition;
         Ok(definitions_by_kind(&self.cluster.server, &resources, whole, self.concurrency).await?)
     }
@@ -142,14 +141,14 @@ impl Source<'_> {
     /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
     async fn parent(&self, run: &Run<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
-        let object = read::object(&self.cluster.server, self.parent_resource, key).await;
-        let object = object.map_err(|error| ReadError::Object {
+        let read = read::object(&self.cluster.server, self.parent_resource, key).await;
+        let object = read.map_err(|error| ReadError::Object {
             what: format!("the set's parent {key}"),
             error,
         })?;
-        let found = object.map(|object| export(&object, self.field_manager, None, None));
+        let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let found =
-            found.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
+            exported.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
         Ok(found.map(|found| ManifestText::new(key.clone(), found.manifest, Vec::new())))
     }
 }

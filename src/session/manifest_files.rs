@@ -25,8 +25,8 @@ pub fn flags(
     manifests: &[ManifestText],
     connection: &ConnectionFlags,
 ) -> String {
-    let is_hook = |text: &ManifestText| Hook::from_object(&Object::from(text.manifest())).is_some();
-    let hooks = if manifests.iter().any(is_hook) {
+    let mut objects = manifests.iter().map(|text| Object::from(text.manifest()));
+    let hooks = if objects.any(|object| Hook::from_object(&object).is_some()) {
         " --hooks=apply"
     } else {
         ""
@@ -91,17 +91,17 @@ pub fn check_is_no_manifest(
     let Ok(place) = fs::canonicalize(directory_of(file)) else {
         return Ok(());
     };
-    let holds = |directory: &Path| {
-        fs::canonicalize(directory).is_ok_and(|directory| match recursion {
-            Recursion::Flat => place == directory,
-            Recursion::Recursive => place.starts_with(directory),
-        })
-    };
     let paths = sources.iter().filter_map(|source| match source {
         Source::Path(path) => Some(path),
         _ => None,
     });
-    match paths.into_iter().find(|path| path.is_dir() && holds(path)) {
+    let holder = paths.filter(|path| path.is_dir()).find(|path| {
+        fs::canonicalize(path).is_ok_and(|directory| match recursion {
+            Recursion::Flat => place == directory,
+            Recursion::Recursive => place.starts_with(directory),
+        })
+    });
+    match holder {
         None => Ok(()),
         Some(path) => Err(Error::Usage {
             message: format!(

@@ -88,11 +88,6 @@ pub async fn answer(question: Question) -> bool {
 /// Returns the part of a plan that a prompt shows.
 pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> PlanOutline {
     let existing: HashSet<&ObjectKey> = observed.existing.iter().map(|live| &live.key).collect();
-    let is_new = |apply: &Apply| match apply.live_membership {
-        LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
-        LiveMembership::OfAnotherSet => true,
-        LiveMembership::Member { .. } | LiveMembership::Terminating => false,
-    };
     let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
         let indexes = applies.into_iter().map(|apply| apply.index);
         indexes.filter_map(|index| desired.members.get(index)).collect()
@@ -100,7 +95,11 @@ pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Pol
     let keys = |objects: &[&DesiredObject]| -> Vec<ObjectKey> {
         objects.iter().map(|object| object.key.clone()).collect()
     };
-    let (created, changed) = plan.all_applies().partition(|apply| is_new(apply));
+    let (created, changed) = plan.all_applies().partition(|apply| match apply.live_membership {
+        LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
+        LiveMembership::OfAnotherSet => true,
+        LiveMembership::Member { .. } | LiveMembership::Terminating => false,
+    });
     let changed = objects(changed);
     let members = plan.all_applies();
     let members = members.filter(|apply| matches!(apply.live_membership, LiveMembership::Member { .. }));

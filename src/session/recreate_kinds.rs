@@ -42,13 +42,12 @@ pub fn recreate(
 }
 
 fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
-    let objects = manifests
+    let named: Vec<String> = manifests
         .iter()
-        .filter(|manifest| manifest.gvk.group_kind() == *kind);
-    let objects: Vec<String> = objects
+        .filter(|manifest| manifest.gvk.group_kind() == *kind)
         .map(|manifest| format!("{}: {}", manifest.position, manifest.name))
         .collect();
-    let objects = match objects.as_slice() {
+    let objects = match named.as_slice() {
         [] => String::new(),
         objects => format!(" ({})", listed(objects)),
     };

@@ -56,9 +56,9 @@ pub async fn existing_set(
         tooling: None,
         ..SetDocument::from(&named.set)
     };
-    let parent = named.read_parent(&cluster.server).await?;
-    let parent = parent.map(|parent| parent.object);
-    let Some(parent) = parent.filter(|parent| parent.reading != Reading::NoRecord) else {
+    let read = named.read_parent(&cluster.server).await?;
+    let object = read.map(|parent| parent.object);
+    let Some(parent) = object.filter(|parent| parent.reading != Reading::NoRecord) else {
         return Err(ParentError::NoSuchSet(named.set.parent).into());
     };
     Ok(ExistingSet {

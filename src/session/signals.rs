@@ -115,8 +115,8 @@ async fn signals(listening: mpsc::Sender<()>, mut received: impl FnMut()) {
 fn is_hangup_ignored() -> bool {
     const SIGHUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.is_some_and(|mask| mask & SIGHUP != 0)
 }
 

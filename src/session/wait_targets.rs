@@ -77,8 +77,8 @@ pub fn members(desired: &Desired, done: &Done) -> Vec<Target> {
 /// Lists the objects that `apply` waits for to be gone: what was pruned by this run or is still going
 /// since an earlier one.
 pub fn going(plan: &Plan, done: &Done) -> Vec<Target> {
-    let unwanted = plan.all_prunes();
-    let unwanted = unwanted.chain(plan.skips.iter().map(|skip| &skip.live));
+    let skipped = plan.skips.iter().map(|skip| &skip.live);
+    let unwanted = plan.all_prunes().chain(skipped);
     let going = unwanted.filter(|live| done.is_going(live));
     going.map(|live| done.gone(live)).collect()
 }

@@ -171,8 +171,7 @@ impl DependencyGate for DependencyWait<'_> {
                 Membership::Outside => Path::Name,
             },
         });
-        let targets = targets.collect();
-        Box::pin(self.missed(targets, sink))
+        Box::pin(self.missed(targets.collect(), sink))
     }
 
     fn gone<'g>(
@@ -180,11 +179,10 @@ impl DependencyGate for DependencyWait<'_> {
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
-        let targets = objects.into_iter();
-        let targets = targets
-            .map(|live| wait_targets::gone(live, Path::LabelThenName))
-            .collect();
-        Box::pin(self.missed(targets, sink))
+        let targets = objects
+            .into_iter()
+            .map(|live| wait_targets::gone(live, Path::LabelThenName));
+        Box::pin(self.missed(targets.collect(), sink))
     }
 }
 

@@ -14,7 +14,6 @@ use crate::manifest::{self, Manifests};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
-use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
@@ -53,8 +52,8 @@ pub(super) async fn find(
         Choice::Manifests(..) => {
             let desired = desired::resolve(manifests, read.named.resolution_context(cluster))?;
             let notes = manifest::notes_on_hooks_left_out(&desired.hooks, Hooks::Skipped);
-            let wanted = desired.members.into_iter().chain(desired.parent);
-            let wanted: Vec<_> = wanted.map(|member| (member.key, member.resource)).collect();
+            let objects = desired.members.into_iter().chain(desired.parent);
+            let wanted: Vec<_> = objects.map(|member| (member.key, member.resource)).collect();
             let found = find_named(cluster, wanted, ObjectSelection::Named, concurrency).await?;
             Ok(FoundObjects { notes, ..found })
         }
@@ -72,25 +71,14 @@ pub(super) async fn find(
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            inventory::find(
-                cluster,
-                reference,
-                *unmarked,
-                field_manager_taking_over(&read.named.set, options),
-                concurrency,
-            )
-            .await
+            let takes_over = options.former_fields == FormerFields::Taken;
+            let manager = takes_over.then(|| FieldManagerTakingOver {
+                manager: options.membership.writing.field_manager.clone(),
+                last_applied: LastApplied::in_set_of(&read.named.set.tooling),
+            });
+            inventory::find(cluster, reference, *unmarked, manager, concurrency).await
         }
     }
-}
-
-/// Returns the field manager that takes over the fields of the former tool; `None` if they stay with
-/// that tool.
-fn field_manager_taking_over(set: &Set, options: &AdoptOptions) -> Option<FieldManagerTakingOver> {
-    (options.former_fields == FormerFields::Taken).then(|| FieldManagerTakingOver {
-        manager: options.membership.writing.field_manager.clone(),
-        last_applied: LastApplied::in_set_of(&set.tooling),
-    })
 }
 
 pub(super) async fn find_named(
@@ -99,11 +87,10 @@ pub(super) async fn find_named(
     selection: ObjectSelection,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
-    let reduce = |object: &Value, resource: &Arc<Resource>| {
+    let reading = read::objects(&cluster.server, &wanted, concurrency, |object, resource| {
         Some(selection.candidate(object, Live::from_object(object, resource)?))
-    };
-    let read = read::objects(&cluster.server, &wanted, concurrency, reduce).await;
-    let read = read.map_err(|(key, error)| Error::Read {
+    });
+    let read = reading.await.map_err(|(key, error)| Error::Read {
         what: key.to_string(),
         error,
     })?;

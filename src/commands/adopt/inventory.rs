@@ -70,7 +70,7 @@ pub(super) async fn find(
         }
         Inventory::Labeled { selector, kinds } => {
             let mut warnings = Vec::new();
-            let resources = match kinds {
+            let mut resources: Vec<_> = match kinds {
                 Some(kinds) => {
                     let mut resources = Vec::new();
                     for kind in &kinds {
@@ -83,10 +83,7 @@ pub(super) async fn find(
                 }
                 None => cluster.discovery.listable().cloned().map(Arc::new).collect(),
             };
-            let resources = resources
-                .into_iter()
-                .filter(|resource| missing_verb(resource).is_none())
-                .collect();
+            resources.retain(|resource| missing_verb(resource).is_none());
             let selection = selection(Some(selector.clone()));
             FoundObjects {
                 warnings,
@@ -212,10 +209,12 @@ async fn read_inventory(
             return Ok((found, inventory));
         }
     }
-    let kinds = tool.places(name);
-    let kinds: BTreeSet<String> = kinds.iter().map(|place| place.group_kind().to_string()).collect();
-    let kinds: Vec<String> = kinds.into_iter().collect();
-    let nowhere = format!("there is no {}", kinds.join(" and no "));
+    let places = tool.places(name);
+    let kinds: BTreeSet<String> = places
+        .iter()
+        .map(|place| place.group_kind().to_string())
+        .collect();
+    let nowhere = format!("there is no {}", Vec::from_iter(kinds).join(" and no "));
     Err(unusable(&Unusable::Unreadable(nowhere)))
 }
 

@@ -180,8 +180,7 @@ impl plan_and_write::Script for Script<'_> {
                 plan::judge_adoption(&candidate, set, self.options.take_ownership)
             },
         };
-        let reporter = &mut run.reporter;
-        let mut sink = |event| reporter.event(event);
+        let mut sink = |event| run.reporter.event(event);
         let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
         // Until all is adopted, only the tool's own inventory lists the rest.
         if ending == Ending::Done {
@@ -233,9 +232,9 @@ async fn read_and_plan(
         .filter(|id| *id != set.id.as_str())
         .collect();
     let mut warnings = Vec::new();
-    let namespaces = found.candidates.iter();
-    let namespaces = namespaces.filter_map(|candidate| candidate.live.key.namespace.clone());
-    let namespaces = namespaces.chain(set.parent.namespace.clone()).collect();
+    let candidates = found.candidates.iter();
+    let of_candidates = candidates.filter_map(|candidate| candidate.live.key.namespace.clone());
+    let namespaces = of_candidates.chain(set.parent.namespace.clone()).collect();
     let concurrency = membership.writing.concurrency;
     let parents = parents_of_other_sets(cluster, &ids, namespaces, concurrency, &mut warnings).await;
     run.report_warnings(&warnings);
@@ -254,13 +253,13 @@ async fn read_and_plan(
 /// Warns of members that have the label already, but not from an applier. An object that was not
 /// applied is probably a copy, and needs no warning.
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
-    let is_settled = |candidate: &&Candidate| {
+    let settled = candidates.iter().filter(|candidate| {
         let live = &candidate.live;
         !matches!(candidate.way, FoundBy::Selected(Creator::Others(_)))
             && live.part_of.as_deref() == Some(set.id.as_str())
             && live.tracking != Tracking::Off
-    };
-    let reported = candidates.iter().filter(is_settled).filter_map(|candidate| {
+    });
+    let reported = settled.filter_map(|candidate| {
         let live = &candidate.live;
         match plan::reason_not_a_member(live, set.parent_uid.as_deref(), appliers)? {
             SkipReason::CopiedLabel { writers } => Some(format!(

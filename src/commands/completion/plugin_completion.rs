@@ -75,10 +75,9 @@ fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
 
 /// As in kubectl, flags are candidates if the word begins like one, or if there are no others.
 fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
-    let is_flag = |candidate: &&CompletionCandidate| candidate.get_value().to_string_lossy().starts_with('-');
     let others: Vec<_> = candidates
         .iter()
-        .filter(|candidate| !is_flag(candidate))
+        .filter(|candidate| !candidate.get_value().to_string_lossy().starts_with('-'))
         .collect();
     let shown = if others.is_empty() {
         candidates.iter().collect()

@@ -229,8 +229,8 @@ fn unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {
-            let reason = prediction.outcome.error.as_deref().cloned();
-            let reason = reason.unwrap_or_else(|| Message::new(""));
+            let error = prediction.outcome.error.as_deref().cloned();
+            let reason = error.unwrap_or_else(|| Message::new(""));
             (prediction.outcome.subject.key(), reason)
         })
         .collect()
@@ -264,7 +264,6 @@ async fn predict_run(
         total: prepared.plan.objects(),
     });
     let refused = refused(prepared);
-    let is_stopped = |key: &ObjectKey| refused.contains_key(key);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
         reporter.borrow_mut().compared();
@@ -275,7 +274,7 @@ async fn predict_run(
     execution
         .predict_run(
             parent,
-            |object| is_stopped(&object.key),
+            |object| refused.contains_key(&object.key),
             &mut predicted,
             &mut sink,
         )
@@ -379,9 +378,9 @@ fn taken(
     };
     let manager = &prepared.writing.field_manager;
     let conflicts = outcome.error.iter().flat_map(|error| &error.conflicts);
-    let conflicts = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
+    let fields = conflicts.map(|conflict| (conflict.field.as_str(), conflict.owner.as_str()));
     let mut taken = drift::taken_fields(live, predicted, manager);
-    taken.extend(drift::taken_in_conflict(live, conflicts, manager));
+    taken.extend(drift::taken_in_conflict(live, fields, manager));
     taken
 }
 
@@ -421,10 +420,10 @@ fn compare_parent(
 /// A run in which an object fails does not prune.
 fn warn_of_failures(run: &mut CommandRun, found: &Differences, prepared: &Prepared) {
     let pruned: BTreeSet<&ObjectKey> = prepared.plan.all_prunes().map(|live| &live.key).collect();
-    let is_failing = |object: &&Comparison| {
+    let failures = found.objects.iter().filter(|object| {
         object.outcome.action == Action::Failed && !pruned.contains(&object.outcome.subject.key())
-    };
-    let failing = found.objects.iter().filter(is_failing).count();
+    });
+    let failing = failures.count();
     if failing > 0 && prepared.plan.deletions() > 0 && found.refusals.is_empty() {
         run.report_warnings(&[format!(
             "{} would fail; nothing would be pruned",

@@ -15,8 +15,8 @@ pub(super) async fn predict_record(
     interrupt: &Interrupt,
     predictions: &[Prediction],
 ) -> Result<Record, Error> {
-    let is_failing = |object: &Prediction| object.outcome.action == Action::Failed;
-    if predictions.iter().any(is_failing) {
+    let mut outcomes = predictions.iter().map(|object| &object.outcome);
+    if outcomes.any(|outcome| outcome.action == Action::Failed) {
         return Ok(prepared.plan.record_during.clone());
     }
     Ok(prepared.execution(interrupt).predict_record().await?)

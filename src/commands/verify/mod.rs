@@ -185,9 +185,8 @@ impl Verifying<'_> {
             if self.looked.repairs.is_empty() {
                 break;
             }
-            let is_known = |finding: &Finding| offered.iter().any(|other| other.is_same(finding));
-            let found = self.looked.findings.iter();
-            let new: Vec<Finding> = found.filter(|finding| !is_known(finding)).cloned().collect();
+            let mut new = self.looked.findings.clone();
+            new.retain(|finding| !offered.iter().any(|other| other.is_same(finding)));
             offered.extend(new);
         }
         self.failures = repaired.failures_with(&self.looked.repairs);
@@ -196,19 +195,12 @@ impl Verifying<'_> {
             report::note(&format!("{runs} listed as abandoned"), self.style);
         }
         let left = &mut self.looked.findings;
-        let is_left = |finding: &Finding| left.iter().any(|other| other.is_same(finding));
-        // A finding that disappeared by itself was not repaired.
-        let is_ours = |finding: &Finding| {
-            finding
-                .set
-                .as_ref()
-                .is_some_and(|id| repaired.written.contains(id))
-        };
         let repaired: Vec<Finding> = offered
             .into_iter()
-            .filter(|finding| {
-                finding.fix_status == FixStatus::Offered && is_ours(finding) && !is_left(finding)
-            })
+            .filter(|finding| finding.fix_status == FixStatus::Offered)
+            // A finding that disappeared by itself was not repaired.
+            .filter(|finding| finding.set.iter().any(|id| repaired.written.contains(id)))
+            .filter(|finding| !left.iter().any(|other| other.is_same(finding)))
             .map(|finding| Finding {
                 fix_status: FixStatus::Done,
                 ..finding
@@ -285,22 +277,28 @@ impl Asking {
     async fn agree(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
         let (place, style) = (&self.place, self.style);
         let mut paused = Duration::ZERO;
-        let ask = async |refusals| {
-            let asked = Instant::now();
-            let is_confirmed = answer(Question {
-                set: None,
-                place: place.clone(),
-                refusals,
-                outline: None,
-                written,
-                device: style.messages,
-                colors: style.colors,
-            })
-            .await;
-            paused = asked.elapsed();
-            is_confirmed
-        };
-        let agreed = prompt::agree(self.questions, &mut self.consent, proposal, style, ask).await;
+        let asking = prompt::agree(
+            self.questions,
+            &mut self.consent,
+            proposal,
+            style,
+            async |refusals| {
+                let asked = Instant::now();
+                let is_confirmed = answer(Question {
+                    set: None,
+                    place: place.clone(),
+                    refusals,
+                    outline: None,
+                    written,
+                    device: style.messages,
+                    colors: style.colors,
+                })
+                .await;
+                paused = asked.elapsed();
+                is_confirmed
+            },
+        );
+        let agreed = asking.await;
         self.paused += paused;
         agreed
     }
@@ -308,11 +306,11 @@ impl Asking {
 
 /// Returns what the user has to agree to.
 fn proposal(repairs: &[Repair]) -> Proposal {
-    let repairs = repairs.iter().map(|repair| Refusal::RepairsParent {
+    let refusals = repairs.iter().map(|repair| Refusal::RepairsParent {
         parent: repair.set.parent.clone(),
         changes: repair.changes.clone(),
     });
-    Proposal::new(repairs.collect(), [])
+    Proposal::new(refusals.collect(), [])
 }
 
 /// The results of writing parents.
@@ -343,11 +341,12 @@ impl Attempts {
 
     /// Returns what failed in the end, if this is `left` to be repaired.
     fn failures_with(&self, left: &[Repair]) -> Vec<String> {
-        let is_left = |parent: &&ParentIdentity| left.iter().any(|repair| repair.set.parent == **parent);
-        let overtaken = self.overtaken.iter().filter(is_left).map(|parent| {
+        let overtaken = self.overtaken.iter();
+        let unrepaired = overtaken.filter(|parent| left.iter().any(|repair| repair.set.parent == **parent));
+        let messages = unrepaired.map(|parent| {
             format!("{parent}: not repaired: it changed during the run; run the same command again")
         });
-        self.failures.iter().cloned().chain(overtaken).collect()
+        self.failures.iter().cloned().chain(messages).collect()
     }
 }
 

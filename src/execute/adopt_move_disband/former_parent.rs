@@ -168,8 +168,8 @@ impl LeftSet<'_> {
     /// plan. One that is added while the run waits for the old set to become empty is not detected.
     async fn owned_in(&self, joined: &JoinedSet<'_>) -> Result<Option<ObjectKey>, ReleaseError> {
         for targets in self.targets_in(joined) {
-            let members = members(&joined.parent, &targets).await;
-            let members = members.map_err(ReleaseError::UnseenOwned)?;
+            let listed = members(&joined.parent, &targets).await;
+            let members = listed.map_err(ReleaseError::UnseenOwned)?;
             if let Some(live) = members.iter().find(|live| self.parent.set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
             }

@@ -109,7 +109,7 @@ impl MembershipExecution<'_> {
                 .await?
         };
         let mut run = RunOnParent::new(left.parent, recorded, Some(known));
-        let relabeled = run.work(async |sink| self.relabel(sink).await, sink).await;
+        let relabeled = run.work(sink, async |sink| self.relabel(sink).await).await;
         let mut exact = None;
         let ending = match (&mut run.known, &relabeled) {
             (Some(known), Ok(Ending::Done)) => left.see_to_parent(self, known, &mut exact, sink).await,
@@ -145,7 +145,7 @@ impl MembershipExecution<'_> {
         };
         report_others(self.plan, sink);
         let mut run = RunOnParent::new(parent, joined.record, begun);
-        let ending = run.work(async |sink| self.write_labels(sink).await, sink).await;
+        let ending = run.work(sink, async |sink| self.write_labels(sink).await).await;
         Ok(run.end(None, ending, sink).await)
     }
 

@@ -57,13 +57,13 @@ impl LabelWriter<'_> {
         let notes = WaitNotes::default();
         let (patience, most) = (self.writing.webhook_patience.at_end, self.writing.concurrency);
         let mut driver = Driver::new(self.server, self.interrupt, &notes, patience, most);
-        let write = async |live: &&Live| self.write(live).await;
         let answered = |reply: MemberReply, sink: &mut Sink<'_>| {
             failed += usize::from(reply.outcome.action == Action::Failed);
             sink(Event::Object(reply.outcome));
         };
-        let objects = objects.iter().map(|live| (&live.key, live));
-        driver.run_independent(objects, write, answered, sink).await;
+        let items = objects.iter().map(|live| (&live.key, live));
+        let writing = driver.run_independent(items, answered, sink, async |live| self.write(live).await);
+        writing.await;
         failed
     }
 

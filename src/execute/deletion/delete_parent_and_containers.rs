@@ -21,7 +21,7 @@ use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::plan::{ParentDisposition, Remains, Skip, SkipReason};
+use crate::plan::{ParentDisposition, Remains, SkipReason};
 
 impl Execution<'_> {
     /// Deletes the parent and then its containers if no member is left; else narrows its record to the
@@ -77,8 +77,8 @@ impl Execution<'_> {
         match release.release(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
-                let error = error.kind.of_object();
-                sink(Event::Object(ObjectOutcome::failed(subject, error)));
+                let outcome = ObjectOutcome::failed(subject, error.kind.of_object());
+                sink(Event::Object(outcome));
                 self.interrupt.ending_after_failure()
             }
             Err(error) => {
@@ -310,10 +310,10 @@ impl Execution<'_> {
         };
         // An object that is left to a deleted owner is deleted with it.
         let going = &self.plan.dependents.going;
-        let is_left = |skip: &&Skip| {
+        let left = self.plan.skips.iter().filter(|skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
-        };
-        let left_behind = self.plan.skips.iter().filter(is_left).count();
+        });
+        let left_behind = left.count();
         if left_behind > 0 {
             let count = counted(left_behind, "object");
             sink(outcome_event(

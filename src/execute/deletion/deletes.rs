@@ -171,13 +171,12 @@ impl Execution<'_> {
 
     /// Returns the detachments that are needed to delete these owners. A bound plan allows only those that it names.
     fn needed_detachments(&self, dependents: &Dependents, owners: &BTreeSet<&ObjectKey>) -> Vec<Detachment> {
-        let is_needed = |detachment: &&Detachment| detachment.pruned.iter().any(|key| owners.contains(key));
-        let is_approved = |detachment: &&Detachment| {
-            let is_bound = self.plan.preconditions.require_unchanged();
-            !is_bound || self.plan.dependents.includes(detachment)
-        };
-        let detachments = dependents.detachments.iter().filter(is_needed);
-        detachments.filter(is_approved).cloned().collect()
+        let is_bound = self.plan.preconditions.require_unchanged();
+        let detachments = dependents.detachments.iter();
+        let needed =
+            detachments.filter(|detachment| detachment.pruned.iter().any(|key| owners.contains(key)));
+        let approved = needed.filter(|detachment| !is_bound || self.plan.dependents.includes(detachment));
+        approved.cloned().collect()
     }
 }
 
@@ -332,8 +331,8 @@ impl Deletes<'_, '_> {
         if judge.is_desired(live) {
             return Answer::AppliedUnderOtherGroup;
         }
-        let kept = self.deleted.borrow().left.outcome(live);
-        let kept = kept.or_else(|| self.filled.borrow().get(&live.uid).cloned());
+        let left = self.deleted.borrow().left.outcome(live);
+        let kept = left.or_else(|| self.filled.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
             return Answer::Deleted(Box::new(reply_of(outcome)));
         }
@@ -372,11 +371,11 @@ impl Deletes<'_, '_> {
 
     /// Lists what these containers hold. Those that have gained objects are not deleted.
     async fn list_contents(&self, containers: &[&Live]) {
-        let left = |live: &&&Live| self.deleted.borrow().left.kept_object_in(live).is_none();
-        let containers: Vec<&Live> = containers.iter().filter(left).copied().collect();
+        let mut deletable = containers.to_vec();
+        deletable.retain(|live| self.deleted.borrow().left.kept_object_in(live).is_none());
         let judge = Rc::clone(&self.judge.borrow());
         let context = self.execution.delete_context(self.waves.action, &judge);
-        for outcome in context.keep_filled(containers.into_iter()).await {
+        for outcome in context.keep_filled(deletable.into_iter()).await {
             if let Some(uid) = outcome.subject.uid.clone() {
                 self.filled.borrow_mut().insert(uid, outcome);
             }
@@ -395,17 +394,14 @@ impl Deletes<'_, '_> {
         found: AnswerSender<Answer>,
         sink: &RefCell<&mut Sink<'_>>,
     ) {
-        let awaited = actions.into_iter().filter_map(|(id, action)| match action {
+        let waits = actions.into_iter().filter_map(|(id, action)| match action {
             DeleteAction::AwaitGone(live) => Some((id, *live)),
             _ => None,
         });
-        let awaited: Vec<(ActionId, &Live)> = awaited.collect();
+        let awaited: Vec<(ActionId, &Live)> = waits.collect();
         let objects = awaited.iter().map(|(_, live)| *live).collect();
         let missed = match self.execution.dependencies {
-            Some(gate) => {
-                let mut sink = |event: Event| (sink.borrow_mut())(event);
-                gate.gone(objects, &mut sink).await
-            }
+            Some(gate) => gate.gone(objects, &mut |event| (sink.borrow_mut())(event)).await,
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
         self.freshness.outdate();

@@ -10,7 +10,7 @@ use crate::execute::deletion::deletes::{Deleted, Stopped};
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::GroupKind;
 use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
 use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
@@ -97,18 +97,17 @@ impl Execution<'_> {
     /// Returns the kinds and namespaces of all members, each kind in the version in which it was read before, if it
     /// was.
     fn places_of_members(&self) -> ListTargets {
-        let desired = self.desired.members.iter();
-        let desired = desired.map(|object| (&object.key, &object.resource));
+        let members = self.desired.members.iter();
+        let desired = members.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter().map(|skip| &skip.live);
-        let live = self.plan.all_prunes().chain(skips);
-        let live = live.map(|live| (&live.key, &live.resource));
-        let members: Vec<(&ObjectKey, &Arc<Resource>)> = desired.chain(live).collect();
+        let held = self.plan.all_prunes().chain(skips);
+        let live = held.map(|live| (&live.key, &live.resource));
         let mut resources: BTreeMap<GroupKind, Arc<Resource>> = BTreeMap::new();
         let mut places = ListTargets::default();
-        for (key, resource) in members {
+        for (key, resource) in desired.chain(live) {
             places.namespaces.extend(key.namespace.clone());
-            let resource = || Arc::clone(resource);
-            resources.entry(key.group_kind.clone()).or_insert_with(resource);
+            let kind = key.group_kind.clone();
+            resources.entry(kind).or_insert_with(|| Arc::clone(resource));
         }
         for known in &self.state.places.resources {
             resources

@@ -26,11 +26,11 @@ impl DeleteContext<'_> {
         let now = match self.look_into(&containers).await {
             Ok(now) => now,
             Err(unseen) => {
-                let outcome_event = |live| failed(live, format!("its contents cannot be listed: {unseen}"));
-                return containers.iter().map(outcome_event).collect();
+                let text = format!("its contents cannot be listed: {unseen}");
+                return containers.iter().map(|live| failed(live, text.clone())).collect();
             }
         };
-        let outcome = |live: &Live| {
+        let kept = containers.iter().filter_map(|live| {
             let reason = self.judge.filled(live, now.get(&live.key)?)?;
             Some(match &reason {
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
@@ -38,8 +38,8 @@ impl DeleteContext<'_> {
                 }
                 _ => ObjectOutcome::with_reason(subject(live), Action::Skipped, reason.to_string()),
             })
-        };
-        containers.iter().filter_map(outcome).collect()
+        });
+        kept.collect()
     }
 
     async fn look_into(&self, containers: &[Live]) -> Result<BTreeMap<ObjectKey, Contents>, Unlisted> {

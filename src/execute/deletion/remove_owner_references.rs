@@ -40,9 +40,11 @@ pub fn warn_of_kept<'d>(
     dry_run: DryRun,
     sink: &mut Sink<'_>,
 ) {
-    let kept = detachments.map(|detachment| &detachment.dependent);
-    let kept = kept.filter(|dependent| !judge.goes_last(dependent));
-    let mut kept = kept.map(|dependent| &dependent.key).peekable();
+    let mut kept = detachments
+        .map(|detachment| &detachment.dependent)
+        .filter(|dependent| !judge.goes_last(dependent))
+        .map(|dependent| &dependent.key)
+        .peekable();
     if kept.peek().is_none() {
         return;
     }
@@ -74,7 +76,6 @@ impl Execution<'_> {
         let items = allowed
             .iter()
             .map(|detachment| (&detachment.dependent.key, *detachment));
-        let write = async |detachment: &&'d Detachment| self.detach(detachment).await;
         let answered = |answer: Detached<'d>, sink: &mut Sink<'_>| match answer.error {
             None => detached.push(answer.detachment),
             Some(reason) => {
@@ -82,7 +83,10 @@ impl Execution<'_> {
                 sink(Event::failure(reason.with_prefix(format_args!("{key}: "))));
             }
         };
-        driver.run_independent(items, write, answered, sink).await;
+        let writing = driver.run_independent(items, answered, sink, async |detachment: &&'d Detachment| {
+            self.detach(detachment).await
+        });
+        writing.await;
         for detachment in &detached {
             judge.note_owner_reference_removed(detachment);
         }
@@ -164,10 +168,9 @@ fn unremoved(reason: &dyn fmt::Display) -> Message {
 /// Returns the operations that remove the deleted owners from exactly the object that was read; `None`
 /// if it has none of them. With another UID or resourceVersion the server answers with a conflict.
 fn operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
-    let goes = |uid: &String| detachment.owners.contains(uid);
     let indices: Vec<usize> = (0..dependent.owners.len())
         .rev()
-        .filter(|index| goes(&dependent.owners[*index]))
+        .filter(|index| detachment.owners.contains(&dependent.owners[*index]))
         .collect();
     if indices.is_empty() {
         return None;

@@ -15,12 +15,11 @@ pub const CREATED_AGAIN: &str = "it was deleted during the run, and created agai
 
 /// Describes what is left of a set: objects, and kinds whose members a list may not show.
 pub fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Record) -> String {
-    let objects = objects.map(|live| live.key.to_string());
     let kinds = unlisted
         .group_kinds
         .iter()
         .map(|kind| format!("objects of kind {kind}"));
-    listed(objects.chain(kinds))
+    listed(objects.map(|live| live.key.to_string()).chain(kinds))
 }
 
 /// Returns the reason why members of these kinds may remain although no list shows them.

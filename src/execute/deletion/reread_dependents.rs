@@ -76,14 +76,14 @@ impl Execution<'_> {
 
     /// Lists the members of the kinds and in the namespaces of desired or kept objects.
     async fn members_near(&self, near: &DependentNamespaces<'_>) -> Result<Vec<Live>, Unread> {
-        let desired = self.desired.members.iter();
-        let desired = desired.map(|object| (&object.key, &object.resource));
+        let members = self.desired.members.iter();
+        let desired = members.map(|object| (&object.key, &object.resource));
         let skips = self.plan.skips.iter();
-        let skips = skips.map(|skip| (&skip.live.key, &skip.live.resource));
+        let kept = skips.map(|skip| (&skip.live.key, &skip.live.resource));
         let mut places = ListTargets::default();
         let mut kinds: BTreeSet<GroupKind> = BTreeSet::new();
         let mut resources = Vec::new();
-        for (key, resource) in desired.chain(skips) {
+        for (key, resource) in desired.chain(kept) {
             if near.holds(key.namespace.as_deref()) {
                 places.namespaces.extend(key.namespace.clone());
                 if kinds.insert(key.group_kind.clone()) {
@@ -115,8 +115,8 @@ impl Execution<'_> {
         let Some(resource) = parent.filter(|_| near.holds(key.namespace.as_deref())) else {
             return Ok(None);
         };
-        let read = read::parent(self.server, resource, key).await;
-        let read = read.map_err(|error| Unread::Parent {
+        let answer = read::parent(self.server, resource, key).await;
+        let read = answer.map_err(|error| Unread::Parent {
             parent: key.clone(),
             error,
         })?;

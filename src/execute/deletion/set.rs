@@ -19,7 +19,7 @@ use crate::execute::{Execution, Sink};
 use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::text::counted;
-use crate::plan::{Skip, SkipReason, holds_parent_of};
+use crate::plan::{SkipReason, holds_parent_of};
 
 /// Outcome of deleting the members.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Execution<'_> {
     ///
     /// If the plan has refusals.
     pub async fn delete_members(&self, run: &mut RunOnParent<'_>, sink: &mut Sink<'_>) -> MembersDeleted {
-        run.work(async |sink| self.delete_all_members(sink).await, sink)
+        run.work(sink, async |sink| self.delete_all_members(sink).await)
             .await
     }
 
@@ -121,8 +121,8 @@ impl Execution<'_> {
         let dependents = &self.plan.dependents;
         let judge = self.deletion_judge(dependents, HashSet::new());
         let detachments = dependents.detachments.iter();
-        let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
-        warn_of_kept(detachments, &judge, self.writing.dry_run, sink);
+        let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
+        warn_of_kept(allowed, &judge, self.writing.dry_run, sink);
         match ending {
             Ending::Done => self.predict_end_of_set(sink).await,
             ending => ending,
@@ -186,8 +186,8 @@ impl Execution<'_> {
     /// The UIDs of containers that are kept because an object in them has a keep annotation.
     pub(super) fn containers_of_kept(&self) -> BTreeSet<String> {
         let skips = self.plan.skips.iter();
-        let skips = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
-        skips.map(|skip| skip.live.uid.clone()).collect()
+        let containers = skips.filter(|skip| matches!(skip.reason, SkipReason::HoldsAnnotated { .. }));
+        containers.map(|skip| skip.live.uid.clone()).collect()
     }
 
     /// Returns the outcome of each member and of the parent if the run ends before it.
@@ -200,14 +200,14 @@ impl Execution<'_> {
         let (homes, members): (Vec<&Live>, Vec<&Live>) = members.partition(|live| self.is_home(live));
         let parent = self.state.parent.iter().map(|parent| untouched(&parent.live));
         let deleted = members.into_iter().map(untouched);
-        let homes = homes.into_iter().map(untouched);
-        skipped.chain(deleted).chain(parent).chain(homes).collect()
+        let deleted_last = homes.into_iter().map(untouched);
+        skipped.chain(deleted).chain(parent).chain(deleted_last).collect()
     }
 
     /// Returns the members that are deleted or being deleted before the parent.
     pub fn going(&self) -> impl Iterator<Item = &Live> {
-        let is_terminating = |skip: &&Skip| matches!(skip.reason, SkipReason::Terminating { .. });
-        let terminating = self.plan.skips.iter().filter(is_terminating);
+        let skips = self.plan.skips.iter();
+        let terminating = skips.filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
         let deleted = self.plan.all_prunes();
         deleted
             .filter(|live| !self.is_home(live))

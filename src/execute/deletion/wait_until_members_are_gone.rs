@@ -121,25 +121,21 @@ impl Remaining<'_> {
 
     /// Returns whether it is deleted by itself, but not immediately.
     fn takes_time(&self, live: &Live) -> bool {
-        let is_collected = || {
-            let mut owners = live.owners.iter();
-            owners.any(|owner| self.deleted.contains(&owner.uid))
-        };
-        let is_going = live.presence == Presence::Terminating;
-        if is_going {
-            plan::is_container(live)
-        } else {
-            is_collected()
+        if live.presence == Presence::Terminating {
+            return plan::is_container(live);
         }
+        let mut owners = live.owners.iter();
+        owners.any(|owner| self.deleted.contains(&owner.uid))
     }
 
     async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
         let (places, concurrency) = (&self.places, self.concurrency);
-        let found = list_labeled_objects(self.server, self.set, places, concurrency, WHOLE_OBJECTS).await;
-        let mut found = found.map_err(|(place, error)| Unlisted { place, error })?;
+        let listed = list_labeled_objects(self.server, self.set, places, concurrency, WHOLE_OBJECTS).await;
+        let mut found = listed.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
-        let is_copy = |live: &Live| plan::is_owned_copy(live, self.set, self.appliers);
-        let (copies, left) = found.into_iter().partition(is_copy);
+        let (copies, left) = found
+            .into_iter()
+            .partition(|live| plan::is_owned_copy(live, self.set, self.appliers));
         Ok(RemainingList {
             remains: Remains::classify(
                 left,

@@ -40,8 +40,7 @@ pub fn is_of_admission(error: &ApiError) -> bool {
 }
 
 pub(super) fn is_of_one_moment(live: Option<&Value>, predicted: Option<&Value>) -> bool {
-    let version = |object: &Value| object.pointer("/metadata/resourceVersion").cloned();
-    let [live, predicted] = [live, predicted].map(|object| object.and_then(version));
+    let [live, predicted] = [live, predicted].map(|object| object?.pointer("/metadata/resourceVersion"));
     live.is_some() && live == predicted
 }
 

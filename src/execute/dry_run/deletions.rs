@@ -42,22 +42,21 @@ impl Deletions<'_> {
             detached,
         } = self;
         let Some(times) = times else {
-            let attached = attached.into_iter().map(|(prediction, _)| prediction);
-            let detached = detached.into_iter().map(|(outcome, _)| of_outcome(outcome));
+            let applied = attached.into_iter().map(|(prediction, _)| prediction);
+            let released = detached.into_iter().map(|(outcome, _)| of_outcome(outcome));
             let prunes = execution.plan.all_prunes().map(unpruned);
-            let predictions = attached.chain(detached).chain(prunes);
+            let predictions = applied.chain(released).chain(prunes);
             predictions.for_each(|prediction| predicted(prediction, sink));
             return;
         };
         for (prediction, detachment) in attached {
             predicted(prediction.detached(detachment), sink);
         }
-        let items = detached.into_iter();
-        let items = items.map(|item| (&item.1.dependent.key, item));
-        let read = async |(outcome, detachment): &(ObjectOutcome, &Detachment)| {
+        let items = detached.into_iter().map(|item| (&item.1.dependent.key, item));
+        let reading = driver.run_independent(items, &mut *predicted, sink, async |(outcome, detachment)| {
             execution.predict_detached(outcome.clone(), detachment).await
-        };
-        driver.run_independent(items, read, &mut *predicted, sink).await;
+        });
+        reading.await;
         let prunes = execution.plan.all_prunes();
         execution
             .predict_deletions(prunes, Action::Pruned, &times, driver, predicted, sink)
@@ -97,13 +96,13 @@ impl Execution<'_> {
         predicted: &mut dyn FnMut(Prediction, &mut Sink<'_>),
         sink: &mut Sink<'_>,
     ) {
-        let objects = objects.map(|live| (&live.key, live));
-        let predict = async |live: &&Live| {
+        let items = objects.map(|live| (&live.key, live));
+        let predicting = driver.run_independent(items, predicted, sink, async |live| {
             let time = times.get(&*live.uid).cloned().unwrap_or_default();
             let outcome = ObjectOutcome::with_reason(subject(live), action, time);
             self.predict_deletion(live, outcome).await
-        };
-        driver.run_independent(objects, predict, predicted, sink).await;
+        });
+        predicting.await;
     }
 
     /// Reads an object that is deleted with this outcome, and asks whether that would be denied.

@@ -101,11 +101,13 @@ impl Execution<'_> {
         };
         let mut driver = self.driver();
         // Dry runs do not build on each other, so there is no wait between waves.
-        let applies = self.plan.all_applies();
-        let applies = applies.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
-        let applies = applies.map(|apply| (self.key(apply), apply));
-        let ask = async |apply: &&Apply| self.predict_apply(apply).await;
-        driver.run_independent(applies, ask, answered, sink).await;
+        let planned = self.plan.all_applies();
+        let predictable = planned.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
+        let applies = predictable.map(|apply| (self.key(apply), apply));
+        let predicting = driver.run_independent(applies, answered, sink, async |apply| {
+            self.predict_apply(apply).await
+        });
+        predicting.await;
         let deletions = Deletions {
             execution: self,
             times: if has_failure {

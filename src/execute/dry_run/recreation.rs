@@ -40,9 +40,9 @@ impl Execution<'_> {
             let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
             return Err(NotRecreated::delete_failed(object, reason).explain(refused));
         }
-        let unread = |error: ApiError| NotRecreated::get_failed(object, &error).explain(refused);
-        let live = read::object(self.server, &object.resource, &object.key).await;
-        let live = live.map_err(unread)?;
+        let live = read::object(self.server, &object.resource, &object.key)
+            .await
+            .map_err(|error| NotRecreated::get_failed(object, &error).explain(refused))?;
         Ok(self.recreated(object, subject, live, reason).await)
     }
 

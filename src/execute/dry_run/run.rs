@@ -48,8 +48,8 @@ impl Execution<'_> {
         if !has_failure {
             let judge = self.deletion_judge(&self.plan.dependents, HashSet::new());
             let detachments = self.plan.dependents.detachments.iter();
-            let detachments = detachments.filter(|detachment| judge.may_detach(detachment));
-            warn_of_kept(detachments, &judge, self.writing.dry_run, sink);
+            let allowed = detachments.filter(|detachment| judge.may_detach(detachment));
+            warn_of_kept(allowed, &judge, self.writing.dry_run, sink);
         }
         match ending {
             Ending::Done if has_failure => Ending::Incomplete,

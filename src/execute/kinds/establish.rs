@@ -179,10 +179,9 @@ impl ServedCheck<'_> {
             Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
             Err(error) => return Err(error),
         };
-        let resources = read["resources"].as_array();
-        let is_it = |listed: &Value| listed["name"] == *self.resource.plural;
+        let mut resources = read["resources"].as_array().into_iter().flatten();
         Ok(
-            if resources.is_some_and(|resources| resources.iter().any(is_it)) {
+            if resources.any(|listed| listed["name"] == *self.resource.plural) {
                 CheckResult::Served
             } else {
                 CheckResult::NotYet(
@@ -196,17 +195,17 @@ impl ServedCheck<'_> {
 
 /// Returns why a CRD is not established; `None` if it is.
 fn not_established(definition: &Value) -> Option<String> {
-    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
-    let conditions = conditions.map(Vec::as_slice).unwrap_or_default();
-    let is_established =
-        |condition: &Value| condition["type"] == "Established" && condition["status"] == "True";
-    if conditions.iter().any(is_established) {
+    let listed = definition.pointer("/status/conditions").and_then(Value::as_array);
+    let conditions = listed.map(Vec::as_slice).unwrap_or_default();
+    let (met, unmet): (Vec<&Value>, Vec<&Value>) = conditions
+        .iter()
+        .partition(|condition| condition["status"] == "True");
+    if met.iter().any(|condition| condition["type"] == "Established") {
         return None;
     }
     let text = |condition: &Value, field: &str| condition[field].as_str().unwrap_or_default().to_owned();
-    let failing: Vec<String> = conditions
-        .iter()
-        .filter(|condition| condition["status"] != "True")
+    let failing: Vec<String> = unmet
+        .into_iter()
         .map(|condition| format!("{}: {}", text(condition, "type"), text(condition, "message")))
         .collect();
     Some(if failing.is_empty() {

@@ -137,11 +137,11 @@ impl Execution<'_> {
 
     /// Returns whether this run has changed the spec of the object's CRD.
     pub async fn has_other_spec(&self, object: &DesiredObject, redefined: &Redefined) -> bool {
-        let compare = || async {
+        let comparing = redefined.has_other_spec.get_or_init(|| async {
             let definition = read::definition(self.server, &object.resource).await;
             !matches!(definition, Ok(Some(now)) if now["spec"] == redefined.former["spec"])
-        };
-        *redefined.has_other_spec.get_or_init(compare).await
+        });
+        *comparing.await
     }
 
     /// Waits until the server types these objects of one kind by its new schema, if the run has changed that.

@@ -368,13 +368,15 @@ impl Execution<'_> {
     /// Returns whether this apply created the object. If the answer to an earlier attempt was lost, that to a later one
     /// does not show it, but the owner of the fields does.
     pub(super) fn has_made(&self, reply: &Reply, live_membership: &LiveMembership) -> bool {
+        if reply.status == StatusCode::CREATED {
+            return true;
+        }
         let was_absent = matches!(live_membership, LiveMembership::NotAMember);
-        let is_ours = || {
-            let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
-            ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
-        };
-        reply.status == StatusCode::CREATED
-            || (was_absent && reply.earlier_attempts.may_have_succeeded() && is_ours())
+        if !was_absent || !reply.earlier_attempts.may_have_succeeded() {
+            return false;
+        }
+        let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
     }
 }
 

@@ -127,10 +127,11 @@ impl Execution<'_> {
                 }
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
-            let found = read::metadata(self.server, &object.resource, &object.key).await;
-            let found = found.map_err(Unapplied::Failed)?;
-            let found = found.and_then(|found| Live::from_object(&found, &object.resource));
-            let Some(live) = found else {
+            let found = read::metadata(self.server, &object.resource, &object.key)
+                .await
+                .map_err(Unapplied::Failed)?;
+            let live = found.and_then(|found| Live::from_object(&found, &object.resource));
+            let Some(live) = live else {
                 (membership, expected) = (LiveMembership::NotAMember, Expected::Absent);
                 continue;
             };

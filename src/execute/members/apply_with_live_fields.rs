@@ -10,7 +10,7 @@ use crate::execute::Execution;
 use crate::execute::members::apply_as_read::as_new;
 use crate::manifest::desired::DesiredObject;
 use crate::plan::{LiveMembership, Seen, may_hold_record};
-use crate::read::{self, WithLiveFields};
+use crate::read;
 
 /// An apply with fields of the live object.
 pub struct ApplyWithLiveFields {
@@ -35,8 +35,8 @@ impl ApplyWithLiveFields {
     /// ApplySet metadata from it, or change ignored fields.
     pub fn over(live: &Value, object: &DesiredObject, manager: &str) -> Option<Self> {
         let settled = ignore::body_of(object, live, manager, Purpose::Send);
-        let sent = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
-        let sent = sent.or_else(|| (!object.ignored.is_empty()).then_some(settled))?;
+        let kept = ownership::with_applyset_metadata(&settled, &live["metadata"], manager);
+        let sent = kept.or_else(|| (!object.ignored.is_empty()).then_some(settled))?;
         Some(Self {
             seen: Seen::version(live),
             object: DesiredObject {
@@ -72,9 +72,11 @@ pub async fn is_outdated(server: &ApiServer, object: &DesiredObject, seen: &Seen
     if !is_field_conflict(error) {
         return false;
     }
-    let now = read::metadata(server, &object.resource, &object.key).await;
-    let is_seen = |now: &Seen| now.uid == seen.uid && now.resource_version == seen.resource_version;
-    now.is_ok_and(|now| !now.is_some_and(|now| is_seen(&Seen::version(&now))))
+    let Ok(now) = read::metadata(server, &object.resource, &object.key).await else {
+        return false;
+    };
+    let version = now.map(|live| Seen::version(&live));
+    version.is_none_or(|now| now.uid != seen.uid || now.resource_version != seen.resource_version)
 }
 
 fn is_field_conflict(error: &ApiError) -> bool {
@@ -127,11 +129,10 @@ impl Execution<'_> {
             let with_live = self.apply_with_live_fields(object, live_membership).await?;
             return Ok(with_live.map_or(Sent::Manifest, Sent::Over));
         }
-        let is_locked = |listed: &&WithLiveFields| {
-            lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
-        };
         if attempts == 1 {
-            if let Some(listed) = self.state.with_live_fields.get(&object.key).filter(is_locked) {
+            if let Some(listed) = self.state.with_live_fields.get(&object.key)
+                && lock.is_none_or(|lock| lock.resource_version == listed.seen.resource_version)
+            {
                 return Ok(Sent::Over(ApplyWithLiveFields {
                     object: DesiredObject {
                         object: listed.object.clone(),

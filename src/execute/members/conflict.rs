@@ -38,8 +38,10 @@ pub async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiEr
 /// Returns the error of an object. Its conflicts are shown together with those of other objects;
 /// its details are for output documents.
 fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, live: &Value) -> Message {
-    let conflict = |cause: &StatusCause| conflict(cause, object, manifest, live);
-    let conflicts: Vec<FieldConflict> = status.field_conflicts().map(conflict).collect();
+    let conflicts: Vec<FieldConflict> = status
+        .field_conflicts()
+        .map(|cause| conflict(cause, object, manifest, live))
+        .collect();
     let hint = match rule(object, &conflicts) {
         Some(rule) => {
             format!("{WAYS_OUT}, or leave them to their owners with --ignore FILE and this rule: {rule}")
@@ -58,14 +60,12 @@ fn conflict_message(status: &Status, object: &DesiredObject, manifest: &Value, l
 const WAYS_OUT: &str = "remove these fields from the manifest, take them over with --force-conflicts";
 
 fn conflict(cause: &StatusCause, object: &DesiredObject, manifest: &Value, live: &Value) -> FieldConflict {
-    let owner = cause
-        .message
-        .strip_prefix("conflict with ")
-        .unwrap_or(&cause.message);
-    let owner = owner.split_once(" using ").map_or(owner, |(owner, _)| owner);
+    let message = &cause.message;
+    let writer = message.strip_prefix("conflict with ").unwrap_or(message);
+    let owner = writer.split_once(" using ").map_or(writer, |(owner, _)| owner);
     let here = at(manifest, &cause.field);
-    let values = at(live, &cause.field).zip(here.as_ref());
-    let values = values.filter(|_| !object.is_secret());
+    let both = at(live, &cause.field).zip(here.as_ref());
+    let values = both.filter(|_| !object.is_secret());
     let position = Position {
         line: line_of_field(&object.position, &cause.field).unwrap_or(object.position.line),
         source: Arc::clone(&object.position.source),
@@ -85,13 +85,16 @@ fn conflict(cause: &StatusCause, object: &DesiredObject, manifest: &Value, live:
 
 fn detail(conflict: &FieldConflict) -> String {
     let FieldConflict {
-        place, field, owner, ..
+        place,
+        field,
+        owner,
+        values,
+        ..
     } = conflict;
-    let values = conflict.values.as_ref();
-    let values = values.map_or_else(String::new, |[live, manifest]| {
+    let compared = values.as_ref().map_or_else(String::new, |[live, manifest]| {
         format!(": live {live}, manifest {manifest}")
     });
-    format!("{place}: conflict with {owner}: {field}{values}")
+    format!("{place}: conflict with {owner}: {field}{compared}")
 }
 
 /// Returns the rule that leaves the fields to their owners, on one line.
@@ -114,9 +117,9 @@ fn rule(object: &DesiredObject, conflicts: &[FieldConflict]) -> Option<String> {
 fn since(live: &Value, owner: &str) -> Option<String> {
     let (manager, _) = json_value(owner)?;
     let entries = live["metadata"]["managedFields"].as_array()?;
-    let mut entries = entries.iter().filter(|entry| entry["manager"] == manager);
-    let time = entries.next()?["time"].as_str()?.to_owned();
-    entries.next().is_none().then_some(time)
+    let mut of_manager = entries.iter().filter(|entry| entry["manager"] == manager);
+    let time = of_manager.next()?["time"].as_str()?.to_owned();
+    of_manager.next().is_none().then_some(time)
 }
 
 fn short(value: &Value) -> String {
@@ -162,11 +165,11 @@ fn at<'v>(value: &'v Value, path: &str) -> Option<(Vec<String>, &'v Value)> {
     }
     let (keys, behind) = keys(rest)?;
     // A key that the manifest leaves to its default does not count.
-    let is_it = |item: &Value| {
+    let index = items.iter().position(|item| {
         keys.iter()
             .all(|(key, wanted)| item.get(key).is_none_or(|key| key == wanted))
-    };
-    item(items.iter().position(is_it)?, behind)
+    })?;
+    item(index, behind)
 }
 
 fn below(segment: String, (mut rest, value): (Vec<String>, &Value)) -> (Vec<String>, &Value) {

@@ -33,8 +33,8 @@ pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
     if !is_refused {
         return None;
     }
-    let given = given(object).into_iter();
-    let given: Vec<String> = given.map(|field| format!("metadata.{field}")).collect();
+    let fields = given(object).into_iter();
+    let given: Vec<String> = fields.map(|field| format!("metadata.{field}")).collect();
     (!given.is_empty()).then(|| {
         format!(
             "remove {} from the manifest: `kubectl get` exports what only the server may set",
@@ -46,6 +46,8 @@ pub(super) fn hint(error: &ApiError, object: &DesiredObject) -> Option<String> {
 /// Returns those of the fields that the manifest has.
 pub(super) fn given(object: &DesiredObject) -> Vec<&'static str> {
     let metadata = object.object.metadata();
-    let is_given = |field: &&str| metadata.get(*field).is_some_and(|value| *value != Value::Null);
-    FIELDS.into_iter().filter(is_given).collect()
+    FIELDS
+        .into_iter()
+        .filter(|field| metadata.get(*field).is_some_and(|value| *value != Value::Null))
+        .collect()
 }

@@ -25,8 +25,8 @@ impl Execution<'_> {
     pub async fn refusal(&self, object: &DesiredObject, error: &ApiError) -> Message {
         let message = explained(self.server, object, error).await;
         let kind = &object.key.group_kind;
-        let prunes = self.plan.all_prunes().map(|live| &live.key);
-        let prunes: Vec<&ObjectKey> = prunes.filter(|key| key.group_kind == *kind).collect();
+        let keys = self.plan.all_prunes().map(|live| &live.key);
+        let prunes: Vec<&ObjectKey> = keys.filter(|key| key.group_kind == *kind).collect();
         let holders = error.status().map(|status| holders(status, &prunes));
         match holders.filter(|holders| !holders.is_empty() && !loses_data(kind)) {
             Some(holders) => message.with_hint(hint(&holders)),
@@ -42,13 +42,14 @@ fn holders<'k>(status: &Status, prunes: &[&'k ObjectKey]) -> Vec<&'k ObjectKey> 
         return Vec::new();
     }
     let message = &status.message;
-    let words = message.split(|character: char| !(character.is_alphanumeric() || "-./".contains(character)));
-    let words: BTreeSet<&str> = words.collect();
-    let is_named = |key: &&&ObjectKey| {
+    let words: BTreeSet<&str> = message
+        .split(|character: char| !(character.is_alphanumeric() || "-./".contains(character)))
+        .collect();
+    let mut named = prunes.to_vec();
+    named.retain(|key| {
         let namespace = key.namespace.as_deref().unwrap_or_default();
         words.contains(&*format!("{namespace}/{}", key.name))
-    };
-    let named: Vec<&ObjectKey> = prunes.iter().filter(is_named).copied().collect();
+    });
     if named.is_empty() && HELD.iter().any(|held| message.contains(held)) {
         return prunes.to_vec();
     }

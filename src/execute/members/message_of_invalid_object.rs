@@ -77,8 +77,7 @@ fn fault(cause: &StatusCause, object: &DesiredObject) -> Message {
     if cause.field.is_empty() {
         return in_short(&cause.message);
     }
-    let line = nearest_line(object, &cause.field);
-    let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+    let line = nearest_line(object, &cause.field).map_or_else(String::new, |line| format!(" (line {line})"));
     in_short(&cause.message).with_prefix(format_args!("{}{line}: ", cause.field))
 }
 
@@ -109,11 +108,9 @@ fn in_short(message: &str) -> Message {
         .partition(|line| line.starts_with(['-', '+']));
     if differing.is_empty() {
         // A line of its own could pass for one of this program.
-        let others = others
-            .iter()
-            .map(|line| line.trim())
-            .filter(|line| !line.is_empty());
-        let text: Vec<&str> = std::iter::once(first).chain(others).collect();
+        let trimmed = others.iter().map(|line| line.trim());
+        let filled = trimmed.filter(|line| !line.is_empty());
+        let text: Vec<&str> = std::iter::once(first).chain(filled).collect();
         return Message::new(text.join(" "));
     }
     Message::new(first).with_details(differing.iter().map(|line| line.replace('\t', "  ")))

@@ -46,8 +46,8 @@ pub fn reason(error: &ApiError, object: &DesiredObject) -> Message {
     let invalid_message: Vec<String> = lines
         .into_iter()
         .map(|(line, fault)| {
-            let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
-            format!("{}{line}: {}", fault.path.trim_start_matches('.'), fault.text)
+            let place = line.map_or_else(String::new, |line| format!(" (line {line})"));
+            format!("{}{place}: {}", fault.path.trim_start_matches('.'), fault.text)
         })
         .collect();
     let resource = &object.resource;
@@ -77,8 +77,8 @@ fn other_reason(error: &ApiError, object: &DesiredObject) -> Message {
     if let Some(hint) = exported_fields::hint(error, object) {
         return status.explain().with_hint(hint);
     }
-    let message = message_of_invalid_object::invalid_message(status, object);
-    let message = message.unwrap_or_else(|| status.explain());
+    let message =
+        message_of_invalid_object::invalid_message(status, object).unwrap_or_else(|| status.explain());
     if is_refusal_of_unusable_version(error) {
         message.with_hint(version_hint(object))
     } else {
@@ -89,11 +89,11 @@ fn other_reason(error: &ApiError, object: &DesiredObject) -> Message {
 /// Returns the hint for managed fields in a version that cannot hold the object, which this run could not rewrite.
 fn version_hint(object: &DesiredObject) -> String {
     let namespace = object.key.namespace.as_ref();
-    let namespace = namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"));
+    let flag = namespace.map_or_else(String::new, |namespace| format!(" -n {namespace}"));
     let (kind, name) = (object.resource.group_resource(), &object.key.name);
     format!(
         "apply it as a user who can read the CustomResourceDefinition {kind}; \
-         `kubectl get {kind} {name}{namespace} --show-managed-fields -o yaml` shows the versions"
+         `kubectl get {kind} {name}{flag} --show-managed-fields -o yaml` shows the versions"
     )
 }
 

@@ -35,8 +35,10 @@ impl Execution<'_> {
             return self.migrate(object, |_| true).await.map(drop);
         };
         // Anything else is refused by the apply, which carries the version that was read.
-        let is_expected = |live: &Value| self.is_still(live, live_membership, Some(&read.uid));
-        if let Some(migrated) = self.migrate(object, is_expected).await? {
+        let migrating = self.migrate(object, |live| {
+            self.is_still(live, live_membership, Some(&read.uid))
+        });
+        if let Some(migrated) = migrating.await? {
             *lock = Some(Seen::version(&migrated));
         }
         Ok(())
@@ -119,11 +121,11 @@ impl Execution<'_> {
     /// Returns whether a live object is the one with this UID, and in no set that it may not be taken from.
     fn is_still(&self, live: &Value, live_membership: &LiveMembership, uid: Option<&str>) -> bool {
         let is_it = uid.is_none_or(|uid| live["metadata"]["uid"] == *uid);
-        let is_in_no_set = || live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
+        let is_in_no_set = live["metadata"]["labels"].get(PART_OF_LABEL).is_none();
         is_it
             && match live_membership {
                 LiveMembership::Member { .. } => self.set.holds(live),
-                LiveMembership::NotAMember => is_in_no_set() || self.set.holds(live),
+                LiveMembership::NotAMember => is_in_no_set || self.set.holds(live),
                 LiveMembership::OfAnotherSet => true,
                 LiveMembership::Terminating => false,
             }
@@ -177,12 +179,11 @@ impl Execution<'_> {
             LiveMembership::Member { .. } => self.writing.former_manager.as_deref(),
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet | LiveMembership::Terminating => None,
         };
-        let owners = [Some(CLIENT_SIDE_APPLY), former];
-        let owners = owners.map(|owner| owner.map(|owner| format!("\"{owner}\"")));
-        let gives_way = |message: &str| owners.iter().flatten().any(|owner| message.contains(owner));
+        let owners = [Some(CLIENT_SIDE_APPLY), former].map(|owner| owner.map(|owner| format!("\"{owner}\"")));
         error.status().is_some_and(|status| {
             let mut conflicts = status.field_conflicts().peekable();
-            conflicts.peek().is_some() && conflicts.all(|cause| gives_way(&cause.message))
+            conflicts.peek().is_some()
+                && conflicts.all(|cause| owners.iter().flatten().any(|owner| cause.message.contains(owner)))
         })
     }
 }

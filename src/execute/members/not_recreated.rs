@@ -73,8 +73,8 @@ impl NotRecreated {
             return otherwise(reason);
         }
         let kind = GroupKind::new(&object.resource.group, &object.resource.plural);
-        let place = object.key.namespace.as_ref();
-        let place = place.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
+        let namespace = object.key.namespace.as_ref();
+        let place = namespace.map_or_else(String::new, |namespace| format!(" in namespace {namespace}"));
         Self::Forbidden {
             reason,
             permission: format!("{verb} {kind}{place}"),

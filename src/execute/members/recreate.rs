@@ -107,9 +107,9 @@ impl Execution<'_> {
     }
 
     fn is_namespace_going(&self, object: &DesiredObject) -> bool {
-        let namespace = object.key.namespace.as_ref();
-        let namespace = namespace.and_then(|namespace| self.state.namespaces.get(namespace));
-        namespace.is_some_and(|state| state.presence == Presence::Terminating)
+        let name = object.key.namespace.as_ref();
+        let state = name.and_then(|name| self.state.namespaces.get(name));
+        state.is_some_and(|state| state.presence == Presence::Terminating)
     }
 
     /// Returns whether the flag or an annotation chooses the object, and a saved plan does.
@@ -201,9 +201,9 @@ impl Execution<'_> {
         if let Some(obstacle) = RecreationObstacle::from_manifest(object) {
             return Err(NotRecreated::Obstacle(obstacle));
         }
-        let unread = |error: ApiError| NotRecreated::get_failed(object, &error);
-        let found = read::object(self.server, &object.resource, &object.key).await;
-        let found = found.map_err(unread)?;
+        let found = read::object(self.server, &object.resource, &object.key)
+            .await
+            .map_err(|error| NotRecreated::get_failed(object, &error))?;
         let gone = NotRecreated::Changed("it no longer exists");
         let Some(found) = found else { return Err(gone) };
         let preconditions = &self.plan.preconditions;
@@ -225,8 +225,8 @@ impl Execution<'_> {
         }
         let plan = self.plan.deleting(&live);
         let deletion = Execution { plan: &plan, ..*self };
-        let dependents = deletion.reread_dependents(Some(self.parent_resource)).await;
-        let dependents = dependents.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
+        let reread = deletion.reread_dependents(Some(self.parent_resource)).await;
+        let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
         let purpose = if adopts_pods(object, &found) {
             Purpose::RecreationAroundDependents
         } else {
@@ -257,8 +257,8 @@ impl Execution<'_> {
             ..
         } = self.writing;
         let appliers = self.policy.appliers.iter();
-        let ours = appliers.chain([field_manager]).chain(former_manager);
-        let ours: BTreeSet<&str> = ours.map(String::as_str).chain([CLIENT_SIDE_APPLY]).collect();
+        let managers = appliers.chain([field_manager]).chain(former_manager);
+        let ours: BTreeSet<&str> = managers.map(String::as_str).chain([CLIENT_SIDE_APPLY]).collect();
         let fields = error.status()?.causes().map(|cause| cause.field.as_str());
         RecreationObstacle::from_faults(fields, &object.object.value(), live, &ours)
     }

@@ -42,8 +42,8 @@ impl Execution<'_> {
 
     /// Reads the object; `None` unless it is being deleted.
     async fn terminating_object(&self, object: &DesiredObject) -> Result<Option<Live>, Message> {
-        let found = read::object(self.server, &object.resource, &object.key).await;
-        let found = found.map_err(|error| {
+        let read = read::object(self.server, &object.resource, &object.key).await;
+        let found = read.map_err(|error| {
             Message::new(format!("not created again: cannot read it: {}", error.kind)).with_hint(AGAIN)
         })?;
         let live = found.and_then(|found| Live::from_object(&found, &object.resource));

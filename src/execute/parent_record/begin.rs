@@ -187,10 +187,14 @@ impl ParentWriting<'_> {
         let is_shared = parent
             .as_ref()
             .is_some_and(|parent| parent.adding_beside(&run.id).next().is_some());
-        let decide = |read: ParentRead| {
-            let ParentRead {
-                record, mut history, ..
-            } = read;
+        let runs_before = parent.as_ref().map(|parent| runs_as_read(parent, &run.id));
+        let uid = parent.as_ref().map(|parent| parent.uid.clone());
+        let writer = Writer {
+            id: &run.id,
+            only: uid.as_deref().filter(|_| run.takes_out),
+        };
+        let written = self.write_as_decided(parent, is_shared, &writer, sink, |read| {
+            let mut history = read.history;
             if self.writing.exclusive != Exclusive::No && !history.is_running(&run.id) {
                 if let Some(other) = history.running_beside(&run.id).next() {
                     let refusal = run_under_way(&self.set.parent, other, self.server.now());
@@ -203,17 +207,10 @@ impl ParentWriting<'_> {
             }
             history.add(run.clone());
             Ok(Target {
-                record: record.union(needed),
+                record: read.record.union(needed),
                 history,
             })
-        };
-        let runs_before = parent.as_ref().map(|parent| runs_as_read(parent, &run.id));
-        let uid = parent.as_ref().map(|parent| parent.uid.clone());
-        let writer = Writer {
-            id: &run.id,
-            only: uid.as_deref().filter(|_| run.takes_out),
-        };
-        let written = self.write_as_decided(parent, is_shared, &writer, decide, sink);
+        });
         let (parent, is_shared) = written.await?;
         if !run.takes_out {
             self.server.renew_lease(before);
@@ -238,8 +235,8 @@ impl ParentWriting<'_> {
         mut parent: Option<ParentObject>,
         mut is_shared: bool,
         writer: &Writer<'_>,
-        decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
         sink: &mut Sink<'_>,
+        decide: impl Fn(ParentRead) -> Result<Target, ParentWriteError>,
     ) -> Result<(ParentObject, bool), ParentWriteError> {
         for attempt in 0..ATTEMPTS {
             let judged = match (&parent, writer.only) {

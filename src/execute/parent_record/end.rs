@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::OVERTAKEN;
-use super::begin::{Known, ParentRead, Writer};
+use super::begin::{Known, Writer};
 use super::requests::{ParentWriteError, ParentWriting, Target};
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
@@ -71,7 +71,9 @@ impl ParentWriting<'_> {
         run: Option<Run>,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let decide = |read: ParentRead| {
+        let parent = Some(known.parent.clone());
+        let writer = known.writer();
+        let written = self.write_as_decided(parent, known.is_shared, &writer, sink, |read| {
             let record = match final_record.exact {
                 Some(exact) if !read.is_shared => exact.clone(),
                 _ => read.record.union(final_record.needed),
@@ -81,14 +83,13 @@ impl ParentWriting<'_> {
                 history.add(run);
             }
             Ok(Target { record, history })
-        };
-        let parent = Some(known.parent.clone());
-        let writer = known.writer();
-        let written = self.write_as_decided(parent, known.is_shared, &writer, decide, sink);
+        });
         let (parent, is_shared) = written.await?;
         self.server.end_lease();
-        let is_wide = |exact| is_shared && !parent.has_record(&self.set.tooling, exact);
-        if final_record.exact.is_some_and(is_wide) {
+        if let Some(exact) = final_record.exact
+            && is_shared
+            && !parent.has_record(&self.set.tooling, exact)
+        {
             sink(Event::Warning(OVERTAKEN.to_owned()));
         }
         *known = Known {
@@ -112,19 +113,17 @@ impl ParentWriting<'_> {
             let Ok(Some(parent)) = self.read().await else {
                 return;
             };
-            let decide = |read: ParentRead| {
-                Ok(Target {
-                    record: read.record,
-                    history: read.history.without(id),
-                })
-            };
             if History::from_annotations(&parent.annotations).is_running(id) {
                 let uid = parent.uid.clone();
                 let only = Some(uid.as_str());
                 let writer = Writer { id, only };
-                let _ = self
-                    .write_as_decided(Some(parent), false, &writer, decide, sink)
-                    .await;
+                let written = self.write_as_decided(Some(parent), false, &writer, sink, |read| {
+                    Ok(Target {
+                        record: read.record,
+                        history: read.history.without(id),
+                    })
+                });
+                let _ = written.await;
             }
         };
         let _ = timeout(PATIENCE, withdrawing).await;
@@ -138,16 +137,14 @@ impl ParentWriting<'_> {
         needed: &Record,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
-        let decide = |read: ParentRead| {
+        let writer = Writer { id: "", only: None };
+        let written = self.write_as_decided(parent, false, &writer, sink, |read| {
             Ok(Target {
                 record: read.record.union(needed),
                 history: read.history,
             })
-        };
-        let writer = Writer { id: "", only: None };
-        self.write_as_decided(parent, false, &writer, decide, sink)
-            .await
-            .map(drop)
+        });
+        written.await.map(drop)
     }
 }
 

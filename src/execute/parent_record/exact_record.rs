@@ -73,17 +73,16 @@ impl Execution<'_> {
     /// not count under its other name.
     async fn left(&self, settled: &HashSet<String>) -> Result<Record, ParentWriteError> {
         let mut left = Record::default();
-        for places in self.places_to_leave() {
+        let own = self.set.parent.namespace.as_deref();
+        // Whole kinds, and namespaces of the remaining kinds.
+        for places in self.defined_places().outside(&self.plan.record_after, own) {
             let concurrency = self.writing.concurrency;
-            let members = list_labeled_objects(self.server, self.set, &places, concurrency, METADATA_LIST);
-            let members = members
+            let members = list_labeled_objects(self.server, self.set, &places, concurrency, METADATA_LIST)
                 .await
                 .map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
-            let members = members.iter().filter(|live| !settled.contains(&live.uid));
-            left = left.union(&Record::from_members(
-                members.map(|live| &live.key),
-                &self.set.parent,
-            ));
+            let unsettled = members.iter().filter(|live| !settled.contains(&live.uid));
+            let keys = unsettled.map(|live| &live.key);
+            left = left.union(&Record::from_members(keys, &self.set.parent));
         }
         // A CRD stays until all objects of its kind are gone.
         for definition in self.plan.all_prunes() {
@@ -106,12 +105,6 @@ impl Execution<'_> {
         let of_kind = pruned.chain(skipped).filter(|live| live.key.group_kind == *kind);
         let keys = iter::once(&definition.key).chain(of_kind.map(|live| &live.key));
         Record::from_members(keys, &self.set.parent)
-    }
-
-    /// Returns the scope that the record loses: whole kinds, and namespaces of the remaining kinds.
-    fn places_to_leave(&self) -> [ListTargets; 2] {
-        let own = self.set.parent.namespace.as_deref();
-        self.defined_places().outside(&self.plan.record_after, own)
     }
 
     /// Returns the scope without the kinds of pruned CRDs: their objects are gone as soon as the CRD is, and that is

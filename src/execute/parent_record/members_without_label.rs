@@ -19,8 +19,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Record, ParentWriteError> {
         let parent = &self.set.parent;
-        let found = self.members_without_label(places, target).await;
-        let found = found.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
+        let listed = self.members_without_label(places, target).await;
+        let found = listed.map_err(|(_, error)| ParentWriteError::Unwatched(error))?;
         if !found.is_empty() {
             let consequence = format!(
                 "what leads there stays recorded until no such object is left; see `kubectl applyset verify {}`",

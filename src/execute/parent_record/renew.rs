@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::time::{sleep, timeout};
 
-use super::begin::{Known, ParentRead};
+use super::begin::Known;
 use super::requests::{ParentWriteError, ParentWriting, Target};
 use crate::cluster::apiserver::Moment;
 use crate::execute::history::timestamp;
@@ -74,20 +74,19 @@ impl ParentWriting<'_> {
             renewed: Some(timestamp(self.server)),
             ..run
         };
-        let decide = |read: ParentRead| {
-            let mut history = read.history;
-            if !history.is_running(&run.id) {
-                return Err(ParentWriteError::Dropped);
-            }
-            history.add(run.clone());
-            Ok(Target {
-                record: read.record,
-                history,
-            })
-        };
         let writer = known.writer();
         let (parent, is_shared) = self
-            .write_as_decided(found, false, &writer, decide, &mut |_| {})
+            .write_as_decided(found, false, &writer, &mut |_| {}, |read| {
+                let mut history = read.history;
+                if !history.is_running(&run.id) {
+                    return Err(ParentWriteError::Dropped);
+                }
+                history.add(run.clone());
+                Ok(Target {
+                    record: read.record,
+                    history,
+                })
+            })
             .await?;
         known.replace(parent);
         known.is_shared |= is_shared;

@@ -188,8 +188,8 @@ impl ParentWriting<'_> {
         let written = annotations.as_object().into_iter().flatten();
         others
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
-        let history = target.history.value(&others);
-        let history = history.map_err(|NoRoom| ParentWriteError::NoRoom)?;
+        let value = target.history.value(&others);
+        let history = value.map_err(|NoRoom| ParentWriteError::NoRoom)?;
         // The client that created the parent owns the annotation, too, so leaving it out would not remove it.
         let emptied = others.contains_key(HISTORY_ANNOTATION).then(|| "[]".to_owned());
         if let Some(history) = history.or(emptied) {

@@ -30,7 +30,7 @@ impl<'a> RunOnParent<'a> {
     }
 
     /// Does a part of the work, which its entry counts, and renews the entry at the same time.
-    pub async fn work<T>(&mut self, work: impl AsyncFnOnce(&mut Sink<'_>) -> T, sink: &mut Sink<'_>) -> T {
+    pub async fn work<T>(&mut self, sink: &mut Sink<'_>, work: impl AsyncFnOnce(&mut Sink<'_>) -> T) -> T {
         let entry = std::mem::take(&mut self.entry);
         let done = self
             .while_renewing(Box::pin(work(&mut entry.counting_sink(sink))))

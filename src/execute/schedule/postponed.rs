@@ -56,8 +56,8 @@ impl<'a, A> Postponed<'a, A> {
         answer: A,
         webhook: Option<&UnreachableWebhook>,
     ) -> AnswerEffect<A> {
-        let asked_for = self.queues.iter().find(|(_, queue)| queue.probe == Some(id));
-        let asked_for = asked_for.map(|(name, _)| name.clone());
+        let mut queues = self.queues.iter();
+        let asked_for = queues.find_map(|(name, queue)| (queue.probe == Some(id)).then(|| name.clone()));
         let Some(webhook) = webhook else {
             let queue = asked_for.and_then(|name| self.queues.remove(&name));
             let others = queue.map(|queue| queue.waiting).unwrap_or_default();
@@ -124,9 +124,9 @@ impl<'a, A> Postponed<'a, A> {
         let queues = self.queues.iter();
         let due =
             queues.filter(|(name, queue)| queue.probe.is_none() && self.next_attempt_of(name, queue) <= now);
-        let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
+        let names: Vec<String> = due.map(|(name, _)| name.clone()).collect();
         let mut probes = Vec::new();
-        for name in due {
+        for name in names {
             if let Some(queue) = self.queues.get_mut(&name) {
                 let (id, answer) = queue.waiting.remove(0);
                 queue.probe = Some(id);

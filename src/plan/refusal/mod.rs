@@ -36,10 +36,7 @@ pub enum Target {
 pub enum Refusal {
     /// The ApplySet metadata of the parent are invalid.
     #[error("{parent}: invalid ApplySet metadata: {fault}")]
-    FaultyParent {
-        parent: ObjectKey,
-        fault: ParentFault,
-    },
+    FaultyParent { parent: ObjectKey, fault: ParentFault },
     /// Another program manages the set.
     #[error("{parent}: managed by {found}, not {}", this_is(.ours))]
     OtherTooling {
@@ -51,19 +48,13 @@ pub enum Refusal {
     },
     /// The object exists and is not a parent.
     #[error("{parent}: exists and is not the parent of a set")]
-    NotAParent {
-        parent: ObjectKey,
-    },
+    NotAParent { parent: ObjectKey },
     /// The parent is being deleted.
     #[error("{parent}: the set's parent is being deleted")]
-    ParentTerminating {
-        parent: ObjectKey,
-    },
+    ParentTerminating { parent: ObjectKey },
     /// The parent's namespace is being deleted.
     #[error("namespace/{namespace}: the namespace of the set's parent is being deleted")]
-    ParentNamespaceTerminating {
-        namespace: String,
-    },
+    ParentNamespaceTerminating { namespace: String },
     /// There are no manifests.
     #[error("no objects in the manifests{}", describe_prune_of_all(.objects))]
     EmptyManifests {
@@ -195,9 +186,7 @@ pub enum Refusal {
     },
     /// Another client has written the parent since this run read the set, and this run was to run alone.
     #[error("{parent}: another run or client has changed the set since this run read it")]
-    SetChanged {
-        parent: ObjectKey,
-    },
+    SetChanged { parent: ObjectKey },
     /// The record does not fit into the parent's annotations.
     #[error("{parent}: annotations too large: {size} bytes, limit {limit}")]
     AnnotationsTooLarge {

@@ -10,7 +10,7 @@ use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::write_settings::WriteSettings;
 use crate::plan::saved::SavedManifest;
-use crate::plan::{self, Observed, Plan, Policy, Proposal, ProposedApply};
+use crate::plan::{Observed, Plan, Policy, Proposal, ProposedApply};
 use crate::read::{Administrator, Cluster, ClusterState, NamedSet};
 use crate::report::PlanOutline;
 use crate::settings::Confirm;
@@ -38,7 +38,7 @@ pub struct Prepared {
 impl Prepared {
     /// Combines everything that was read and decided; no manifests are kept, and nothing is known about the permissions
     /// of the user.
-    pub(super) fn new(
+    pub fn new(
         cluster: Cluster,
         named: NamedSet,
         desired: Desired,
@@ -71,19 +71,6 @@ impl Prepared {
     /// Returns the part of the plan that a prompt shows.
     pub fn outline(&self) -> PlanOutline {
         prompt::outline(&self.plan, &self.desired, &self.state.observed, &self.policy)
-    }
-
-    /// The plan to delete a set: nothing is desired.
-    pub fn to_delete(
-        cluster: Cluster,
-        named: NamedSet,
-        state: ClusterState,
-        policy: Policy,
-        writing: WriteSettings,
-    ) -> Self {
-        let desired = Desired::default();
-        let plan = plan::plan(&named.set, &desired, &state.observed, &policy);
-        Self::new(cluster, named, desired, state, policy, writing, plan)
     }
 
     /// The plan with everything that executing it needs.
@@ -147,14 +134,14 @@ fn applies(desired: &Desired, state: &ClusterState, plan: &Plan) -> Option<BTree
         .collect();
     let applies = plan.all_applies().map(|apply| {
         let key = &desired.members[apply.index].key;
-        let taken = taken.get(key);
+        let live = taken.get(key);
         ProposedApply {
             key: key.clone(),
-            uid: match taken {
+            uid: match live {
                 Some(live) => Some(live.uid.clone()),
                 None => apply.live_membership.uid().map(str::to_owned),
             },
-            former_set: taken.and_then(|live| live.part_of.clone()),
+            former_set: live.and_then(|live| live.part_of.clone()),
         }
     });
     Some(applies.collect())

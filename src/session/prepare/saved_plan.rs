@@ -31,7 +31,7 @@ use crate::plan::saved::{
 };
 use crate::plan::{Policy, Preconditions};
 use crate::read::{self, NamespaceState};
-use crate::report::{Comparison, Differences};
+use crate::report::Differences;
 use crate::session::command_run::CommandRun;
 use crate::settings::{ApplyOptions, Ignore};
 
@@ -103,8 +103,8 @@ fn manifests(
         let live = predicted.live.as_ref()?;
         Some((predicted.outcome.subject.key(), live))
     });
-    let parent = parent.map(|live| (prepared.named.set.parent.clone(), live));
-    let live: BTreeMap<ObjectKey, &Value> = members.chain(parent).collect();
+    let own = parent.map(|live| (prepared.named.set.parent.clone(), live));
+    let live: BTreeMap<ObjectKey, &Value> = members.chain(own).collect();
     let mut manifests = prepared.manifests.clone();
     for manifest in &mut manifests {
         let key = manifest.secret_key(&prepared.cluster.namespace);
@@ -162,8 +162,8 @@ fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> 
         intent,
     });
     // An object that did not exist any more does not have to be pruned.
-    let is_gone = |object: &SavedObject| object.intent == Intent::Prune && object.seen.is_none();
-    objects.filter(|object| !is_gone(object)).collect()
+    let needed = objects.filter(|object| object.intent != Intent::Prune || object.seen.is_some());
+    needed.collect()
 }
 
 /// Plans from the manifests of a saved plan.
@@ -193,8 +193,10 @@ pub(super) async fn identify(server: &ApiServer, endpoint: &Endpoint) -> Result<
 }
 
 pub(super) fn uids(namespaces: &BTreeMap<String, NamespaceState>) -> NamespaceUids {
-    let uid = |(name, state): (&String, &NamespaceState)| (name.clone(), state.uid.clone());
-    namespaces.iter().map(uid).collect()
+    namespaces
+        .iter()
+        .map(|(name, state)| (name.clone(), state.uid.clone()))
+        .collect()
 }
 
 /// Returns a resource as the command line names it: `secrets`, or `widgets.example.com`.
@@ -207,8 +209,9 @@ pub(super) fn resource_argument(resource: &Resource) -> String {
 
 /// Writes a plan that can be executed as it was shown.
 pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), Error> {
-    let is_failing = |object: &Comparison| object.outcome.action == Action::Failed;
-    if !found.refusals.is_empty() || !found.failures.is_empty() || found.objects.iter().any(is_failing) {
+    let mut outcomes = found.objects.iter().map(|object| &object.outcome);
+    let has_failure = outcomes.any(|outcome| outcome.action == Action::Failed);
+    if !found.refusals.is_empty() || !found.failures.is_empty() || has_failure {
         return Err(Error::NotSaved);
     }
     saved::write(file, plan).map_err(|error| unwritable(file, &error))
@@ -298,11 +301,11 @@ pub async fn approve(
             listed(uncompared)
         )]);
     }
-    let is_written = |object: &&SavedObject| matches!(object.intent, Intent::Apply | Intent::Prune);
-    let written = saved.objects.iter().filter(is_written);
+    let objects = saved.objects.iter();
+    let written = objects.filter(|object| matches!(object.intent, Intent::Apply | Intent::Prune));
     let approved = written.map(|object| (object.key.clone(), seen.get(&object.key).cloned()));
-    let recreated = saved.objects.iter().filter(|object| object.recreated);
-    let recreated = recreated.map(|object| object.key.clone()).collect();
+    let chosen = saved.objects.iter().filter(|object| object.recreated);
+    let recreated = chosen.map(|object| object.key.clone()).collect();
     let bound = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
     prepared.plan.preconditions = bound
         .with_recreated(recreated)
@@ -322,8 +325,8 @@ async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectK
             let Some(resource) = resource else {
                 return Ok(None);
             };
-            let object = read::object(server, &resource, &key).await;
-            let object = object.map_err(|error| Error::Read {
+            let read = read::object(server, &resource, &key).await;
+            let object = read.map_err(|error| Error::Read {
                 what: key.to_string(),
                 error,
             })?;
@@ -344,8 +347,8 @@ pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<O
     let (Some(manifest), Some(_)) = (&prepared.desired.parent, prepared.state.parent_object()) else {
         return Ok(None);
     };
-    let object = read::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
-    let object = object.map_err(|error| Error::Read {
+    let read = read::object(&prepared.cluster.server, &manifest.resource, &manifest.key).await;
+    let object = read.map_err(|error| Error::Read {
         what: format!("the set's parent {}", manifest.key),
         error,
     })?;
@@ -355,19 +358,19 @@ pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<O
 /// Returns the fields that the set leaves to others: they may change between a plan and its run.
 pub(super) fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
     let members = prepared.desired.members.iter();
-    let members = members.filter(|member| !member.ignored.is_empty());
     members
+        .filter(|member| !member.ignored.is_empty())
         .map(|member| (member.key.clone(), member.ignored.clone()))
         .collect()
 }
 
 pub(super) fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource>> {
-    let members = prepared.state.observed.members.iter();
-    let members = members.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
+    let live = prepared.state.observed.members.iter();
+    let members = live.map(|live| (live.key.clone(), Arc::clone(&live.resource)));
     let served = &prepared.state.places.resources;
-    let wanted = prepared.desired.members.iter();
+    let desired = prepared.desired.members.iter();
     // As for the plan, each object is read in the version of its manifest if that is served.
-    let wanted = wanted.filter_map(|object| {
+    let wanted = desired.filter_map(|object| {
         let resource = object.readable_through(served)?;
         Some((object.key.clone(), Arc::clone(resource)))
     });

@@ -60,8 +60,8 @@ pub(super) async fn manifests(
     concurrency: usize,
 ) -> Result<(Vec<Manifest>, BTreeSet<ObjectKey>), Error> {
     let reads = plan.manifests.iter().map(async |manifest| {
-        let secret = manifest.secret_key(&plan.set.namespace);
-        let secret = secret.filter(|_| !manifest.hidden.is_empty());
+        let key = manifest.secret_key(&plan.set.namespace);
+        let secret = key.filter(|_| !manifest.hidden.is_empty());
         let live = match &secret {
             Some(key) => live_secret(cluster, key).await?,
             None => None,

@@ -11,13 +11,11 @@ use std::sync::Arc;
 use parents::Parents;
 
 use k8s_openapi::jiff::Timestamp;
-use serde_json::Value;
 
 use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::parent::RecordedKinds;
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
-use crate::model::history_annotation::Run;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -77,13 +75,12 @@ pub(super) async fn look(
 
 /// Names the runs under way that no repair ends.
 fn runs_under_way(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
-    let is_ended = |run: &Run| repairs.iter().any(|repair| repair.ended.contains(&run.id));
     sets.iter()
         .flat_map(|set| {
             let running = set.parent.object.running.iter();
             running.map(|run| (&set.parent.identity, run))
         })
-        .filter(|(_, run)| !is_ended(run))
+        .filter(|(_, run)| !repairs.iter().any(|repair| repair.ended.contains(&run.id)))
         .map(|(parent, run)| format!("{parent}: {run} began {} and has not ended", run.began(now)))
         .collect()
 }
@@ -171,9 +168,9 @@ impl Inspection<'_> {
             .collect();
         found_set::assign(&mut founds, members, &unread, &self.cluster.discovery);
         // Missing permissions are reported for each set, other failures here.
-        let is_wanted = |place: &ListTarget| founds.iter().any(|found| found.unread.contains(place));
         let mut unread = std::mem::take(&mut self.unread_places);
-        unread.retain(|(place, error)| is_wanted(place) && !error.is_forbidden());
+        unread.retain(|(_, error)| !error.is_forbidden());
+        unread.retain(|(place, _)| founds.iter().any(|found| found.unread.contains(place)));
         let unread = read::unread_reasons(unread);
         self.warnings.extend(read::unread_warnings(&unread));
         for (set, found) in sets.iter_mut().zip(founds) {
@@ -214,11 +211,10 @@ impl Inspection<'_> {
         findings.extend(verify::check_lost(sets, &others, surroundings));
         findings.extend(verify::check_extent(&self.unread, object));
         verify::sort(&mut findings);
-        let is_set = |set: &&Examined| set.kind != ParentKind::Forbidden;
         Looked {
             listings: sets
                 .iter()
-                .filter(is_set)
+                .filter(|set| set.kind != ParentKind::Forbidden)
                 .map(|set| SetListing::new(&set.as_listed(surroundings), discovery))
                 .collect(),
             findings,
@@ -254,11 +250,10 @@ impl Inspection<'_> {
 
     /// Takes the objects out of a result, and remembers what could not be listed.
     fn remember(&mut self, look: ListResults<Live>) -> Vec<Live> {
-        let is_whole = |place: &&ListTarget| place.namespace.is_none();
         let unread = look.unread.iter().map(|(place, _)| place);
         self.unread.extend(
             unread
-                .filter(is_whole)
+                .filter(|place| place.namespace.is_none())
                 .map(|place| place.resource.group_resource()),
         );
         self.unread_places.extend(look.unread);
@@ -269,21 +264,21 @@ impl Inspection<'_> {
     /// their parent, so all possible parents are searched.
     async fn strays(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
         let known = ids(&parents.sets);
-        let strays = members.iter().filter(|live| is_stray(live, &known));
-        let mut strays: Vec<Live> = strays.cloned().collect();
+        let unowned = members.iter().filter(|live| is_stray(live, &known));
+        let mut strays: Vec<Live> = unowned.cloned().collect();
         read::unique_by_uid(&mut strays, |live| live, |_| false);
         let wanted: BTreeSet<String> = strays.iter().filter_map(|live| live.part_of.clone()).collect();
         if wanted.is_empty() {
             return Vec::new();
         }
         let now = self.cluster.server.now();
-        let is_wanted = |item: &Value, resource: &Arc<Resource>| {
+        let looking = self.candidates(&parents.kinds, None, "", |item, resource| {
             ParentCandidate::from_object(item, resource, now).filter(|parent| {
                 !parent.has_applyset_metadata()
                     && wanted.contains(ApplySetId::for_parent(&parent.identity).as_str())
             })
-        };
-        let look = self.candidates(&parents.kinds, None, "", is_wanted).await;
+        });
+        let look = looking.await;
         let bare = look.found.into_iter();
         parents
             .sets

@@ -35,13 +35,12 @@ impl Inspection<'_> {
         };
         let own = BTreeSet::from([self.cluster.namespace.clone()]);
         let server = &self.cluster.server;
-        let candidate = |item: &Value, resource: &Arc<Resource>| {
+        let listing = read::list_all(server, &kinds, &own, looking, |item, resource| {
             ParentCandidate::from_object(item, resource, server.now())
-        };
-        let look = read::list_all(server, &kinds, &own, looking, candidate).await;
-        let is_other =
-            |parent: &ParentCandidate| sets.iter().all(|set| set.parent.identity != parent.identity);
-        let others = look.found.into_iter().filter(is_other);
+        });
+        let look = listing.await;
+        let found = look.found.into_iter();
+        let others = found.filter(|parent| sets.iter().all(|set| set.parent.identity != parent.identity));
         others
             .map(|parent| Examined::new(parent, ParentKind::Permitted))
             .collect()
@@ -74,15 +73,13 @@ impl Inspection<'_> {
             .map(|parent| Examined::new(parent, ParentKind::Permitted))
             .collect();
         if namespace.is_none() {
-            let is_other = |resource: &&Arc<Resource>| {
-                !kinds
-                    .iter()
-                    .any(|kind| kind.group_kind() == resource.group_kind())
-            };
-            let others: Vec<Arc<Resource>> = self.resources.iter().filter(is_other).cloned().collect();
-            let candidate =
-                |item: &Value, resource: &Arc<Resource>| ParentCandidate::from_object(item, resource, now);
-            let look = self.candidates(&others, None, ID_LABEL, candidate).await;
+            let known: BTreeSet<_> = kinds.iter().map(|kind| kind.group_kind()).collect();
+            let mut others = self.resources.clone();
+            others.retain(|resource| !known.contains(&resource.group_kind()));
+            let looking = self.candidates(&others, None, ID_LABEL, |item, resource| {
+                ParentCandidate::from_object(item, resource, now)
+            });
+            let look = looking.await;
             is_whole &= look.unread.is_empty() && self.cluster.discovery.failures().is_empty();
             for parent in look.found {
                 let kind = self.kind_of(&parent).await;

@@ -132,9 +132,9 @@ impl<'a> Driver<'a> {
     pub async fn run_independent<'k, T, A: WriteAnswer>(
         &mut self,
         items: impl IntoIterator<Item = (&'k ObjectKey, T)>,
-        write: impl AsyncFn(&T) -> A,
         answered: impl FnMut(A, &mut Sink<'_>),
         sink: &mut Sink<'_>,
+        write: impl AsyncFn(&T) -> A,
     ) {
         let work = Independent {
             write,
@@ -178,8 +178,8 @@ impl<'a> Driver<'a> {
             }
             let is_idle = under_way.len() == progress.postponed.probes();
             if is_idle && !progress.together.is_empty() {
-                let batch = std::mem::take(&mut progress.together);
-                let batch = batch.into_iter().map(|id| (id, progress.action(id)));
+                let ids = std::mem::take(&mut progress.together);
+                let batch = ids.into_iter().map(|id| (id, progress.action(id)));
                 waits.push(work.wait_together(batch.collect(), found.clone(), &shared));
                 has_waited = true;
             }
