@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
-use crate::execute::{Execution, Gate};
+use crate::execute::{Execution, WaitsOfRun};
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
@@ -254,7 +254,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         patience: options.waiting.for_dependencies(),
     };
     let execution = Execution {
-        gate: wait.as_ref().map(|wait| wait as &dyn Gate),
+        waits: wait.as_ref().map(|wait| wait as &dyn WaitsOfRun),
         dependencies: Some(&dependencies),
         ..prepared.execution(&interrupt)
     };

@@ -9,7 +9,6 @@ use futures_util::future::LocalBoxFuture;
 use crate::cluster::apiserver::UnreachableWebhook;
 use crate::compare::status::Written;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
-use crate::execute::gates::{Dependency, Membership};
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::NotServed;
 use crate::execute::kinds::schema_change::Redefined;
@@ -17,6 +16,7 @@ use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
+use crate::execute::waits_of_run::{Dependency, Membership};
 use crate::execute::{Applied, Execution, RunState, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::listed;
@@ -293,8 +293,8 @@ impl Applies<'_, '_> {
             return;
         }
         let resource = &outcome.subject.resource;
-        let gate = self.execution.dependencies;
-        if gate.is_some_and(|gate| gate.is_current_once_written(resource, written)) {
+        let waits = self.execution.dependencies;
+        if waits.is_some_and(|waits| waits.is_current_once_written(resource, written)) {
             applied.current.insert(key);
         } else {
             applied.current.remove(&key);
@@ -327,9 +327,9 @@ impl Applies<'_, '_> {
         };
         let keys: BTreeSet<&ObjectKey> = ids.keys().copied().collect();
         let missed = match self.execution.dependencies {
-            Some(gate) => {
+            Some(waits) => {
                 let dependencies = self.execution.dependencies(&keys);
-                gate.current(dependencies, &mut noting).await
+                waits.current(dependencies, &mut noting).await
             }
             None => keys.iter().copied().cloned().collect(),
         };

@@ -9,7 +9,6 @@ mod applies;
 mod begin_and_end;
 mod deletion;
 mod dry_run;
-mod gates;
 mod history;
 mod interrupt;
 mod kinds;
@@ -24,6 +23,7 @@ mod starting_webhooks;
 mod unusable_versions;
 mod wait_notes;
 mod wait_until_gone;
+mod waits_of_run;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -34,7 +34,6 @@ pub use adopt_move_disband::{
 pub use deletion::set::parent_managers;
 pub use deletion::wait_until_members_are_gone::Lingering;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
-pub use gates::{Dependency, DependencyGate, EndOfWait, Gate, Membership};
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 pub use parent_record::begin::run_under_way;
@@ -44,6 +43,7 @@ pub use parent_record::run::RunOnParent;
 pub use schedule::concurrency_limit::soon_under_way;
 use schedule::drive::Driver;
 pub use wait_notes::WaitNotes;
+pub use waits_of_run::{Dependency, EndOfWait, Membership, WaitsForDependencies, WaitsOfRun};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, ObjectOutcome, Phase};
@@ -75,9 +75,9 @@ pub struct Execution<'a> {
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
     /// The waits between the writes; `None` if the run does not wait.
-    pub gate: Option<&'a dyn Gate>,
+    pub waits: Option<&'a dyn WaitsOfRun>,
     /// The waits for objects that others depend on; `None` in a run that writes nothing.
-    pub dependencies: Option<&'a dyn DependencyGate>,
+    pub dependencies: Option<&'a dyn WaitsForDependencies>,
     /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
     /// The kinds whose CRDs dry runs have compared.
@@ -252,10 +252,10 @@ impl Execution<'_> {
 
     /// Waits for everything that was written, if the run waits and has not done so before.
     async fn wait_for_all(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
-        let Some(gate) = self.gate.filter(|_| ending == Ending::Done) else {
+        let Some(waits) = self.waits.filter(|_| ending == Ending::Done) else {
             return ending;
         };
-        match gate.all(sink).await {
+        match waits.all(sink).await {
             EndOfWait::Reached => Ending::Done,
             EndOfWait::NotReached => Ending::Incomplete,
             EndOfWait::Interrupted => Ending::Interrupted,

@@ -17,7 +17,7 @@ pub(super) enum Wave {
     /// Everything else.
     Rest,
     /// Objects that can prevent others from being written: admission, aggregated APIs.
-    Gates,
+    Admission,
 }
 
 impl Wave {
@@ -27,7 +27,7 @@ impl Wave {
         Self::Limits,
         Self::Referenced,
         Self::Rest,
-        Self::Gates,
+        Self::Admission,
     ];
 
     /// Returns the wave of a kind.
@@ -50,7 +50,7 @@ impl Wave {
             | ("networking.k8s.io", "NetworkPolicy" | "IngressClass")
             | ("policy", "PodDisruptionBudget")
             | ("gateway.networking.k8s.io", "GatewayClass") => Self::Referenced,
-            ("admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => Self::Gates,
+            ("admissionregistration.k8s.io" | "apiregistration.k8s.io", _) => Self::Admission,
             _ => Self::Rest,
         }
     }
@@ -98,9 +98,9 @@ mod tests {
             (
                 "admissionregistration.k8s.io",
                 "ValidatingWebhookConfiguration",
-                Wave::Gates,
+                Wave::Admission,
             ),
-            ("apiregistration.k8s.io", "APIService", Wave::Gates),
+            ("apiregistration.k8s.io", "APIService", Wave::Admission),
         ];
         for (group, kind, wave) in table {
             assert_eq!(

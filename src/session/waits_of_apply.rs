@@ -10,7 +10,7 @@ use super::wait_targets::{self, Done};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{StatusRules, Written};
 use crate::event::{Event, WaitStatus};
-use crate::execute::{Dependency, DependencyGate, EndOfWait, Gate, Interrupt, Membership, Sink};
+use crate::execute::{Dependency, EndOfWait, Interrupt, Membership, Sink, WaitsForDependencies, WaitsOfRun};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -75,7 +75,7 @@ impl<'a> RunWait<'a> {
     }
 }
 
-impl Gate for RunWait<'_> {
+impl WaitsOfRun for RunWait<'_> {
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         self.is_over.set(true);
         Box::pin(async { end_of_wait(self.wait(self.members(), NOT_ALL_IS_PRUNED, sink).await) })
@@ -150,7 +150,7 @@ impl DependencyWait<'_> {
     }
 }
 
-impl DependencyGate for DependencyWait<'_> {
+impl WaitsForDependencies for DependencyWait<'_> {
     fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool {
         let group_kind = resource.group_kind();
         self.rules.need_no_look(&group_kind, resource.status, written)

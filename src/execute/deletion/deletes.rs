@@ -401,7 +401,7 @@ impl Deletes<'_, '_> {
         let awaited: Vec<(ActionId, &Live)> = waits.collect();
         let objects = awaited.iter().map(|(_, live)| *live).collect();
         let missed = match self.execution.dependencies {
-            Some(gate) => gate.gone(objects, &mut |event| (sink.borrow_mut())(event)).await,
+            Some(waits) => waits.gone(objects, &mut |event| (sink.borrow_mut())(event)).await,
             None => awaited.iter().map(|(_, live)| live.key.clone()).collect(),
         };
         self.freshness.outdate();

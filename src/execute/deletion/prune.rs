@@ -76,8 +76,8 @@ impl Execution<'_> {
         if pruned.failed > 0 {
             return Ending::Incomplete;
         }
-        let waited = match self.gate {
-            Some(gate) if has_waited => gate.gone(sink).await,
+        let waited = match self.waits {
+            Some(waits) if has_waited => waits.gone(sink).await,
             _ => EndOfWait::Reached,
         };
         match waited {
@@ -107,8 +107,8 @@ impl Execution<'_> {
         if self.plan.last_prunes.is_empty() {
             return true;
         }
-        let is_open = match self.gate {
-            Some(gate) => gate.gone(sink).await == EndOfWait::Reached,
+        let is_open = match self.waits {
+            Some(waits) => waits.gone(sink).await == EndOfWait::Reached,
             None => true,
         };
         pruned.failed += usize::from(!is_open);
@@ -120,13 +120,13 @@ impl Execution<'_> {
     fn waits_before(&self, order: PruneOrder) -> bool {
         match order {
             PruneOrder::Regular => self.policy.prune_when == PruneWhen::Ready,
-            PruneOrder::Last => self.gate.is_some() && !self.plan.last_prunes.is_empty(),
+            PruneOrder::Last => self.waits.is_some() && !self.plan.last_prunes.is_empty(),
         }
     }
 
     async fn until_ready(&self, sink: &mut Sink<'_>) -> EndOfWait {
-        match self.gate {
-            Some(gate) => gate.ready(sink).await,
+        match self.waits {
+            Some(waits) => waits.ready(sink).await,
             // Without a wait it is unknown whether they are ready.
             None => EndOfWait::NotReached,
         }

@@ -86,7 +86,7 @@ impl Prepared {
             policy: &self.policy,
             writing: &self.writing,
             interrupt,
-            gate: None,
+            waits: None,
             dependencies: None,
             wait_notes: &self.wait_notes,
             redefined_kinds: &self.redefined_kinds,

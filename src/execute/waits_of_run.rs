@@ -13,7 +13,7 @@ use crate::model::live::Live;
 use crate::model::resource::Resource;
 
 /// Waits for objects that others depend on.
-pub trait DependencyGate {
+pub trait WaitsForDependencies {
     /// Returns whether an object is Current as soon as it is written, so that it need not be read.
     fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool;
 
@@ -53,7 +53,7 @@ pub enum Membership {
 }
 
 /// Waits on behalf of a run.
-pub trait Gate {
+pub trait WaitsOfRun {
     /// Waits until all objects of the manifests are Current.
     fn ready<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait>;
 
