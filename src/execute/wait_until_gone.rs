@@ -14,8 +14,8 @@ use crate::model::text::{listed, short};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The wait once `--timeout` ran out: shorter than the time after which nothing is awaited any more, so that the run
-/// still ends with a result.
+/// The wait once `--timeout` ran out: shorter than the time after which nothing is awaited any more (`LAST_REQUESTS` in
+/// `session/time_limit`), so that the run still ends with a result.
 const LAST_WAIT_AFTER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A wait until objects are gone.

@@ -1,8 +1,8 @@
 //! Lists namespaces and kinds of CRDs again right before they are deleted.
 //!
 //! A run may take minutes, and objects created in that time would be deleted with them
-//! without a judgement. `plan::data_loss` decides what counts as a loss, and `deletes` which containers of a run are
-//! listed.
+//! without a judgement. `plan::data_loss` decides what counts as a loss, `plan::delete_graph` and `deletes` which
+//! containers of a run are listed.
 
 use std::collections::BTreeMap;
 

@@ -16,8 +16,8 @@ use crate::execute::wait_notes::{SLOW, WaitNotes};
 use crate::execute::{Cause, Interrupt};
 use crate::model::resource::Resource;
 
-/// Time for all CRDs of a run to be established and served. It usually takes seconds; kubectl's waits default to
-/// thirty.
+/// Time for all CRDs of a run to be established and served, and for a changed one to be used. It usually takes seconds;
+/// kubectl's waits default to thirty.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause after the first check; each next one is half as long again.
 pub const PAUSE: Duration = Duration::from_millis(100);
