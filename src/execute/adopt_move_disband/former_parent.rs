@@ -8,7 +8,7 @@ use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::parent::{ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::deletion::report::{
-    CREATED_AGAIN, left_behind, names, predicted_disposition, unlistable,
+    CREATED_AGAIN, left_behind, names, predicted_disposition, report_unlisted,
 };
 use crate::execute::deletion::set::record_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{Lingering, Remaining};
@@ -223,23 +223,11 @@ impl LeftSet<'_> {
                 "{parent}: kept, because {owned} names it as its owner"
             )));
         }
-        self.report_unlisted(&obstacles.unlisted, sink)
-    }
-
-    fn report_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
-        if unlisted.is_empty() {
-            return Ending::Done;
-        }
-        let is_kept = match self.parent.writing.dry_run {
-            DryRun::None => "is kept",
-            DryRun::Client | DryRun::Server => "would be kept",
+        let consequence = match self.parent.writing.dry_run {
+            DryRun::None => "the old set is kept",
+            DryRun::Client | DryRun::Server => "the old set would be kept",
         };
-        let parent = &self.parent.set.parent;
-        let reason = unlistable(unlisted);
-        sink(Event::failure(format!(
-            "{parent}: the old set {is_kept}: {reason}"
-        )));
-        Ending::Incomplete
+        report_unlisted(parent, &obstacles.unlisted, consequence, sink)
     }
 
     /// Reports the disposition of the old parent, and writes nothing.

@@ -4,7 +4,7 @@ use super::former_parent::LeftSet;
 use super::members;
 use crate::event::{Ending, Event};
 use crate::execute::Sink;
-use crate::execute::deletion::report::unlistable;
+use crate::execute::deletion::report::report_unlisted;
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::requests::ParentWriteError;
@@ -15,20 +15,14 @@ use crate::read::ListError;
 impl LeftSet<'_> {
     /// Removes the record once all members are released.
     pub(super) async fn remove_record(&self, known: &mut Known, sink: &mut Sink<'_>) -> Ending {
-        let unlisted = &self.state.observed.unlisted;
-        if !unlisted.is_empty() {
-            let reason = unlistable(unlisted);
-            let is_not_removed = match self.parent.writing.dry_run {
-                DryRun::None => "was not removed",
-                DryRun::Client | DryRun::Server => "would not be removed",
-            };
-            let parent = &self.parent.set.parent;
-            let failure = format!("{parent}: the record {is_not_removed}: {reason}");
-            sink(Event::failure(failure));
-            return Ending::Incomplete;
-        }
-        if self.parent.writing.dry_run != DryRun::None {
-            return Ending::Done;
+        let consequence = match self.parent.writing.dry_run {
+            DryRun::None => "the record was not removed",
+            DryRun::Client | DryRun::Server => "the record would not be removed",
+        };
+        let (parent, unlisted) = (&self.parent.set.parent, &self.state.observed.unlisted);
+        let ending = report_unlisted(parent, unlisted, consequence, sink);
+        if ending != Ending::Done || self.parent.writing.dry_run != DryRun::None {
+            return ending;
         }
         self.try_to_remove_record(known, sink)
             .await

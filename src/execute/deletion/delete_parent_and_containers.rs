@@ -8,7 +8,9 @@ use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{Deleted, Waves};
 use crate::execute::deletion::parent::{ParentOutcome, ParentRelease, ReleaseError};
-use crate::execute::deletion::report::{names, outcome_event, predicted_disposition, unlistable};
+use crate::execute::deletion::report::{
+    names, outcome_event, predicted_disposition, report_unlisted, unlistable,
+};
 use crate::execute::deletion::set::parent_managers;
 use crate::execute::deletion::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
@@ -234,19 +236,11 @@ impl Execution<'_> {
 
     /// Fails if objects that cannot be listed may be members: the parent stays because of them.
     fn report_unlisted(&self, unlisted: &Record, sink: &mut Sink<'_>) -> Ending {
-        if unlisted.is_empty() {
-            return Ending::Done;
-        }
-        let parent = &self.set.parent;
-        let reason = unlistable(unlisted);
-        let is_not_deleted = match self.writing.dry_run {
-            DryRun::None => "cannot be deleted",
-            DryRun::Client | DryRun::Server => "would not be deleted",
+        let consequence = match self.writing.dry_run {
+            DryRun::None => "the set cannot be deleted",
+            DryRun::Client | DryRun::Server => "the set would not be deleted",
         };
-        sink(Event::failure(format!(
-            "{parent}: the set {is_not_deleted}: {reason}"
-        )));
-        Ending::Incomplete
+        report_unlisted(&self.set.parent, unlisted, consequence, sink)
     }
 
     fn report_unseen(&self, unseen: &Unlisted, sink: &mut Sink<'_>) -> Ending {

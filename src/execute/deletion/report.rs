@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
+use crate::execute::Sink;
 use crate::model::applyset::Record;
+use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
 use crate::model::text::listed;
@@ -26,6 +28,21 @@ pub fn left_behind<'l>(objects: impl Iterator<Item = &'l Live>, unlisted: &Recor
 pub fn unlistable(unlisted: &Record) -> String {
     let kinds = listed(&unlisted.group_kinds);
     format!("members may remain that no list of members shows: objects of kind {kinds}")
+}
+
+/// Fails with this `consequence` for the set if objects that cannot be listed may be members.
+pub fn report_unlisted(
+    parent: &ObjectKey,
+    unlisted: &Record,
+    consequence: &str,
+    sink: &mut Sink<'_>,
+) -> Ending {
+    if unlisted.is_empty() {
+        return Ending::Done;
+    }
+    let reason = unlistable(unlisted);
+    sink(Event::failure(format!("{parent}: {consequence}: {reason}")));
+    Ending::Incomplete
 }
 
 /// Returns the event of an object with its reason.
