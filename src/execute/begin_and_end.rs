@@ -25,14 +25,10 @@ impl Execution<'_> {
         }
         let begun = self
             .parent_writing()
-            .begin(self.parent().cloned(), &self.plan.record_during, run, sink)
+            .begin_unless_stopped(self.parent().cloned(), &self.plan.record_during, run, sink)
             .await;
         match begun {
             Err(ParentWriteError::NotServed(_)) if self.interrupt.is_requested() => {
-                Ok(Err(Ending::Interrupted))
-            }
-            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
-                sink(Event::failure(error.to_string()));
                 Ok(Err(Ending::Interrupted))
             }
             // Members have been written already: that is a failure of writing.
@@ -44,7 +40,7 @@ impl Execution<'_> {
                 sink(Event::failure(error.to_string()));
                 Ok(Err(Ending::Incomplete))
             }
-            known => known.map(Ok),
+            begun => begun,
         }
     }
 

@@ -133,12 +133,12 @@ impl MembershipExecution<'_> {
         let begun = if parent.writing.dry_run == DryRun::None && self.writes(joined) {
             let run = history::entry_under_way(parent.server, self.operation.clone()).await;
             let current = joined.state.parent_object().cloned();
-            match parent.begin(current, joined.record, run, sink).await {
-                Err(error) if parent.interrupt.is_requested() && error.is_of_webhook() => {
-                    sink(Event::failure(error.to_string()));
-                    return Ok(Ending::Interrupted);
-                }
-                begun => Some(begun?),
+            match parent
+                .begin_unless_stopped(current, joined.record, run, sink)
+                .await?
+            {
+                Ok(known) => Some(known),
+                Err(ending) => return Ok(ending),
             }
         } else {
             None

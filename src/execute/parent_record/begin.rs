@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::ATTEMPTS;
 use super::requests::{ParentWriteError, ParentWriting, Target, Written};
 use crate::cluster::apiserver::Moment;
-use crate::event::{Action, Event};
+use crate::event::{Action, Ending, Event};
 use crate::execute::Sink;
 use crate::execute::history::entry_under_way;
 use crate::model::applyset::Record;
@@ -153,6 +153,24 @@ impl ParentWriting<'_> {
                 Ok(without_entry)
             }
             Ok(known) => Ok(known),
+        }
+    }
+
+    /// Begins a run as `begin` does. Returns how the run ends if the user stops it while the parent waits for its
+    /// webhook.
+    pub async fn begin_unless_stopped(
+        &self,
+        parent: Option<ParentObject>,
+        needed: &Record,
+        run: Run,
+        sink: &mut Sink<'_>,
+    ) -> Result<Result<Known, Ending>, ParentWriteError> {
+        match self.begin(parent, needed, run, sink).await {
+            Err(error) if self.interrupt.is_requested() && error.is_of_webhook() => {
+                sink(Event::failure(error.to_string()));
+                Ok(Err(Ending::Interrupted))
+            }
+            begun => begun.map(Ok),
         }
     }
 
