@@ -2,6 +2,7 @@
 
 use super::{Dependents, Edges, Preconditions, Refusal, SkipReason};
 use crate::compare::changes::Reason;
+use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::live::Live;
 
@@ -115,6 +116,13 @@ impl Plan {
     /// Returns the applies in their order: the prerequisites, then wave by wave.
     pub fn all_applies(&self) -> impl Iterator<Item = &Apply> + Clone {
         self.prerequisites.iter().chain(&self.waves).flatten()
+    }
+
+    /// Returns the members that are applied because they have changed.
+    pub fn changed_members<'d>(&self, desired: &'d Desired) -> impl Iterator<Item = &'d DesiredObject> {
+        self.all_applies()
+            .filter(|apply| matches!(apply.live_membership, LiveMembership::Member { .. }))
+            .map(|apply| &desired.members[apply.index])
     }
 
     /// Returns the waves of prunes in their order.

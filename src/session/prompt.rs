@@ -88,27 +88,25 @@ pub async fn answer(question: Question) -> bool {
 /// Returns the part of a plan that a prompt shows.
 pub fn outline(plan: &Plan, desired: &Desired, observed: &Observed, policy: &Policy) -> PlanOutline {
     let existing: HashSet<&ObjectKey> = observed.existing.iter().map(|live| &live.key).collect();
-    let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
-        let indexes = applies.into_iter().map(|apply| apply.index);
-        indexes.filter_map(|index| desired.members.get(index)).collect()
-    };
-    let keys = |objects: &[&DesiredObject]| -> Vec<ObjectKey> {
+    let keys = |objects: Vec<&DesiredObject>| -> Vec<ObjectKey> {
         objects.iter().map(|object| object.key.clone()).collect()
     };
-    let (created, changed) = plan.all_applies().partition(|apply| match apply.live_membership {
-        LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
-        LiveMembership::OfAnotherSet => true,
-        LiveMembership::Member { .. } | LiveMembership::Terminating => false,
-    });
-    let changed = objects(changed);
-    let members = plan.all_applies();
-    let members = members.filter(|apply| matches!(apply.live_membership, LiveMembership::Member { .. }));
-    let mut recreatable = objects(members.collect());
+    let objects = |applies: Vec<&Apply>| -> Vec<&DesiredObject> {
+        let applies = applies.iter();
+        applies.map(|apply| &desired.members[apply.index]).collect()
+    };
+    let (created, changed): (Vec<&Apply>, Vec<&Apply>) =
+        plan.all_applies().partition(|apply| match apply.live_membership {
+            LiveMembership::NotAMember => !existing.contains(&desired.members[apply.index].key),
+            LiveMembership::OfAnotherSet => true,
+            LiveMembership::Member { .. } | LiveMembership::Terminating => false,
+        });
+    let mut recreatable: Vec<&DesiredObject> = plan.changed_members(desired).collect();
     recreatable.retain(|object| policy.may_recreate(object, &plan.preconditions));
     PlanOutline {
-        created: keys(&objects(created)),
-        changed: keys(&changed),
-        recreatable: keys(&recreatable),
+        created: keys(objects(created)),
+        changed: keys(objects(changed)),
+        recreatable: keys(recreatable),
         recreated: Vec::new(),
         removed: plan.all_prunes().map(|live| live.key.clone()).collect(),
         unchanged: plan.unchanged.len(),

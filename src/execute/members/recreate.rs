@@ -362,13 +362,9 @@ impl Execution<'_> {
 
     /// Returns the changed members for which a client dry run has this outcome; `None` without any.
     pub fn recreatable(&self) -> Option<String> {
-        let changed = self
-            .plan
-            .all_applies()
-            .filter(|apply| matches!(apply.live_membership, LiveMembership::Member { .. }))
-            .map(|apply| &self.desired.members[apply.index])
-            .filter(|object| self.recreation_note(object).is_some());
-        let keys: Vec<&ObjectKey> = changed.map(|object| &object.key).collect();
+        let changed = self.plan.changed_members(self.desired);
+        let recreatable = changed.filter(|object| self.recreation_note(object).is_some());
+        let keys: Vec<&ObjectKey> = recreatable.map(|object| &object.key).collect();
         (!keys.is_empty()).then(|| listed(keys))
     }
 }
