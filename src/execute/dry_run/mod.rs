@@ -20,8 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cluster::apiserver::ApiError;
-use crate::cluster::apiserver::UnreachableWebhook;
+use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::{label_error, label_of};
 use crate::execute::members::message_of_rejected_manifest;
@@ -161,7 +160,7 @@ impl Execution<'_> {
         let Some(manifest) = &self.desired.parent else {
             return Ok(None);
         };
-        if is_not_yet_served(manifest) || self.lacks_namespace_of(manifest) {
+        if is_not_yet_served(manifest) || self.lacks_namespace_of(&manifest.key) {
             return Ok(Some(ParentPrediction::default()));
         }
         let mut live = read::object(self.server, &manifest.resource, &manifest.key).await?;

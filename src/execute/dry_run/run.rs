@@ -12,6 +12,7 @@ use crate::execute::members::apply::written;
 use crate::execute::members::recreate::RECREATED_IF;
 use crate::execute::{Execution, Sink};
 use crate::manifest::desired::DesiredObject;
+use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
 use crate::model::write_settings::DryRun;
 use crate::plan::{LiveMembership, is_not_yet_served};
@@ -104,12 +105,12 @@ impl Execution<'_> {
     /// Returns whether the server cannot validate this object before other members are written: its
     /// kind, its version or its namespace comes with them. An incomplete object must not be sent.
     pub fn is_out_of_reach(&self, object: &DesiredObject) -> bool {
-        is_not_yet_served(object) || self.lacks_namespace_of(object) || self.is_incomplete(object)
+        is_not_yet_served(object) || self.lacks_namespace_of(&object.key) || self.is_incomplete(object)
     }
 
     /// Returns the resource through which the object can be read now; `None` if it cannot exist.
     pub fn readable_through<'o>(&'o self, object: &'o DesiredObject) -> Option<&'o Arc<Resource>> {
-        if self.lacks_namespace_of(object) {
+        if self.lacks_namespace_of(&object.key) {
             return None;
         }
         object.readable_through(&self.state.places.resources)
@@ -120,8 +121,9 @@ impl Execution<'_> {
         self.desired.incomplete.contains(&object.key)
     }
 
-    pub(super) fn lacks_namespace_of(&self, object: &DesiredObject) -> bool {
-        let namespace = object.key.namespace.as_ref();
+    /// Returns whether the namespace of this object did not exist when the run was planned.
+    pub fn lacks_namespace_of(&self, key: &ObjectKey) -> bool {
+        let namespace = key.namespace.as_ref();
         namespace.is_some_and(|namespace| !self.state.namespaces.contains_key(namespace))
     }
 }

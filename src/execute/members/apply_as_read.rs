@@ -156,12 +156,7 @@ impl Execution<'_> {
                 let observed = &self.state.observed;
                 let mut shown = observed.existing.iter().chain(&observed.members);
                 // What controllers put into a namespace of this run was agreed to with it.
-                let is_in_new_namespace = live
-                    .key
-                    .namespace
-                    .as_ref()
-                    .is_some_and(|namespace| !self.state.namespaces.contains_key(namespace));
-                !is_in_new_namespace && !shown.any(|shown| shown.uid == live.uid)
+                !self.lacks_namespace_of(&live.key) && !shown.any(|shown| shown.uid == live.uid)
             }
             Unowned::Refused => true,
         }
