@@ -14,7 +14,7 @@ use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
-use crate::model::history_annotation::ABANDONED_AFTER;
+use crate::model::history_annotation::abandoned_from;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
@@ -177,10 +177,9 @@ impl CommandRun {
         }
         let until = self.server.as_ref().and_then(|server| {
             let renewed = server.now().checked_sub(server.lease_age()?).ok()?;
-            renewed.checked_add(ABANDONED_AFTER).ok()
+            abandoned_from(renewed)
         });
-        if let Some(time) = until {
-            let until = time.strftime("%TZ");
+        if let Some(until) = until {
             self.reporter.event(Event::Warning(format!(
                 "the set lists this run as under way until {until}: it could not write that it has ended; until then `delete`, `disband` and `move` keep the set's parent, unless a run of `kubectl applyset verify SET --fix` at a terminal ends it"
             )));

@@ -40,7 +40,7 @@ impl ParentWriting<'_> {
             return ending;
         }
         let begun = known.run.clone();
-        let adds = begun.as_ref().is_some_and(|begun| !begun.takes_out);
+        let adds = begun.is_some() && !known.takes_out;
         let before = known.runs_before.clone();
         let run = begun.and_then(|begun| entry.entry_at_end(self.server, begun, ending));
         match self.end(known, final_record, run, sink).await {

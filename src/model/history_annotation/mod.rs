@@ -185,9 +185,8 @@ impl Run {
     /// Returns the time from which a run under way is taken for abandoned, unless it renews its entry: `10:14:02Z`.
     pub fn counts_until(&self) -> String {
         let renewed = self.last_renewal();
-        let time = renewed.parse::<Timestamp>().ok();
-        let until = time.and_then(|renewed| renewed.checked_add(ABANDONED_AFTER).ok());
-        until.map_or_else(|| renewed.to_owned(), |until| until.strftime("%TZ").to_string())
+        let until = renewed.parse().ok().and_then(abandoned_from);
+        until.unwrap_or_else(|| renewed.to_owned())
     }
 
     /// Returns whether a run under way has not renewed its entry for [`ABANDONED_AFTER`], so that it counts as dead.
@@ -198,6 +197,12 @@ impl Run {
         // A later time than now comes from a server whose clock was set back since.
         now.duration_since(renewed).unsigned_abs() >= ABANDONED_AFTER && renewed < now
     }
+}
+
+/// Returns the time from which a run that has last written its entry then is taken for abandoned: `10:14:02Z`.
+pub fn abandoned_from(renewed: Timestamp) -> Option<String> {
+    let until = renewed.checked_add(ABANDONED_AFTER).ok()?;
+    Some(until.strftime("%TZ").to_string())
 }
 
 /// A run in a sentence: `an apply by ci`.
