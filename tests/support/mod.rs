@@ -99,12 +99,17 @@ pub(crate) fn succeed(command: &mut Command) -> Output {
 
 /// Looks until there is something, and fails when patience is over.
 pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    within(PATIENCE, &mut look).unwrap_or_else(|| panic!("not within {PATIENCE:?}: {what}"))
+}
+
+/// Looks until there is something, or the time is over.
+fn within<T>(time: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + time;
     loop {
-        if let Some(found) = look() {
+        let found = look();
+        if found.is_some() || Instant::now() >= deadline {
             return found;
         }
-        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
         std::thread::sleep(PAUSE);
     }
 }

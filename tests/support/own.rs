@@ -4,12 +4,12 @@
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use controlplane::ControlPlane;
 use serde_json::Value;
 
-use super::Cluster;
+use super::{Cluster, within};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -78,14 +78,7 @@ fn clean(cluster: &Cluster) -> Result<(), NotClean> {
         definition["kind"] = Value::from("CustomResourceDefinition");
         cluster.delete(&definition);
     }
-    let deadline = Instant::now() + TIME_TO_CLEAN;
-    while Instant::now() < deadline {
-        if definitions().is_empty() {
-            return Ok(());
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    Err(NotClean)
+    within(TIME_TO_CLEAN, || definitions().is_empty().then_some(())).ok_or(NotClean)
 }
 
 /// The control plane that the test of this thread has to itself; `None` for the shared one.
