@@ -12,8 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::UnreachableWebhook;
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, UnreachableWebhook};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::members::reply::{MemberReply, failed, reply_of};

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::UnreachableWebhook;
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply};
+use crate::cluster::apiserver::{
+    ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
+};
 use crate::event::{Action, ObjectOutcome, Remainder, Subject};
 use crate::execute::members::reply::{MemberReply, failed, reply_of};
 use crate::execute::reread::{GONE_ALREADY, is_of, reread_as};

@@ -12,8 +12,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::UnreachableWebhook;
-use crate::cluster::apiserver::{ApiRequest, Patch};
+use crate::cluster::apiserver::{ApiRequest, Patch, UnreachableWebhook};
 use crate::event::Event;
 use crate::execute::label_in_answer::label_error_in;
 use crate::execute::reread::{is_about, reread};

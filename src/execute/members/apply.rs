@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::cluster::apiserver::UnreachableWebhook;
-use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, EarlierAttempts, Patch, Reply, UnreachableWebhook};
 use crate::compare::ownership;
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;

@@ -1,7 +1,6 @@
 //! The reasons why an object that was chosen is not recreated, with their hints.
 
-use crate::cluster::apiserver::UnreachableWebhook;
-use crate::cluster::apiserver::{ApiError, Status};
+use crate::cluster::apiserver::{ApiError, Status, UnreachableWebhook};
 use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::model::message::Message;

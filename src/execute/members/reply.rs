@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::cluster::apiserver::Reply;
-use crate::cluster::apiserver::UnreachableWebhook;
+use crate::cluster::apiserver::{Reply, UnreachableWebhook};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::label_in_answer::label_error;

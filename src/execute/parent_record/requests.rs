@@ -7,8 +7,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::cluster::apiserver::UnreachableWebhook;
-use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply};
+use crate::cluster::apiserver::{ApiError, ApiRequest, ApiServer, Patch, Reply, UnreachableWebhook};
 use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};

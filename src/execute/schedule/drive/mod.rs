@@ -13,8 +13,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use crate::cluster::apiserver::ApiServer;
-use crate::cluster::apiserver::UnreachableWebhook;
+use crate::cluster::apiserver::{ApiServer, UnreachableWebhook};
 use crate::event::Event;
 use crate::execute::members::reply::MemberReply;
 use crate::execute::schedule::concurrency_limit::ConcurrencyLimit;
