@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::cli::{Disband, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{FormerParent, LeftSet, MembershipExecution};
+use crate::execute::{LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::RunOperation;
@@ -116,6 +116,10 @@ impl plan_and_write::Script for Script<'_> {
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
         let read = &planned.read;
+        let obstacles = Obstacles {
+            unlisted: read.state.observed.unlisted.clone(),
+            ..Obstacles::default()
+        };
         let execution = MembershipExecution {
             operation: RunOperation::Disband,
             joined: None,
@@ -124,7 +128,8 @@ impl plan_and_write::Script for Script<'_> {
                 former: &planned.parent,
                 state: &read.state,
                 appliers: &self.membership.appliers,
-                disposition: FormerParent::RemoveRecord,
+                aim: ParentAim::RemoveRecord,
+                obstacles: &obstacles,
             }),
             plan: &planned.plan,
             selector: None,

@@ -7,7 +7,7 @@ use crate::cli::{GlobalFlags, Move};
 use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{FormerParent, JoinedSet, LeftSet, MembershipExecution, Obstacles};
+use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
@@ -75,7 +75,10 @@ struct Planned {
     members_before: usize,
     plan: MembershipPlan,
     record: Record,
-    disposition: FormerParent,
+    /// The aim for the old parent.
+    aim: ParentAim,
+    /// What keeps it although the whole set was to move.
+    obstacles: Obstacles,
 }
 
 impl plan_and_write::Script for Script<'_> {
@@ -140,7 +143,7 @@ impl plan_and_write::Script for Script<'_> {
             members,
         };
         planned.members_before = settled.len();
-        planned.disposition = disposition_of_parent(obstacles, &self.options.selection);
+        (planned.aim, planned.obstacles) = aim_for_parent(obstacles, &self.options.selection);
         adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
     }
 
@@ -168,7 +171,8 @@ async fn move_members(
             former: &prepared.former,
             state: &prepared.from.state,
             appliers: &options.membership.appliers,
-            disposition: prepared.disposition.clone(),
+            aim: prepared.aim,
+            obstacles: &prepared.obstacles,
         }),
         plan: &prepared.plan,
         selector: match &options.selection {
@@ -263,7 +267,8 @@ async fn read_and_plan(
         members_before: 0,
         plan,
         record,
-        disposition: FormerParent::Narrow,
+        aim: ParentAim::Narrow,
+        obstacles: Obstacles::default(),
     })
 }
 
@@ -316,7 +321,7 @@ fn rights(planned: &Planned) -> BTreeSet<Permission> {
         into,
         plan,
         record,
-        disposition,
+        aim,
         ..
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
@@ -330,28 +335,26 @@ fn rights(planned: &Planned) -> BTreeSet<Permission> {
             record,
             &plan.changes,
         ));
-        rights.extend(match disposition {
-            FormerParent::Narrow | FormerParent::Keep(_) | FormerParent::RemoveRecord => {
+        rights.extend(match aim {
+            ParentAim::Narrow | ParentAim::RemoveRecord => {
                 vec![permissions::on_parent(set, resource)]
             }
-            FormerParent::Release => permissions::to_release(set, resource).into(),
+            ParentAim::Delete => permissions::to_release(set, resource).into(),
         });
     }
     rights
 }
 
-/// Decides the disposition of the old parent: it is deleted with the last member, unless something
-/// keeps it. The reason is reported if the whole set was to move.
-fn disposition_of_parent(obstacles: Obstacles, selection: &Selection) -> FormerParent {
-    let Obstacles {
-        members,
-        owned,
-        unlisted,
-    } = &obstacles;
-    match (members.is_empty(), unlisted.is_empty(), owned, selection) {
-        (true, true, None, _) => FormerParent::Release,
-        (true, true, Some(_), _) | (_, _, _, Selection::All) => FormerParent::Keep(obstacles),
-        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => FormerParent::Narrow,
+/// Decides what becomes of the old parent: it is deleted with the last member, unless something keeps it. That is
+/// reported if the whole set was to move.
+fn aim_for_parent(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Obstacles) {
+    let is_left = !obstacles.members.is_empty() || !obstacles.unlisted.is_empty();
+    match selection {
+        _ if obstacles == Obstacles::default() => (ParentAim::Delete, obstacles),
+        Selection::Labels(_) | Selection::Manifests(..) if is_left => {
+            (ParentAim::Narrow, Obstacles::default())
+        }
+        Selection::All | Selection::Labels(_) | Selection::Manifests(..) => (ParentAim::Narrow, obstacles),
     }
 }
 

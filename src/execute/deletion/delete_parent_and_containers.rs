@@ -7,14 +7,14 @@ use crate::event::{Action, Ending, Event, ObjectOutcome, Subject};
 use crate::execute::Execution;
 use crate::execute::Sink;
 use crate::execute::deletion::deletes::{Deleted, Waves};
-use crate::execute::deletion::parent::{ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::deletion::report::{
     names, outcome_event, predicted_disposition, report_unlisted, unlistable,
 };
 use crate::execute::deletion::set::parent_managers;
-use crate::execute::deletion::wait_until_members_are_gone::{
+use crate::execute::former_parent::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
 };
+use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::wait_until_gone::with_reasons;
@@ -68,6 +68,8 @@ impl Execution<'_> {
         let left = &members.left;
         let uid = known.parent.uid.clone();
         let release = ParentRelease {
+            aim: ParentAim::Delete,
+            joined: None,
             writing: self.parent_writing(),
             scope_of: known.listed(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,

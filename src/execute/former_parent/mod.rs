@@ -1,40 +1,61 @@
-//! Deletes the parent, or narrows its record, after its members were deleted or moved to another set.
+//! Sees to the parent of a set that a run has taken objects out of: it is deleted, or its record is removed or narrowed.
 //!
 //! It is deleted only when a fresh list finds no member any more, not even one that is being deleted.
 //! Until then it records what is left, so that the same command can continue after any interruption. If
 //! another run has written the record since the plan, members may be outside of the plan's scope: these
-//! are listed, too, and the record is not narrowed.
+//! are listed, too, and the record is not narrowed. A write that was not carried out is decided again, from
+//! what is read again: because another client has written the parent first, or because a webhook is still starting.
+
+mod record_what_is_left;
+pub mod wait_until_members_are_gone;
 
 use std::collections::BTreeSet;
 
 use crate::cluster::apiserver::ApiError;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError};
-use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::event::{Action, Event};
+use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
-use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
-use crate::execute::deletion::wait_until_members_are_gone::{
+use crate::execute::deletion::report::outcome_event;
+use crate::execute::former_parent::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,
 };
+use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::remove::ParentLeft;
 use crate::execute::reread::{GONE_ALREADY, reread};
-use crate::execute::{ParentWriteError, ParentWriting, Sink};
+use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::{ParentWriteError, ParentWriting, Sink, WaitNotes};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
+use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::model::text::counted;
 use crate::plan::recorded_kinds;
 use crate::plan::{
-    MemberScopeUnknown, ParentDisposition, ParentStatus, Refusal, Remains, SkipReason, judge_for_deletion,
+    MemberScopeUnknown, ParentDisposition, ParentStatus, Remains, SkipReason, judge_for_deletion,
     member_scope, parent_disposition,
 };
-use crate::read::{self, KindWait, ListError, ListTargets, UnsettledError, WholeParent};
+use crate::read::{self, KindWait, ListError, ListTargets, METADATA_LIST, UnsettledError, WholeParent};
 
-/// Ends a set whose members are gone: deletes its parent, or removes the record from it.
+/// The aim of a run for the parent of a set that it takes objects out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParentAim {
+    /// It is kept, and records the members that are left.
+    Narrow,
+    /// If no member is left, it is kept as an ordinary object.
+    RemoveRecord,
+    /// If no member is left, it is deleted; one with another use is kept as an ordinary object.
+    Delete,
+}
+
+/// Context for ending a set, or narrowing its record.
 pub struct ParentRelease<'a> {
+    pub aim: ParentAim,
+    /// The set that the members have joined, if they have: what its objects name as their owner is not deleted.
+    pub joined: Option<&'a JoinedSet<'a>>,
     /// Context for writing the parent.
     pub writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
@@ -60,7 +81,7 @@ pub enum ParentOutcome {
     Ordinary,
     /// It is the parent of a set that another run has made in its place.
     Replaced,
-    /// It is kept, because of members or of kinds that cannot be listed.
+    /// It is kept as the parent.
     Kept(Box<KeptParent>),
     /// The user stopped the run before that.
     Untouched,
@@ -69,6 +90,8 @@ pub enum ParentOutcome {
 /// The reason why a parent is kept, and what it has to record.
 pub struct KeptParent {
     pub remains: Remains,
+    /// An object that the members' new set holds, and that names the parent as its owner.
+    pub owned: Option<ObjectKey>,
     pub unlisted: Record,
     /// The record of what is left; `None` if it is written.
     pub record: Option<Record>,
@@ -102,17 +125,21 @@ pub enum ReleaseError {
 }
 
 impl ParentRelease<'_> {
-    /// Deletes the parent or narrows its record; reads and judges it again as long as other clients write it.
+    /// Deletes the parent, removes its record, or determines a narrower one; reads and judges it again as long as other
+    /// clients write it, and after each wait for a webhook.
     pub async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting {
             server,
             set,
             resource,
             interrupt,
+            writing,
             ..
         } = self.writing;
-        let uid = self.known.parent.uid.clone();
-        for _ in 0..ATTEMPTS {
+        let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
+        let webhooks = StartingWebhooks::new(writing, interrupt, &notes);
+        let (mut overtaken, mut vain) = (0, 0);
+        while overtaken < ATTEMPTS {
             let read = read::whole_parent(server, resource, &set.parent).await?;
             let Some(parent) = read else {
                 return self.without_parent(sink).await;
@@ -133,121 +160,113 @@ impl ParentRelease<'_> {
                 .await
                 .map_err(ReleaseError::Unlisted)?;
             if interrupt.is_requested() {
-                if let Some(obstacles) = obstacles(&found.remains, set, self.remaining.appliers) {
+                let left = obstacles(&found.remains, set, self.remaining.appliers);
+                if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
                     sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
                 }
                 return Ok(ParentOutcome::Untouched);
             }
-            if found.remains != Remains::default() || !self.unlisted.is_empty() {
-                return self.keep(&parent, found, sink).await;
+            if let Some(kept) = self.reason_to_keep(found, &parent, &disposition, sink).await? {
+                return self.keep(&parent, kept, sink).await;
             }
-            if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
-                let reason = format!("{running} has not ended");
-                sink(outcome_event(&parent.live, Action::Skipped, reason));
-                return Err(ReleaseError::UnderWay(
-                    running.wait_advice(&set.parent, server.now()),
-                ));
-            }
-            let homes = self.remaining.homes.clone();
-            let released = match disposition {
-                // Its container is a member, and is kept with it.
-                ParentDisposition::Stays(_) if !homes.is_empty() => {
-                    let kept = homes.into_iter().cloned().collect();
-                    let remains = Remains {
-                        kept,
-                        ..Remains::default()
-                    };
-                    return self.keep(&parent, RemainingList::of(remains), sink).await;
+            let written = match (self.aim, disposition) {
+                (ParentAim::Delete, ParentDisposition::Goes) => self.delete_parent(&parent, sink).await,
+                (ParentAim::Delete, ParentDisposition::Stays(why)) => {
+                    let reason = format!("{why}; only the set's record was removed");
+                    self.take_record_off(&parent, Some(reason), sink).await
                 }
-                // Objects that it gained, or that were left in it, keep it.
-                ParentDisposition::Goes if homes.iter().any(|home| self.left.keeps(home)) => {
-                    let undeleted = homes.into_iter().cloned().collect();
-                    let remains = Remains {
-                        undeleted,
-                        ..Remains::default()
-                    };
-                    return self.keep(&parent, RemainingList::of(remains), sink).await;
-                }
-                ParentDisposition::Goes => self.delete_parent(&parent, sink).await?,
-                ParentDisposition::Stays(why) => {
-                    self.take_record_off(&parent, &why.to_string(), sink).await?
+                (ParentAim::RemoveRecord | ParentAim::Narrow, _) => {
+                    self.take_record_off(&parent, None, sink).await
                 }
             };
-            if let Some(released) = released {
-                self.known.forget_entry();
-                return Ok(released);
+            match written {
+                Ok(Some(released)) => {
+                    self.known.forget_entry();
+                    return Ok(released);
+                }
+                Ok(None) => overtaken += 1,
+                Err(ReleaseError::Request(error)) => {
+                    let pause = notes.reporting(webhooks.pause_after(error, vain), sink);
+                    let paused = self.writing.while_renewing(self.known, pause).await;
+                    paused.map_err(|error| match self.aim {
+                        ParentAim::Delete => ReleaseError::Request(error),
+                        ParentAim::Narrow | ParentAim::RemoveRecord => {
+                            ParentWriteError::Request(error).into()
+                        }
+                    })?;
+                    vain += 1;
+                }
+                Err(error) => return Err(error),
             }
         }
         Err(ReleaseError::Parent(ParentWriteError::Contended))
     }
 
-    /// Creates the parent again if anything is left of its set: without a record, no later run
-    /// finds it.
-    async fn without_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
-        let ParentWriting { set, resource, .. } = self.writing;
-        self.known.forget_entry();
-        let uid = self.known.parent.uid.clone();
-        let outcome_event = |action, reason: &str, sink: &mut Sink<'_>| {
-            let subject = Subject::new(&set.parent, resource, Some(&uid));
-            sink(Event::Object(ObjectOutcome::with_reason(subject, action, reason)));
-        };
-        let found = self.left_without_record(sink).await?;
-        if found.remains == Remains::default() && self.unlisted.is_empty() {
-            outcome_event(Action::Deleted, GONE_ALREADY, sink);
-            return Ok(ParentOutcome::Gone);
-        }
-        self.record_left(None, &found, sink).await?;
-        outcome_event(Action::Skipped, CREATED_AGAIN, sink);
-        if self.writing.interrupt.is_requested() {
-            return Ok(ParentOutcome::Untouched);
-        }
-        Ok(ParentOutcome::Kept(Box::new(KeptParent {
-            remains: found.remains,
-            unlisted: self.unlisted,
-            record: None,
-        })))
-    }
-
-    /// Makes another object in the parent's place record what is left of the set, if that
-    /// object is a parent. An ordinary object is not taken over.
-    async fn with_another_object(
-        self,
-        object: ParentObject,
+    /// Returns why the parent is kept as the parent; `None` if the set ends now.
+    async fn reason_to_keep(
+        &self,
+        found: RemainingList,
+        parent: &WholeParent,
+        disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
-    ) -> Result<ParentOutcome, ReleaseError> {
-        let is_ordinary = object.reading == Reading::NoRecord;
-        self.known.forget_entry();
-        let found = self.left_without_record(sink).await?;
-        if found.remains != Remains::default() || !self.unlisted.is_empty() {
-            self.record_left(Some(object), &found, sink).await?;
+    ) -> Result<Option<ReasonToKeep>, ReleaseError> {
+        let is_left = found.remains != Remains::default() || !self.unlisted.is_empty();
+        if self.aim == ParentAim::Narrow || is_left {
+            return Ok(Some(ReasonToKeep::Left(found)));
         }
-        Ok(if is_ordinary {
-            ParentOutcome::Ordinary
-        } else {
-            ParentOutcome::Replaced
+        if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
+            let reason = format!("{running} has not ended");
+            sink(outcome_event(&parent.live, Action::Skipped, reason));
+            let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
+            return Err(ReleaseError::UnderWay(advice));
+        }
+        let homes = || {
+            self.remaining
+                .homes
+                .iter()
+                .copied()
+                .cloned()
+                .collect::<Vec<Live>>()
+        };
+        Ok(match disposition {
+            // Its container is a member, and is kept with it.
+            ParentDisposition::Stays(_) if !self.remaining.homes.is_empty() => {
+                Some(ReasonToKeep::Left(RemainingList::of(Remains {
+                    kept: homes(),
+                    ..Remains::default()
+                })))
+            }
+            // Objects that it gained, or that were left in it, keep it.
+            ParentDisposition::Goes if self.remaining.homes.iter().any(|home| self.left.keeps(home)) => {
+                Some(ReasonToKeep::Left(RemainingList::of(Remains {
+                    undeleted: homes(),
+                    ..Remains::default()
+                })))
+            }
+            ParentDisposition::Goes => self.owned_in_new_set().await?.map(ReasonToKeep::Owner),
+            ParentDisposition::Stays(_) => None,
         })
     }
 
-    /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
-    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
-        let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
-        found.map_err(ReleaseError::Unwatched)
-    }
-
-    async fn record_left(
-        &self,
-        current: Option<ParentObject>,
-        found: &RemainingList,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), ReleaseError> {
-        let writing = self.parent_writing(&[]);
-        match writing.widen(current, &self.record(found), sink).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(ReleaseError::Unrecorded {
-                left: left_behind(found.remains.all(), &self.unlisted),
-                error,
-            }),
+    /// Finds an object of the set that the members have joined, or its parent, that names this parent as its owner: the
+    /// garbage collector would delete it with this parent. A reference may have been added since the plan.
+    async fn owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
+        let Some(joined) = self.joined else {
+            return Ok(None);
+        };
+        let (parent, set) = (joined.parent, self.writing.set);
+        let concurrency = parent.writing.concurrency;
+        for targets in joined.recorded_places(&self.remaining.places) {
+            let listed =
+                list_labeled_objects(parent.server, parent.set, &targets, concurrency, METADATA_LIST).await;
+            let members = listed.map_err(|(_, error)| ReleaseError::UnseenOwned(error))?;
+            if let Some(live) = members.iter().find(|live| set.is_owner(&live.owners)) {
+                return Ok(Some(live.key.clone()));
+            }
         }
+        let read = parent.read().await?;
+        let is_owned = read.is_some_and(|parent| set.is_owner(&parent.owners));
+        Ok(is_owned.then(|| parent.set.parent.clone()))
     }
 
     /// Lists members in the scope of the record that another run has written, too. The kinds of that
@@ -279,14 +298,6 @@ impl ParentRelease<'_> {
         Ok(())
     }
 
-    fn parent_writing<'b>(&'b self, accepted: &'b [Refusal]) -> ParentWriting<'b> {
-        ParentWriting {
-            accepted,
-            manifest: None,
-            ..self.writing
-        }
-    }
-
     /// Deletes the parent as it was read; `None` if it has changed since.
     async fn delete_parent(
         &self,
@@ -294,7 +305,7 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
         let live = &parent.live;
-        let removed = self.parent_writing(&[]).delete(live, sink).await?;
+        let removed = self.writing.delete(live).await?;
         let Some(left) = removed else { return Ok(None) };
         let reason = match left {
             ParentLeft::NothingBefore => GONE_ALREADY.to_owned(),
@@ -324,64 +335,28 @@ impl ParentRelease<'_> {
         Ok(now.filter(|now| now.uid == live.uid))
     }
 
-    /// Removes the record from a parent that is used for something else as well; `None` if it has
-    /// changed since.
+    /// Removes the record from a parent that is kept, and reports the reason if there is one; `None` if it has changed
+    /// since.
     async fn take_record_off(
         &self,
         parent: &WholeParent,
-        why: &str,
+        reason: Option<String>,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
-        // It was this set's parent before, even without a record.
-        let accepted = [Refusal::NotAParent {
-            parent: self.writing.set.parent.clone(),
-        }];
-        let writing = self.parent_writing(&accepted);
-        if !writing.take_off(&parent.object, sink).await? {
+        if !self.writing.take_off(&parent.object).await? {
             return Ok(None);
         }
-        let reason = format!("{why}; only the set's record was removed");
-        sink(outcome_event(&parent.live, Action::Skipped, reason));
+        if let Some(reason) = reason {
+            sink(outcome_event(&parent.live, Action::Skipped, reason));
+        }
         Ok(Some(ParentOutcome::Ordinary))
     }
+}
 
-    /// Reports that the parent is kept, and determines what it has to record.
-    async fn keep(
-        self,
-        parent: &WholeParent,
-        found: RemainingList,
-        sink: &mut Sink<'_>,
-    ) -> Result<ParentOutcome, ReleaseError> {
-        let going = found.remains.going.len();
-        let staying = found.remains.all().count() - going;
-        let reason = match (staying, going) {
-            (0, 0) => unlistable(&self.unlisted),
-            (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
-            (staying, 0) => format!("{} of its set kept", counted(staying, "object")),
-            (staying, going) => format!(
-                "{} of its set kept, {going} still being deleted",
-                counted(staying, "object")
-            ),
-        };
-        let mut record = self.record(&found);
-        if !self.known.is_shared && !parent.object.has_record(&self.writing.set.tooling, &record) {
-            let places = &self.remaining.places;
-            let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
-            record = record.union(&unlabeled);
-        }
-        sink(outcome_event(&parent.live, Action::Skipped, reason));
-        Ok(ParentOutcome::Kept(Box::new(KeptParent {
-            remains: found.remains,
-            unlisted: self.unlisted,
-            record: Some(record),
-        })))
-    }
-
-    /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
-    /// cannot be listed.
-    fn record(&self, found: &RemainingList) -> Record {
-        let homes = self.remaining.homes.iter().copied();
-        let keys = found.all().chain(homes).map(|live| &live.key);
-        Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)
-    }
+/// The reason to keep a parent as the parent.
+pub(super) enum ReasonToKeep {
+    /// Members are left, or kinds whose members a list may not show, or it is to be kept.
+    Left(RemainingList),
+    /// This object would be deleted with it.
+    Owner(ObjectKey),
 }
