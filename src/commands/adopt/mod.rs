@@ -20,7 +20,7 @@ use crate::model::history_annotation::RunOperation;
 use crate::model::live::Tracking;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
-use crate::model::write_settings::Hooks;
+use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
 use crate::read::{Cluster, KindWaits, NamedSet, Wanted, named_set, parents_of_other_sets};
@@ -183,7 +183,7 @@ impl plan_and_write::Script for Script<'_> {
         let mut sink = |event| run.reporter.event(event);
         let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
         // Until all is adopted, only the tool's own inventory lists the rest.
-        if ending == Ending::Done {
+        if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
             run.report_warnings(planned.advice().as_slice());
             if let Choice::Inventory(reference, _) = &self.options.choice
                 && let Some(hint) = reference.tool.hint_for_first_apply()
