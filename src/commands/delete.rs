@@ -4,7 +4,7 @@ use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{Execution, Lingering, RunOnParent, parent_managers};
+use crate::execute::{Execution, RunOnParent, TerminatingObjects, parent_managers};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
 use crate::model::parent_object::ParentObject;
@@ -169,9 +169,9 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
         let members = deletion.delete_members(&mut deletion_run, &mut sink).await;
         Ok(match members.ending {
             Ending::Done => {
-                let lingering = Lingering::Awaited;
+                let terminating_objects = TerminatingObjects::Awaited;
                 deletion
-                    .finish_deletion(&mut deletion_run, members.deleted, lingering, &mut sink)
+                    .finish_deletion(&mut deletion_run, members.deleted, terminating_objects, &mut sink)
                     .await
             }
             stopped => deletion_run.end(None, stopped, &mut sink).await,
@@ -230,19 +230,26 @@ async fn delete_and_wait(
     }
     // Even if something is left, the parent records exactly that from now on.
     let ending = deletion
-        .finish_deletion(deletion_run, members.deleted, Lingering::Reported, &mut |event| {
-            done.note(&event);
-            reporter.event(event);
-        })
+        .finish_deletion(
+            deletion_run,
+            members.deleted,
+            TerminatingObjects::Reported,
+            &mut |event| {
+                done.note(&event);
+                reporter.event(event);
+            },
+        )
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return wait_targets::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
     let parent = found.map(|parent| wait_targets::gone(&parent.live, Path::Name));
-    let homes = deletion.homes().map(|live| done.gone(live));
+    let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
-    let last = parent.chain(homes).filter(|target| done.has_deleted(target));
+    let last = parent
+        .chain(parent_containers)
+        .filter(|target| done.has_deleted(target));
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))
         .await;

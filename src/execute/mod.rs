@@ -33,7 +33,7 @@ pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles,
 pub use deletion::set::parent_managers;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
 pub use former_parent::ParentAim;
-pub use former_parent::wait_until_members_are_gone::Lingering;
+pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 pub use parent_record::begin::run_under_way;

@@ -8,7 +8,7 @@ use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::{names, predicted_disposition, report_unlisted};
 use crate::execute::deletion::set::record_managers;
-use crate::execute::former_parent::wait_until_members_are_gone::{Lingering, Remaining};
+use crate::execute::former_parent::wait_until_members_are_gone::{Remaining, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::requests::ParentWriting;
@@ -104,12 +104,12 @@ impl LeftSet<'_> {
                 appliers: self.appliers,
                 places: self.state.places.clone(),
                 // Its namespace or CRD is a member like any other.
-                homes: Vec::new(),
+                parent_containers: Vec::new(),
                 deleted: BTreeSet::new(),
                 containers_of_kept: BTreeSet::new(),
-                lingering: match self.aim {
-                    ParentAim::Delete => Lingering::Awaited,
-                    ParentAim::Narrow | ParentAim::RemoveRecord => Lingering::Reported,
+                terminating_objects: match self.aim {
+                    ParentAim::Delete => TerminatingObjects::Awaited,
+                    ParentAim::Narrow | ParentAim::RemoveRecord => TerminatingObjects::Reported,
                 },
             },
             unlisted: self.state.observed.unlisted.clone(),

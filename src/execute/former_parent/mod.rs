@@ -18,7 +18,7 @@ use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Lingering, Remaining, RemainingList, Unlisted, obstacles,
+    Remaining, RemainingList, TerminatingObjects, Unlisted, obstacles,
 };
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::ATTEMPTS;
@@ -220,9 +220,9 @@ impl ParentRelease<'_> {
             let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
             return Err(ReleaseError::UnderWay(advice));
         }
-        let homes = || {
+        let parent_containers = || {
             self.remaining
-                .homes
+                .parent_containers
                 .iter()
                 .copied()
                 .cloned()
@@ -230,16 +230,22 @@ impl ParentRelease<'_> {
         };
         Ok(match disposition {
             // Its container is a member, and is kept with it.
-            ParentDisposition::Stays(_) if !self.remaining.homes.is_empty() => {
+            ParentDisposition::Stays(_) if !self.remaining.parent_containers.is_empty() => {
                 Some(ReasonToKeep::Left(RemainingList::of(Remains {
-                    kept: homes(),
+                    kept: parent_containers(),
                     ..Remains::default()
                 })))
             }
             // Objects that it gained, or that were left in it, keep it.
-            ParentDisposition::Goes if self.remaining.homes.iter().any(|home| self.left.keeps(home)) => {
+            ParentDisposition::Goes
+                if self
+                    .remaining
+                    .parent_containers
+                    .iter()
+                    .any(|container| self.left.keeps(container)) =>
+            {
                 Some(ReasonToKeep::Left(RemainingList::of(Remains {
-                    undeleted: homes(),
+                    undeleted: parent_containers(),
                     ..Remains::default()
                 })))
             }
@@ -328,7 +334,7 @@ impl ParentRelease<'_> {
     /// Returns the deleted parent as long as finalizers hold it; `None` if it is gone, or if the run
     /// reports what remains.
     async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
-        if self.remaining.lingering == Lingering::Reported {
+        if self.remaining.terminating_objects == TerminatingObjects::Reported {
             return Ok(None);
         }
         let now = reread(self.writing.server, &live.key, &live.resource).await?;

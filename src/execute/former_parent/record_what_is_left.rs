@@ -140,8 +140,8 @@ impl ParentRelease<'_> {
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
     /// cannot be listed.
     fn record(&self, found: &RemainingList) -> Record {
-        let homes = self.remaining.homes.iter().copied();
-        let keys = found.all().chain(homes).map(|live| &live.key);
+        let parent_containers = self.remaining.parent_containers.iter().copied();
+        let keys = found.all().chain(parent_containers).map(|live| &live.key);
         Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)
     }
 }
