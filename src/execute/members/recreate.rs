@@ -5,7 +5,7 @@
 //! `AlreadyExists`: then the body is valid, and only the live object prevents the update. `plan` decides
 //! which objects are chosen, and what prevents their deletion. A first Ctrl-C after the delete does not keep the run
 //! from creating the object, a second one does. Whatever interrupts a recreation, the record covers the object, and the
-//! next run creates it.
+//! next run creates it. For an old object that is still being deleted by then, it waits only if that is still chosen.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -131,7 +131,7 @@ impl Dependents {
         dependents
     }
 
-    /// Finds the dependents again right before the first delete, in the cluster state `observed` by then.
+    /// Finds the dependents again right before a delete, in the cluster state `observed` by then.
     /// An object that is no longer among its members is detached as planned.
     pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
         let prunes: Vec<Live> = plan.all_prunes().cloned().collect();

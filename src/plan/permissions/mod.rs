@@ -1,7 +1,8 @@
-//! Permissions that a planned run needs, permissions that a set needs for its whole life, and the RBAC
-//! objects that grant them.
+//! Permissions that a planned run needs (`planned_run`, `relabeling`), permissions that a set needs for its whole life
+//! (`set_lifetime`), and the RBAC objects that grant them (`rbac_objects`).
 //!
-//! Pure: `read` asks the server whether the user has them.
+//! Pure: `session/permissions` has them checked before the first write, and `read/permissions` asks the server whether
+//! the user has them.
 
 mod object_content;
 mod planned_run;
