@@ -24,6 +24,7 @@ use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{ParentDisposition, Remains, SkipReason};
+use crate::read::WHOLE_OBJECTS;
 
 impl Execution<'_> {
     /// Deletes the parent and then its containers if no member is left; else narrows its record to the
@@ -84,7 +85,7 @@ impl Execution<'_> {
             unlisted: self.unlisted().clone(),
             managers: parent_managers(&self.writing.field_manager),
         };
-        match release.release(sink).await {
+        match release.see_to_parent(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let outcome = ObjectOutcome::failed(subject, error.kind.of_object());
@@ -124,7 +125,7 @@ impl Execution<'_> {
                 }
                 let ending = worse(
                     ending,
-                    self.report_remains(&kept.remains, terminating_objects, sink),
+                    self.report_remains(&kept.found.remains, terminating_objects, sink),
                 );
                 worse(ending, self.report_unlisted(&kept.unlisted, sink))
             }
@@ -223,6 +224,7 @@ impl Execution<'_> {
             concurrency: self.writing.concurrency,
             appliers: &self.policy.appliers,
             places: self.state.places.clone(),
+            accept: WHOLE_OBJECTS,
             parent_containers,
             deleted: deleted.clone(),
             containers_of_kept: self.containers_of_kept(),

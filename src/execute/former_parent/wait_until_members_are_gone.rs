@@ -12,7 +12,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
-use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS};
+use crate::read::{ListError, ListTarget, ListTargets};
 
 /// The time in which the server's own controllers release an object.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -41,6 +41,8 @@ pub struct Remaining<'a> {
     pub appliers: &'a BTreeSet<String>,
     /// The scope of members.
     pub places: ListTargets,
+    /// The form in which members are read (`Accept`): as a whole if what they own matters.
+    pub accept: &'static str,
     /// The parent's containers and what is deleted after it; they are not listed.
     pub parent_containers: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
@@ -54,8 +56,8 @@ pub struct Remaining<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .place.resource.plural)]
 pub struct Unlisted {
-    place: ListTarget,
-    error: ListError,
+    pub place: ListTarget,
+    pub error: ListError,
 }
 
 /// The result of a list.
@@ -67,14 +69,6 @@ pub struct RemainingList {
 }
 
 impl RemainingList {
-    /// The remaining members, without copies.
-    pub fn of(remains: Remains) -> Self {
-        Self {
-            remains,
-            copies: Vec::new(),
-        }
-    }
-
     /// Returns all objects with the label of the set.
     pub fn all(&self) -> impl Iterator<Item = &Live> {
         self.remains.all().chain(&self.copies)
@@ -130,7 +124,7 @@ impl Remaining<'_> {
 
     async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
         let (places, concurrency) = (&self.places, self.concurrency);
-        let listed = list_labeled_objects(self.server, self.set, places, concurrency, WHOLE_OBJECTS).await;
+        let listed = list_labeled_objects(self.server, self.set, places, concurrency, self.accept).await;
         let mut found = listed.map_err(|(place, error)| Unlisted { place, error })?;
         found.retain(|live| {
             !self

@@ -49,8 +49,10 @@ impl ParentWriting<'_> {
             match timeout(PATIENCE, renewing.renew(known)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error @ ParentWriteError::Dropped)) => {
-                    // Other runs work as if this one had ended.
-                    self.server.lose_lease(&error.to_string());
+                    // Other runs work as if this one had ended. One that takes objects out has no lease to lose.
+                    if !known.takes_out {
+                        self.server.lose_lease(&error.to_string());
+                    }
                     return pending().await;
                 }
                 Ok(Err(error)) => self.server.note_failed_lease_renewal(&error.to_string()),
