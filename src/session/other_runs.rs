@@ -96,7 +96,7 @@ fn note(run: &Run, now: Timestamp) -> String {
     let consequence = if run.takes_out {
         ""
     } else {
-        "; the set's record is not narrowed until both runs have ended"
+        "; the next run after both narrows the record of the set"
     };
     format!("{run} began {began} and has not ended{consequence}")
 }
