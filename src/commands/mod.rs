@@ -20,7 +20,8 @@ mod view;
 use crate::cli::{self, Cli, Command, OutputFormat};
 use crate::error::{Error, Exit};
 use crate::model::text::os_cause;
-use crate::{report, settings};
+use crate::report;
+use crate::settings;
 
 /// Runs the command, prints its output, and returns how it ended.
 pub fn run(cli: &Cli) -> Exit {
