@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{
-    DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers, Unowned,
-};
+use super::{Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
@@ -40,13 +38,13 @@ pub fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,
         prune_when: PruneWhen::Applied,
-        prune_all: PruneAll::Refused,
+        prune_all: Risk::Refused,
         unchanged: UnchangedMembers::LeftAlone,
-        take_ownership: TakeOwnership::Refused,
+        take_ownership: Risk::Refused,
         unowned: Unowned::TakenIn,
         hooks: Hooks::Refused,
         recreate: Recreate::Marked,
-        data_loss: DataLoss::Refused,
+        data_loss: Risk::Refused,
         max_prune: None,
         appliers: BTreeSet::from(["applyset".to_owned()]),
     }

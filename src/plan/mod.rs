@@ -76,9 +76,7 @@ pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
-pub use policy::{
-    DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOver, TakeOwnership, UnchangedMembers, Unowned,
-};
+pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;

@@ -102,7 +102,7 @@ pub(super) fn refusals(set: &Set, desired: &Desired, observed: &Observed) -> Vec
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{desired, live, policy, set};
-    use super::super::{LiveMembership, Policy, TakeOwnership, plan};
+    use super::super::{LiveMembership, Policy, Risk, plan};
     use super::*;
 
     fn overlapping() -> (Desired, Observed) {
@@ -172,7 +172,7 @@ mod tests {
     fn taking_ownership_takes_it() {
         let (manifests, observed) = overlapping();
         let policy = Policy {
-            take_ownership: TakeOwnership::Allowed,
+            take_ownership: Risk::Allowed,
             ..policy()
         };
         let plan = plan(&set(), &manifests, &observed, &policy);

@@ -93,7 +93,7 @@ pub fn parent_disposition(
 #[cfg(test)]
 mod tests {
     use super::super::fixtures::{live, policy, set};
-    use super::super::{Observed, Policy, PruneAll, Pruning, plan};
+    use super::super::{Observed, Policy, Pruning, Risk, plan};
     use super::*;
     use crate::manifest::desired::Desired;
 
@@ -167,7 +167,7 @@ mod tests {
     fn the_namespace_of_the_parent_is_deleted_only_with_everything_else() {
         let policy = Policy {
             pruning: Pruning::WholeSet,
-            prune_all: PruneAll::Allowed,
+            prune_all: Risk::Allowed,
             ..policy()
         };
         let planned = |kept: bool| {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::import::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
-use crate::plan::TakeOwnership;
+use crate::plan::Risk;
 
 /// Options of `adopt`, except the shared ones.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct AdoptOptions {
     /// The objects to adopt.
     pub choice: Choice,
     /// The permission to take members of other sets.
-    pub take_ownership: TakeOwnership,
+    pub take_ownership: Risk,
     /// The treatment of the fields that the tool of an inventory owns.
     pub former_fields: FormerFields,
 }
@@ -106,11 +106,7 @@ impl AdoptOptions {
         Ok(Self {
             membership: MembershipOptions::new(flags, shared)?,
             choice,
-            take_ownership: if adopt.take_ownership {
-                TakeOwnership::Allowed
-            } else {
-                TakeOwnership::Refused
-            },
+            take_ownership: Risk::allowed_if(adopt.take_ownership),
             former_fields: if adopt.keep_field_ownership {
                 FormerFields::Left
             } else {

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
-use super::{
-    SetReference, appliers, consent, consent_unless_dry, field_manager, is_interactive, take_over, tooling,
-};
+use super::{SetReference, appliers, consent, consent_unless_dry, field_manager, is_interactive, tooling};
 use crate::cli::{Disband, DryRunFlag, ExclusiveFlag, GlobalFlags, ManifestFlags, Move};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
@@ -14,7 +12,7 @@ use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_label;
 use crate::model::write_settings::WriteSettings;
-use crate::plan::{Consent, TakeOver};
+use crate::plan::{Consent, Risk};
 
 /// Options that `disband`, `adopt` and `move` have in common.
 #[derive(Debug)]
@@ -23,7 +21,7 @@ pub struct MembershipOptions {
     /// The tool that manages the set, or will.
     pub tooling: Tooling,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
     /// Field managers whose part-of labels make an object a member.
@@ -81,7 +79,7 @@ impl MembershipOptions {
         Ok(Self {
             set: flags.set,
             tooling,
-            take_over: take_over(flags.take_over),
+            take_over: Risk::allowed_if(flags.take_over),
             consent: consent(flags.yes),
             appliers: appliers(&field_manager),
             is_interactive: is_interactive(),

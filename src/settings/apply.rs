@@ -7,7 +7,7 @@ use super::sources::{recursion, sources};
 use super::status::status_rules;
 use super::{
     Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive,
-    prune_when, take_over, tooling,
+    prune_when, tooling,
 };
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
@@ -17,10 +17,7 @@ use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::write_settings::{Conflicts, DryRun, Exclusive, WriteSettings};
 use crate::plan::saved::SavedPlan;
-use crate::plan::{
-    Consent, DataLoss, Policy, PruneAll, Pruning, Recreate, TakeOver, TakeOwnership, UnchangedMembers,
-    Unowned,
-};
+use crate::plan::{Consent, Policy, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 
 /// Options of `apply`, except the shared ones.
 #[derive(Debug)]
@@ -37,7 +34,7 @@ pub struct ApplyOptions {
     /// The kinds of `--recreate`, which discovery adds to the policy.
     pub recreate: RecreateChoice,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
     /// The changes to ask about.
@@ -207,7 +204,7 @@ impl ApplyOptions {
             recursion: recursion(manifests),
             policy,
             recreate,
-            take_over: take_over(flags.take_over_set),
+            take_over: Risk::allowed_if(flags.take_over_set),
             consent: Consent::Missing,
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
@@ -265,21 +262,13 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             Pruning::Disabled
         },
         prune_when: flags.prune_when,
-        prune_all: if flags.allow_prune_all {
-            PruneAll::Allowed
-        } else {
-            PruneAll::Refused
-        },
+        prune_all: Risk::allowed_if(flags.allow_prune_all),
         unchanged: if flags.apply_unchanged {
             UnchangedMembers::Sent
         } else {
             UnchangedMembers::LeftAlone
         },
-        take_ownership: if flags.take_ownership {
-            TakeOwnership::Allowed
-        } else {
-            TakeOwnership::Refused
-        },
+        take_ownership: Risk::allowed_if(flags.take_ownership),
         unowned: if flags.only_new_or_owned {
             Unowned::Refused
         } else {
@@ -287,11 +276,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         },
         hooks: flags.hooks,
         recreate: Recreate::default(),
-        data_loss: if flags.allow_data_loss {
-            DataLoss::Allowed
-        } else {
-            DataLoss::Refused
-        },
+        data_loss: Risk::allowed_if(flags.allow_data_loss),
         max_prune: flags.max_prune,
         appliers: appliers(field_manager),
     }

@@ -1,17 +1,12 @@
 //! Reads the flags of `delete`.
 
 use super::exclusive::exclusive;
-use super::{
-    SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive, take_over,
-};
+use super::{SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive};
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::write_settings::{Hooks, WriteSettings};
-use crate::plan::{
-    Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOver, TakeOwnership,
-    UnchangedMembers, Unowned,
-};
+use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 
 /// Options of `delete`, except the shared ones.
 #[derive(Debug)]
@@ -20,7 +15,7 @@ pub struct DeleteOptions {
     /// The rules of the plan.
     pub policy: Policy,
     /// The permission to delete a set of another tool.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
     /// The result if there is no such set.
@@ -51,21 +46,17 @@ impl DeleteOptions {
             policy: Policy {
                 pruning: Pruning::WholeSet,
                 prune_when: PruneWhen::Applied,
-                prune_all: PruneAll::Allowed,
+                prune_all: Risk::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
-                take_ownership: TakeOwnership::Refused,
+                take_ownership: Risk::Refused,
                 unowned: Unowned::TakenIn,
                 hooks: Hooks::Refused,
                 recreate: Recreate::Never,
-                data_loss: if delete.allow_data_loss {
-                    DataLoss::Allowed
-                } else {
-                    DataLoss::Refused
-                },
+                data_loss: Risk::allowed_if(delete.allow_data_loss),
                 max_prune: None,
                 appliers: appliers(&field_manager),
             },
-            take_over: take_over(delete.take_over_set),
+            take_over: Risk::allowed_if(delete.take_over_set),
             consent: consent_unless_dry(delete.yes, delete.dry_run.mode),
             absence: if delete.ignore_not_found {
                 MissingSet::Fine

@@ -47,7 +47,7 @@ use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::text::shell_word;
 use crate::model::write_settings::DryRun;
 pub use crate::model::write_settings::SetReference;
-use crate::plan::{Consent, TakeOver};
+use crate::plan::Consent;
 
 impl SetReference {
     /// Reads SET or `--applyset`.
@@ -112,15 +112,6 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
 fn appliers(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()
-}
-
-/// Reads `--take-over-set`.
-fn take_over(flag: bool) -> TakeOver {
-    if flag {
-        TakeOver::Allowed
-    } else {
-        TakeOver::Refused
-    }
 }
 
 /// Reads `--yes`.

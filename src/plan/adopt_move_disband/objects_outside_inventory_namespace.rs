@@ -46,7 +46,7 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
 #[cfg(test)]
 mod tests {
     use super::super::super::fixtures::{live, set};
-    use super::super::{Candidate, FieldOwnership, FoundBy, TakeOwnership, plan_adoption};
+    use super::super::{Candidate, FieldOwnership, FoundBy, Risk, plan_adoption};
     use super::*;
     use crate::import::Mark;
     use crate::plan::OtherParents;
@@ -73,7 +73,7 @@ mod tests {
             })
             .collect();
         let parents = OtherParents::default();
-        plan_adoption(&set(), &candidates, Vec::new(), &parents, TakeOwnership::Refused)
+        plan_adoption(&set(), &candidates, Vec::new(), &parents, Risk::Refused)
     }
 
     fn outside(plan: &MembershipPlan, home: Option<&str>) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::fixtures::{desired, live, policy, set};
-use super::super::{DataLoss, Observed, Policy, PruneAll, plan};
+use super::super::{Observed, Policy, Risk, plan};
 use super::*;
 use crate::manifest::desired::Desired;
 
@@ -35,8 +35,8 @@ fn refusals_of(
 
 fn careless() -> Policy {
     Policy {
-        data_loss: DataLoss::Allowed,
-        prune_all: PruneAll::Allowed,
+        data_loss: Risk::Allowed,
+        prune_all: Risk::Allowed,
         ..policy()
     }
 }
@@ -409,7 +409,7 @@ fn storage_and_parents_of_sets_need_a_flag() {
     parent.parent_of = Some("applyset-x-v1".to_owned());
     let members = vec![claim, volume, parent];
     let strict = Policy {
-        prune_all: PruneAll::Allowed,
+        prune_all: Risk::Allowed,
         ..policy()
     };
     assert_eq!(refusals_of(members.clone(), vec![], vec![], &strict).len(), 3);

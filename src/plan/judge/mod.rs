@@ -12,7 +12,7 @@ use super::dependencies::named_by;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::kept_objects::KeptObjects;
 use super::{
-    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, holds_parent_of,
+    Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
     prune_rules,
 };
 use crate::event::Operation;
@@ -307,7 +307,7 @@ impl<'a> Judge<'a> {
         if !refusals.is_empty() {
             return refusals;
         }
-        if self.policy.data_loss == DataLoss::Refused {
+        if self.policy.data_loss == Risk::Refused {
             let contents = self.contents.get(&live.key);
             refusals.extend(data_loss::loss(live, contents, &self.going, self.operation()));
             refusals.retain(|refusal| !self.is_accepted(refusal));
@@ -364,7 +364,7 @@ impl<'a> Judge<'a> {
         if self.goes_last(&detachment.dependent) {
             return true;
         }
-        self.policy.data_loss == DataLoss::Allowed
+        self.policy.data_loss == Risk::Allowed
             || detachment.pruned.iter().all(|pruned| {
                 self.is_accepted(&self.owns_dependents(pruned, iter::once(&detachment.dependent)))
             })
@@ -381,8 +381,8 @@ impl<'a> Judge<'a> {
         let annotated = data_loss::annotated(now);
         self.holds_annotated(container, annotated)
             .or_else(|| match self.policy.data_loss {
-                DataLoss::Allowed => None,
-                DataLoss::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),
+                Risk::Allowed => None,
+                Risk::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),
             })
     }
 }

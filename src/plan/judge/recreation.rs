@@ -4,7 +4,7 @@
 use super::Judge;
 use crate::model::live::Live;
 use crate::plan::recreation::loses_data;
-use crate::plan::{DataLoss, RecreationObstacle, Refusal, SkipReason, prune_rules};
+use crate::plan::{RecreationObstacle, Refusal, Risk, SkipReason, prune_rules};
 
 impl Judge<'_> {
     /// Returns the reason for which the live object is not deleted to be created again; `None` if it may
@@ -26,7 +26,7 @@ impl Judge<'_> {
             None | Some(SkipReason::Terminating { .. }) => {}
             Some(reason) => return Some(RecreationObstacle::Kept(reason)),
         }
-        if self.policy.data_loss == DataLoss::Refused && loses_data(&live.key.group_kind) {
+        if self.policy.data_loss == Risk::Refused && loses_data(&live.key.group_kind) {
             return Some(RecreationObstacle::LosesData);
         }
         let refusal = self.refusals(live).into_iter().next()?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::json;
 
 use super::super::fixtures::{desired, live, policy, set};
-use super::super::{Observed, PruneAll, plan};
+use super::super::{Observed, Risk, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Hook, HookKind, Naming};
@@ -301,7 +301,7 @@ fn every_rule_holds_when_a_plan_is_made_and_right_before_the_write() {
 #[test]
 fn losses_are_allowed_by_a_flag_or_by_consent_and_the_rest_is_not() {
     let careless = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..policy()
     };
     let lifted = ["parent", "storage", "holds others"];
@@ -374,7 +374,7 @@ fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
     let refused = |pruning| {
         let policy = Policy {
             pruning,
-            prune_all: PruneAll::Allowed,
+            prune_all: Risk::Allowed,
             ..policy()
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy);
@@ -406,7 +406,7 @@ fn what_came_into_a_container_keeps_it() {
     };
     assert!(judge.filled(&namespace, &now).is_some());
     let allowed = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..self::policy()
     };
     let judge = Judge::for_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
@@ -458,7 +458,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         ..Observed::default()
     };
     let policy = Policy {
-        prune_all: PruneAll::Allowed,
+        prune_all: Risk::Allowed,
         ..policy()
     };
     let set = set();

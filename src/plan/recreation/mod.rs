@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, is_container_kind,
+    Dependents, Edges, Plan, Policy, Preconditions, Risk, SkipReason, is_container_kind,
     with_keep_annotations,
 };
 use crate::compare::ownership::only_others_own;
@@ -67,7 +67,7 @@ impl Policy {
     /// Returns whether a run that is bound by these preconditions may delete this member and create it
     /// again, as far as that is known before the server is asked.
     pub fn may_recreate(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
-        let keeps_data = self.data_loss == DataLoss::Refused && loses_data(&object.key.group_kind);
+        let keeps_data = self.data_loss == Risk::Refused && loses_data(&object.key.group_kind);
         self.recreate.allows(object, preconditions)
             && !keeps_data
             && RecreationObstacle::from_manifest(object).is_none()

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::saved::Salt;
-use super::super::{DataLoss, Dependent, Detachment, Judge, Policy, Skip};
+use super::super::{Dependent, Detachment, Judge, Policy, Risk, Skip};
 use super::*;
 use crate::manifest::desired::Desired;
 use crate::model::live::{OwnerReference, Presence};
@@ -64,7 +64,7 @@ fn what_is_certain_to_stay_may_not_be_recreated() {
         ..policy()
     };
     let losing = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..sets.clone()
     };
     let flux = ("kustomize.toolkit.fluxcd.io/force", "enabled");
@@ -111,7 +111,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
 /// The obstacle without and with `--allow-data-loss`.
 fn both(live: &Live, around: fn(&Live) -> Around) -> [Option<String>; 2] {
     let allowed = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..policy()
     };
     [policy(), allowed].map(|policy| {

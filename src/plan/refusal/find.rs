@@ -1,8 +1,8 @@
 //! The refusals of a plan: every rule that stops a run before its first write.
 
 use super::super::{
-    Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap,
-    refuse_to_prune_all, unowned_objects,
+    Judge, Observed, Plan, Policy, Risk, Unowned, annotations_too_large, overlap, refuse_to_prune_all,
+    unowned_objects,
 };
 use super::Refusal;
 use crate::manifest::HookKind;
@@ -22,7 +22,7 @@ pub(in super::super) fn find(
     let mut refusals = Vec::new();
     refusals.extend(refuse_hooks(desired, policy.hooks));
     refusals.extend(refuse_to_prune_all::refusal(plan, desired, observed, policy));
-    if policy.take_ownership == TakeOwnership::Refused {
+    if policy.take_ownership == Risk::Refused {
         refusals.extend(overlap::refusals(set, desired, observed));
     }
     if policy.unowned == Unowned::Refused {

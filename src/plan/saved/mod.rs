@@ -35,7 +35,7 @@ use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
-use crate::plan::{Plan, Policy, TakeOver};
+use crate::plan::{Plan, Policy, Risk};
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct SavedPlan {
     /// The policy of the run.
     pub policy: Policy,
     /// Treatment of a parent of another tool, or of an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// Field manager of members.
     pub field_manager: String,
     /// Treatment of fields that another manager owns.

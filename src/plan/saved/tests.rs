@@ -36,7 +36,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
             tooling: set.tooling,
         },
         policy: fixtures::policy(),
-        take_over: TakeOver::Refused,
+        take_over: Risk::Refused,
         field_manager: "applyset".to_owned(),
         conflicts: Conflicts::Reported,
         validation: Validation::Strict,
