@@ -5,58 +5,33 @@
 
 use std::collections::BTreeMap;
 
-/// The part of metadata in which a tool looks for its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MetadataPart {
-    Annotation,
-    /// Flux reads labels and annotations alike (`fluxcd/pkg/ssa`, `AnyInMetadata`).
-    AnnotationOrLabel,
-}
-
-/// Each key, its place, and its values that mean "keep". Values are compared without regard to case
-/// and blanks, as Helm and Flux do; they may be lists, as Argo CD's are.
-const KEEPING: [(&str, MetadataPart, &[&str]); 8] = [
-    ("helm.sh/resource-policy", MetadataPart::Annotation, &["keep"]),
+/// Each key, and its values that mean "keep". Values are compared without regard to case and blanks, as Helm and Flux do;
+/// they may be lists, as Argo CD's are.
+const KEEPING: [(&str, &[&str]); 8] = [
+    ("helm.sh/resource-policy", &["keep"]),
     (
         "argocd.argoproj.io/sync-options",
-        MetadataPart::Annotation,
         &["prune=false", "delete=false", "prune=confirm", "delete=confirm"],
     ),
-    (
-        "kustomize.toolkit.fluxcd.io/prune",
-        MetadataPart::AnnotationOrLabel,
-        &["disabled"],
-    ),
-    (
-        "helm.toolkit.fluxcd.io/prune",
-        MetadataPart::AnnotationOrLabel,
-        &["disabled"],
-    ),
-    (
-        "cli-utils.sigs.k8s.io/on-remove",
-        MetadataPart::Annotation,
-        &["keep"],
-    ),
-    (
-        "client.lifecycle.config.k8s.io/deletion",
-        MetadataPart::Annotation,
-        &["detach"],
-    ),
-    (
-        "kapp.k14s.io/delete-strategy",
-        MetadataPart::Annotation,
-        &["orphan"],
-    ),
-    ("kluctl.io/skip-delete", MetadataPart::Annotation, &["true"]),
+    (FLUX_PRUNE, &["disabled"]),
+    (FLUX_HELM_PRUNE, &["disabled"]),
+    ("cli-utils.sigs.k8s.io/on-remove", &["keep"]),
+    ("client.lifecycle.config.k8s.io/deletion", &["detach"]),
+    ("kapp.k14s.io/delete-strategy", &["orphan"]),
+    ("kluctl.io/skip-delete", &["true"]),
 ];
+
+/// Flux reads labels and annotations alike (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+const FLUX_PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
+const FLUX_HELM_PRUNE: &str = "helm.toolkit.fluxcd.io/prune";
 
 /// The label or annotation that keeps an object with these labels and annotations, as `key: value`.
 pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
-    KEEPING.iter().find_map(|(key, place, values)| {
-        let label = (*place == MetadataPart::AnnotationOrLabel)
-            .then(|| labels.get(key))
-            .flatten();
-        let mut found = [annotations.get(key), label].into_iter().flatten();
+    KEEPING.iter().find_map(|(key, values)| {
+        let label = labels
+            .get(key)
+            .filter(|_| [FLUX_PRUNE, FLUX_HELM_PRUNE].contains(key));
+        let mut found = annotations.get(key).into_iter().chain(label);
         let value = found.find(|value| {
             let mut entries = value.split(',');
             entries.any(|entry| values.contains(&entry.trim().to_lowercase().as_str()))

@@ -8,23 +8,14 @@ use super::identity::GroupKind;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecreatableKind {
     pub kind: GroupKind,
-    /// What is lost with its objects.
-    pub loss: Loss,
-}
-
-/// What is lost when objects of a kind are recreated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loss {
-    /// Nothing.
-    None,
-    /// Data, which the user has to agree to.
-    Data,
+    /// Whether data is lost with its objects, which the user has to agree to.
+    pub loses_data: bool,
 }
 
 impl RecreatableKind {
     /// Returns the hint for an object of this kind.
     pub fn hint(&self) -> String {
-        let flags = flags([self], self.loss);
+        let flags = flags([self], self.loses_data);
         format!("keep the old value, give the object another name, or recreate it with {flags}")
     }
 
@@ -42,26 +33,24 @@ impl RecreatableKind {
 /// Returns the hints for objects of all these kinds: one flag for those whose recreation loses nothing,
 /// and one for the others.
 pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
-    let hints = [Loss::None, Loss::Data].into_iter().filter_map(|loss| {
-        let kinds: Vec<&RecreatableKind> = kinds.iter().filter(|kind| kind.loss == loss).collect();
+    let hints = [false, true].into_iter().filter_map(|loses_data| {
+        let kinds = kinds.iter().filter(|kind| kind.loses_data == loses_data);
+        let kinds: Vec<&RecreatableKind> = kinds.collect();
         match kinds.as_slice() {
             [] => None,
             [kind] => Some(kind.hint()),
             kinds => Some(format!(
                 "keep the old values, give the objects other names, or recreate them with {}",
-                flags(kinds.iter().copied(), loss)
+                flags(kinds.iter().copied(), loses_data)
             )),
         }
     });
     hints.collect()
 }
 
-fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loss: Loss) -> String {
+fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
     let names: Vec<String> = kinds.into_iter().map(RecreatableKind::name).collect();
-    let agreed = match loss {
-        Loss::None => "",
-        Loss::Data => " --allow-data-loss",
-    };
+    let agreed = if loses_data { " --allow-data-loss" } else { "" };
     format!("--recreate={}{agreed}", names.join(","))
 }
 
@@ -69,9 +58,11 @@ fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loss: Loss) -
 mod tests {
     use super::*;
 
-    fn kind(group: &str, kind: &str, loss: Loss) -> RecreatableKind {
-        let kind = GroupKind::new(group, kind);
-        RecreatableKind { kind, loss }
+    fn kind(group: &str, kind: &str) -> RecreatableKind {
+        RecreatableKind {
+            kind: GroupKind::new(group, kind),
+            loses_data: false,
+        }
     }
 
     #[test]
@@ -86,15 +77,18 @@ mod tests {
                 "RoleBinding.rbac.authorization.k8s.io",
             ),
         ] {
-            assert_eq!(kind(group, name, Loss::None).name(), expected);
+            assert_eq!(kind(group, name).name(), expected);
         }
     }
 
     #[test]
     fn one_flag_names_all_kinds_that_lose_nothing() {
-        let job = kind("batch", "Job", Loss::None);
-        let deployment = kind("apps", "Deployment", Loss::None);
-        let database = kind("apps", "StatefulSet", Loss::Data);
+        let job = kind("batch", "Job");
+        let deployment = kind("apps", "Deployment");
+        let database = RecreatableKind {
+            loses_data: true,
+            ..kind("apps", "StatefulSet")
+        };
         assert_eq!(recreation_hints(&BTreeSet::new()), Vec::<String>::new());
         assert_eq!(recreation_hints(&[job.clone()].into()), [job.hint()]);
         assert_eq!(

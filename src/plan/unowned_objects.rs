@@ -81,7 +81,7 @@ mod tests {
     use super::super::{Unowned, plan};
     use super::*;
     use crate::model::live::OwnerReference;
-    use crate::model::resource::{Origin, Scope, StatusSubresource};
+    use crate::model::resource::{Origin, Scope, Subresource};
 
     /// The reason for an object that was in no set, changed by `change`.
     fn reason(kind: &str, name: &str, change: impl FnOnce(&mut Live)) -> String {
@@ -130,7 +130,7 @@ mod tests {
         let mut promised = desired("Widget.example.com", Some("shop"), "promised");
         promised.resource = Arc::new(Resource {
             origin: Origin::NotYetServed,
-            status: StatusSubresource::Unlisted,
+            status: Subresource::Unlisted,
             ..(*promised.resource).clone()
         });
         let manifests = Desired {

@@ -115,7 +115,6 @@ pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
 mod tests {
     use super::*;
     use crate::model::identity::GroupKind;
-    use crate::model::recreatable_kind::Loss;
 
     #[test]
     fn each_hint_is_printed_once() {
@@ -154,7 +153,7 @@ mod tests {
         for kind in ["Job", "CronJob", "Job"] {
             let kind = RecreatableKind {
                 kind: GroupKind::new("batch", kind),
-                loss: Loss::None,
+                loses_data: false,
             };
             let failed = Message::new("immutable").with_recreation(kind);
             assert_eq!(failed.hints.len(), 1);

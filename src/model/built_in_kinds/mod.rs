@@ -31,15 +31,16 @@ pub struct TypeMeta<'a> {
 impl TypeMeta<'_> {
     /// Returns whether the table was made for this kind.
     pub fn is_built_in(self) -> bool {
-        self.status().is_some()
+        self.has_status().is_some()
     }
 
     /// Returns whether a write of the object itself ignores the status of this built-in kind.
     pub fn ignores_status(self) -> bool {
-        self.status() == Some(Status::Subresource)
+        self.has_status() == Some(true)
     }
 
-    fn status(self) -> Option<Status> {
+    /// Returns whether the kind has the subresource `status`; `None` if it is not in the table.
+    fn has_status(self) -> Option<bool> {
         TABLE.kinds.get(&(self.api_version, self.kind)).copied()
     }
 
@@ -97,17 +98,10 @@ pub fn is_built_in(api_version: &str, kind: &str) -> bool {
     TypeMeta { api_version, kind }.is_built_in()
 }
 
-/// The way in which the status of a kind is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    None,
-    Subresource,
-}
-
 /// The rows of the table.
 struct Table {
-    /// By version and kind.
-    kinds: HashMap<(&'static str, &'static str), Status>,
+    /// Whether a kind has the subresource `status`, by version and kind.
+    kinds: HashMap<(&'static str, &'static str), bool>,
     /// By fact, field, version and kind.
     facts: HashMap<(&'static str, &'static str, &'static str, &'static str), &'static str>,
 }
@@ -120,9 +114,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     for row in include_str!("kubernetes.txt").lines() {
         match row.split(' ').collect::<Vec<_>>().as_slice() {
             ["#", ..] => {}
-            ["kind", api_version, kind] => drop(table.kinds.insert((api_version, kind), Status::None)),
-            ["kind", api_version, kind, "status"] => {
-                table.kinds.insert((api_version, kind), Status::Subresource);
+            ["kind", api_version, kind, rest @ ..] => {
+                table.kinds.insert((api_version, kind), rest == ["status"]);
             }
             [fact, field, value] => drop(table.facts.insert((fact, field, "", ""), value)),
             [fact, field, value, api_version, kind] => {

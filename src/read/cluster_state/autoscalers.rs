@@ -16,7 +16,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 
-use crate::model::resource::ScaleSubresource;
+use crate::model::resource::Subresource;
 use crate::model::set::Set;
 use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
@@ -132,9 +132,7 @@ pub(super) async fn add_taken(
         let Some(member) = desired_member(desired, &live.key) else {
             continue;
         };
-        if member.resource.scale != ScaleSubresource::Listed
-            || path.value_in(&member.object.value()).is_some()
-        {
+        if member.resource.scale != Subresource::Listed || path.value_in(&member.object.value()).is_some() {
             continue;
         }
         let object = read::object(server, &member.resource, &live.key)

@@ -14,7 +14,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
-use crate::model::resource::{Resource, ScaleSubresource, Scope};
+use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
 use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 
@@ -114,7 +114,7 @@ fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Per
     let known = autoscalers_by_target(desired);
     let mut namespaces: BTreeSet<Option<&str>> = BTreeSet::new();
     for member in &desired.members {
-        if member.resource.scale == ScaleSubresource::Listed
+        if member.resource.scale == Subresource::Listed
             && !known.contains_key(&member.key)
             && ReplicasPath::default().value_in(&member.object.value()).is_none()
         {
