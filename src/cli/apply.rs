@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueHint};
 
-use super::arguments::{
-    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
-};
+use super::arguments::{ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags, WriteFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 use crate::model::write_settings::{Hooks, Validation};
 use crate::plan::PruneWhen;
@@ -56,12 +54,9 @@ pub struct Apply {
     /// The rules.
     #[command(flatten)]
     pub status: StatusFlags,
-    /// The dry-run mode.
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Show the plan and ask before any change
     #[arg(long, help_heading = RUNNING, conflicts_with = "yes")]
     pub confirm: bool,

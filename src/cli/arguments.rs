@@ -49,14 +49,6 @@ pub struct WaitFlags {
     pub timeout: Option<String>,
 }
 
-/// The flag that keeps a run from beginning while another run of the set is under way.
-#[derive(Debug, Args)]
-pub struct ExclusiveFlag {
-    /// Refuse, or wait, while another run is under way
-    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "TIME", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
-    pub exclusive: Option<String>,
-}
-
 /// The rules by which objects are judged.
 #[derive(Debug, Args)]
 pub struct StatusFlags {
@@ -73,10 +65,13 @@ pub struct RecreateFlag {
     pub recreate: Vec<String>,
 }
 
-/// The dry-run mode.
+/// The flags of commands that write.
 #[derive(Debug, Args)]
-pub struct DryRunFlag {
+pub struct WriteFlags {
     /// Write nothing; client without MODE, or server
-    #[arg(id = "dry_run", long = "dry-run", num_args = 0..=1, require_equals = true, value_name = "MODE", help_heading = RUNNING, default_value = "none", default_missing_value = "client")]
-    pub mode: DryRun,
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", help_heading = RUNNING, default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRun,
+    /// Refuse, or wait, while another run is under way
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "TIME", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
+    pub exclusive: Option<String>,
 }

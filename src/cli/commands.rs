@@ -7,9 +7,7 @@ use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
 use super::apply::Apply;
-use super::arguments::{
-    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
-};
+use super::arguments::{ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags, WriteFlags};
 use super::diff::Diff;
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
@@ -32,7 +30,7 @@ pub enum Command {
     View(View),
     /// Show the last runs of a set, and those under way
     #[command(after_help = examples::HISTORY)]
-    History(History),
+    History(SetArgument),
     /// Print the manifests of a set, as they were last applied
     #[command(after_help = examples::EXPORT)]
     Export(Export),
@@ -94,14 +92,6 @@ pub struct View {
     pub status: StatusFlags,
 }
 
-/// `history`
-#[derive(Debug, Args)]
-pub struct History {
-    /// The set.
-    #[command(flatten)]
-    pub set: SetArgument,
-}
-
 /// `export`
 #[derive(Debug, Args)]
 pub struct Export {
@@ -141,12 +131,9 @@ pub struct Delete {
     /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
-    /// The dry-run mode.
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Do not ask for confirmation
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,

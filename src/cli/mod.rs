@@ -17,12 +17,11 @@ mod tips;
 pub use adopt_move_disband::{Adopt, Disband, Move};
 pub use apply::{Apply, MarkdownFlags, PlanningFlags};
 pub use arguments::{
-    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
-    WaitFlags,
+    ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags,
 };
-pub use commands::{Command, Delete, Export, History, List, Rbac, Verify, View};
+pub use commands::{Command, Delete, Export, List, Rbac, Verify, View};
 pub use diff::Diff;
-pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
+pub use global::{ColorChoice, ConnectionFlags, GlobalFlags};
 pub use help::connection_page;
 
 use std::ffi::OsString;

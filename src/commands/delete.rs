@@ -23,7 +23,7 @@ use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::wait_targets;
 use crate::session::waits_of_apply::DependencyWait;
-use crate::settings::{self, DeleteOptions, MissingSet};
+use crate::settings::{self, DeleteOptions};
 use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
@@ -72,7 +72,7 @@ impl plan_and_write::Script for Script<'_> {
         let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read(&mut cluster, &mut named, options).await {
-            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == MissingSet::Fine => {
+            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.ignore_not_found => {
                 return Ok(None);
             }
             read => read?,

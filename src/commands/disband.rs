@@ -20,12 +20,11 @@ use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prompt;
-use crate::settings::{self, DisbandOptions, MembershipOptions};
+use crate::settings::{self, MembershipOptions};
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let options = DisbandOptions::new(arguments, shared)?;
-    let membership = &options.membership;
+    let membership = &MembershipOptions::for_disband(arguments, shared)?;
     let mut run = CommandRun::begin(
         Operation::Disband,
         SetDocument::named(&membership.set.name),

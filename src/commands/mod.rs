@@ -17,10 +17,10 @@ mod rbac;
 mod verify;
 mod view;
 
-use crate::cli::{self, Cli, Command, OutputFormat};
+use crate::cli::{self, Cli, Command};
 use crate::error::{Error, Exit};
 use crate::model::text::os_cause;
-use crate::report;
+use crate::report::{self, Format};
 use crate::settings;
 
 /// Runs the command, prints its output, and returns how it ended.
@@ -98,16 +98,16 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         (None, None) => None,
     });
     let (message, hint) = match line.shared.output {
-        Some(OutputFormat::Wide) if !has_tables => (
+        Some(Format::Wide) if !has_tables => (
             "-o wide works with `list`, `view` and `history` only",
             "use -o json for all details",
         ),
-        Some(OutputFormat::Markdown) if markdown.is_none() => (
+        Some(Format::Markdown) if markdown.is_none() => (
             "-o markdown works with `diff` and `apply` only",
             "use -o json, and convert it with a program such as jq",
         ),
-        Some(OutputFormat::Markdown) => return None,
-        Some(OutputFormat::Json | OutputFormat::Yaml) if matches!(line.command, Command::Version) => (
+        Some(Format::Markdown) => return None,
+        Some(Format::Json | Format::Yaml) if matches!(line.command, Command::Version) => (
             "-o json and -o yaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",
         ),

@@ -19,7 +19,7 @@ use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
 use crate::session::recreate_kinds::recreate;
 use crate::session::signals::{listen, unless_stopped};
-use crate::settings::{self, RbacOptions, Recorded};
+use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names the subject of the permissions,
 /// which may have none yet.
@@ -61,7 +61,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         past => past?,
     };
     let mut rights = needed(&named, &desired, &past, &cluster);
-    if options.recorded == Recorded::LeftOut {
+    if !options.include_recorded {
         let of_manifests = needed(&named, &desired, &Past::default(), &cluster);
         notes.extend(note_on_left_out(&(&rights - &of_manifests), &writers));
         rights = of_manifests;

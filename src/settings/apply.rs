@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::exclusive::exclusive;
+use super::rule_files::status_rules;
 use super::sources::{recursion, sources};
-use super::status::status_rules;
+use super::waiting::exclusive;
 use super::{
     Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive,
-    prune_when, tooling,
+    tooling,
 };
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
@@ -17,7 +17,8 @@ use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::write_settings::{Conflicts, DryRun, Exclusive, WriteSettings};
 use crate::plan::saved::SavedPlan;
-use crate::plan::{Consent, Policy, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
+use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
+use crate::wait::Patience;
 
 /// Options of `apply`, except the shared ones.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ pub enum Confirm {
 impl Confirm {
     /// Reads `--confirm`, which asks nothing in a dry run.
     pub(super) fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
-        if !apply.confirm || apply.dry_run.mode != DryRun::None {
+        if !apply.confirm || apply.writes.dry_run != DryRun::None {
             return Ok(Self::Dangers);
         }
         let error = |message: &str, hint: &str| Error::Usage {
@@ -92,7 +93,7 @@ impl ApplyOptions {
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
-        prune_when::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
+        check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         let mut options = options.with_run_flags(apply, waiting)?;
         options.consent = consent(apply.yes);
         options.confirm = Confirm::new(apply, &options.sources)?;
@@ -112,7 +113,7 @@ impl ApplyOptions {
             });
         }
         let waiting = WaitOptions::new(&apply.waiting)?;
-        prune_when::check_wait(
+        check_wait(
             &plan.policy,
             waiting.patience,
             "the plan was made with --prune-when=ready",
@@ -129,10 +130,10 @@ impl ApplyOptions {
     fn with_run_flags(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
         Ok(Self {
             writing: WriteSettings {
-                dry_run: apply.dry_run.mode,
+                dry_run: apply.writes.dry_run,
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
-                exclusive: exclusive(&apply.exclusive, &apply.dry_run)?,
+                exclusive: exclusive(&apply.writes)?,
                 ..self.writing
             },
             waiting,
@@ -196,12 +197,12 @@ impl ApplyOptions {
             recreate: recreate.base.clone(),
             ..policy(flags, &field_manager)
         };
-        prune_when::check(&policy)?;
+        check_prune_when(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
-            sources: sources(manifests)?,
-            recursion: recursion(manifests),
+            sources: sources(&manifests.filename, manifests.kustomize.as_deref())?,
+            recursion: recursion(manifests.recursive),
             policy,
             recreate,
             take_over: Risk::allowed_if(flags.take_over_set),
@@ -233,7 +234,7 @@ impl ApplyOptions {
 
 /// Reads `--undo-out`.
 fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
-    if apply.undo_out.is_some() && apply.dry_run.mode != DryRun::None {
+    if apply.undo_out.is_some() && apply.writes.dry_run != DryRun::None {
         return Err(Error::Usage {
             message: "--undo-out: a dry run writes nothing that could be undone".to_owned(),
             hint: "omit --undo-out or --dry-run, or use `kubectl applyset export SET`".to_owned(),
@@ -279,5 +280,27 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         data_loss: Risk::allowed_if(flags.allow_data_loss),
         max_prune: flags.max_prune,
         appliers: appliers(field_manager),
+    }
+}
+
+/// Refuses `--prune-when=ready` with `--prune=false`.
+fn check_prune_when(policy: &Policy) -> Result<(), Error> {
+    match (policy.prune_when, policy.pruning) {
+        (PruneWhen::Ready, Pruning::Disabled) => Err(Error::Usage {
+            message: "--prune-when=ready: nothing is pruned with --prune=false".to_owned(),
+            hint: "omit one of the two flags".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a run that prunes when all is ready, and does not wait. `origin` names what asks for it.
+fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
+    match (policy.prune_when, patience) {
+        (PruneWhen::Ready, None) => Err(Error::Usage {
+            message: format!("{origin}: the run has to wait until the objects are ready"),
+            hint: "add --wait, or --wait=DURATION".to_owned(),
+        }),
+        _ => Ok(()),
     }
 }

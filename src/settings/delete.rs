@@ -1,6 +1,6 @@
 //! Reads the flags of `delete`.
 
-use super::exclusive::exclusive;
+use super::waiting::exclusive;
 use super::{SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive};
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
@@ -18,22 +18,13 @@ pub struct DeleteOptions {
     pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
-    /// The result if there is no such set.
-    pub absence: MissingSet,
+    /// True if the command succeeds when there is no such set.
+    pub ignore_not_found: bool,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     pub writing: WriteSettings,
     /// The time limits.
     pub waiting: WaitOptions,
-}
-
-/// The result if there is no set to delete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MissingSet {
-    /// An error.
-    Wrong,
-    /// Success.
-    Fine,
 }
 
 impl DeleteOptions {
@@ -57,19 +48,15 @@ impl DeleteOptions {
                 appliers: appliers(&field_manager),
             },
             take_over: Risk::allowed_if(delete.take_over_set),
-            consent: consent_unless_dry(delete.yes, delete.dry_run.mode),
-            absence: if delete.ignore_not_found {
-                MissingSet::Fine
-            } else {
-                MissingSet::Wrong
-            },
+            consent: consent_unless_dry(delete.yes, delete.writes.dry_run),
+            ignore_not_found: delete.ignore_not_found,
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
-                exclusive: exclusive(&delete.exclusive, &delete.dry_run)?,
+                exclusive: exclusive(&delete.writes)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
-                    delete.dry_run.mode,
+                    delete.writes.dry_run,
                     usize::from(shared.concurrency),
                 )
             },

@@ -16,23 +16,14 @@ use crate::report::{DifferenceKind, ExternalDiff};
 pub struct DiffOptions {
     /// The options of `apply`, with a server dry run.
     pub apply: ApplyOptions,
-    /// The layout of the differences.
-    pub layout: Layout,
+    /// True for a summary with the changes by namespace; false for the full text, as `kubectl diff` prints it.
+    pub is_grouped: bool,
     /// The file for the plan.
     pub out: Option<PathBuf>,
     /// The program that shows the differences.
     pub external: Option<ExternalDiff>,
     /// The differences that make the exit code 1; `None` for any.
     pub counted: Option<BTreeSet<DifferenceKind>>,
-}
-
-/// The layout of differences for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// The full text, as `kubectl diff` prints it.
-    Unified,
-    /// A summary, and the changes by namespace.
-    Grouped,
 }
 
 impl DiffOptions {
@@ -70,11 +61,7 @@ impl DiffOptions {
                 },
                 ..apply
             },
-            layout: if io::stdout().is_terminal() && !diff.full {
-                Layout::Grouped
-            } else {
-                Layout::Unified
-            },
+            is_grouped: io::stdout().is_terminal() && !diff.full,
             out: diff.out.clone(),
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")
                 .ok()

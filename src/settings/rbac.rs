@@ -23,17 +23,8 @@ pub struct RbacOptions {
     pub hooks: Hooks,
     /// The members that may be recreated.
     pub recreate: RecreateChoice,
-    /// The treatment of what only the record names.
-    pub recorded: Recorded,
-}
-
-/// The treatment of recorded kinds and namespaces that neither a member nor the manifests need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    /// They get no permissions.
-    LeftOut,
-    /// They get the permission to list.
-    Included,
+    /// True if recorded kinds and namespaces that neither a member nor the manifests need get the permission to list.
+    pub include_recorded: bool,
 }
 
 impl RbacOptions {
@@ -52,15 +43,11 @@ impl RbacOptions {
             });
         }
         Ok(Self {
-            sources: sources(&rbac.manifests)?,
-            recursion: recursion(&rbac.manifests),
+            sources: sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?,
+            recursion: recursion(rbac.manifests.recursive),
             hooks: rbac.hooks,
             recreate: RecreateChoice::new(&rbac.recreate)?,
-            recorded: if rbac.include_recorded {
-                Recorded::Included
-            } else {
-                Recorded::LeftOut
-            },
+            include_recorded: rbac.include_recorded,
             set,
             subjects,
         })

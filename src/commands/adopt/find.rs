@@ -12,13 +12,14 @@ use crate::error::Error;
 use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Reach;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
 use crate::session::adopt_move_disband::SetRead;
-use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
+use crate::settings::{AdoptOptions, Choice};
 
 /// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
 /// `pkg/util/prune/prune.go`). It lists the cluster-scoped ones in any case.
@@ -64,15 +65,14 @@ pub(super) async fn find(
         } => {
             let resources = resources(cluster, kinds)?;
             let namespace = match reach {
-                Namespaces::Own => Some(cluster.namespace.clone()),
-                Namespaces::All => None,
+                Reach::Namespace => Some(cluster.namespace.clone()),
+                Reach::Cluster => None,
             };
             let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            let takes_over = options.former_fields == FormerFields::Taken;
-            let manager = takes_over.then(|| FieldManagerTakingOver {
+            let manager = (!options.keep_field_ownership).then(|| FieldManagerTakingOver {
                 manager: options.membership.writing.field_manager.clone(),
                 last_applied: LastApplied::in_set_of(&read.named.set.tooling),
             });

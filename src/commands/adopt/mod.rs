@@ -17,6 +17,7 @@ use crate::execute::{JoinedSet, MembershipExecution};
 use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::RunOperation;
+use crate::model::list_targets::Reach;
 use crate::model::live::Tracking;
 use crate::model::parent_object::ParentObject;
 use crate::model::set::Set;
@@ -30,7 +31,7 @@ use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
 use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prompt;
-use crate::settings::{self, AdoptOptions, Choice, Namespaces};
+use crate::settings::{self, AdoptOptions, Choice};
 
 /// The note that a search by labels lists only some kinds.
 const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
@@ -297,8 +298,8 @@ fn nothing_found(choice: &Choice) -> Error {
         Choice::Labels { selector, reach, .. } => (
             format!("no objects have the labels {selector:?}"),
             match reach {
-                Namespaces::Own => "select a namespace with -n, all with -A, or other kinds with --kinds",
-                Namespaces::All => "list other kinds with --kinds",
+                Reach::Namespace => "select a namespace with -n, all with -A, or other kinds with --kinds",
+                Reach::Cluster => "list other kinds with --kinds",
             },
         ),
         Choice::Inventory(reference, _) => {

@@ -30,7 +30,7 @@ use crate::session;
 use crate::session::command_run::CommandRun;
 use crate::session::prepare::{self, Input, Prepared, saved_plan, state_for_saved_plan};
 use crate::session::prompt::Questions;
-use crate::settings::{self, DiffOptions, Layout};
+use crate::settings::{self, DiffOptions};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -87,7 +87,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
         }
         (outcome, _) => {
-            print(&mut run, &found, options.layout, &outcome);
+            print(&mut run, &found, &options, &outcome);
             if matches!(outcome, Ok(Exit::Interrupted)) {
                 let text = if found.objects.is_empty() {
                     "interrupted: not all objects were compared, and no difference was found before that"
@@ -99,20 +99,22 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             outcome
         }
     };
-    let summary = match (options.layout, style.format) {
-        (Layout::Grouped, Format::Lines | Format::Wide) if options.external.is_none() => DiffSummary::InPlan,
+    let summary = match style.format {
+        Format::Lines | Format::Wide if options.is_grouped && options.external.is_none() => {
+            DiffSummary::InPlan
+        }
         _ => DiffSummary::Printed,
     };
     finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
 }
 
 /// Prints the differences. After an error or an interrupt, there may be nothing to show yet.
-fn print(run: &mut CommandRun, found: &Differences, layout: Layout, outcome: &Result<Exit, Error>) {
+fn print(run: &mut CommandRun, found: &Differences, options: &DiffOptions, outcome: &Result<Exit, Error>) {
     let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
-    let layout = match layout {
-        Layout::Grouped if is_partial && found.objects.is_empty() => return,
-        Layout::Grouped => DiffLayout::Grouped(&run.set, &run.place),
-        Layout::Unified => DiffLayout::Unified,
+    let layout = match options.is_grouped {
+        true if is_partial && found.objects.is_empty() => return,
+        true => DiffLayout::Grouped(&run.set, &run.place),
+        false => DiffLayout::Unified,
     };
     run.reporter.differences(found, &layout);
 }

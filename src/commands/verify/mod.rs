@@ -23,7 +23,7 @@ use crate::report::{
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, answer};
 use crate::session::signals::{listen, unless_stopped};
-use crate::settings::{self, Fix, VerifyOptions};
+use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
 /// Limit of rounds of repair if another run changes the parents at the same time.
@@ -112,7 +112,7 @@ impl Verifying<'_> {
         for text in &self.looked.runs_under_way {
             report::note(text, self.style);
         }
-        if self.options.fix == Fix::No {
+        if !self.options.fix {
             return Ok(());
         }
         unless_stopped(&interrupt, self.agree(WrittenBefore::Nothing)).await?;
