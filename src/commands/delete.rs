@@ -7,7 +7,7 @@ use crate::event::{Ending, Event, Operation};
 use crate::execute::{Execution, RunOnParent, TerminatingObjects, parent_managers};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
@@ -18,7 +18,7 @@ use crate::read::{
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::wait_targets;
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
     );
     run.limit(options.waiting.limit);
     let allowed = Allowed::new(&options.consent, &options.writing);
-    let mut script = Script {
+    let mut script = DeleteScript {
         options: &options,
         shared,
     };
@@ -47,12 +47,12 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
     run.finish(outcome)
 }
 
-struct Script<'a> {
+struct DeleteScript<'a> {
     options: &'a DeleteOptions,
     shared: &'a GlobalFlags,
 }
 
-impl plan_and_write::Script for Script<'_> {
+impl Script for DeleteScript<'_> {
     type Planned = Prepared;
 
     /// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.

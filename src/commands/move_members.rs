@@ -14,9 +14,9 @@ use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::resource::Scope;
+use crate::model::set::ParentObject;
 use crate::model::set::Set;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
@@ -29,7 +29,7 @@ use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prompt;
 use crate::settings::{self, MoveOptions, Selection};
 
@@ -49,7 +49,7 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
     );
     let membership = &options.membership;
     let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = Script {
+    let mut script = MoveScript {
         options: &options,
         shared,
     };
@@ -57,13 +57,13 @@ pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, 
     run.finish(outcome)
 }
 
-struct Script<'a> {
+struct MoveScript<'a> {
     options: &'a MoveOptions,
     shared: &'a GlobalFlags,
 }
 
 /// Both sets as they were read, and what moves.
-struct Planned {
+struct PlannedMove {
     cluster: Cluster,
     manifests: Manifests,
     from: SetRead,
@@ -81,14 +81,14 @@ struct Planned {
     obstacles: Obstacles,
 }
 
-impl plan_and_write::Script for Script<'_> {
-    type Planned = Planned;
+impl Script for MoveScript<'_> {
+    type Planned = PlannedMove;
 
     async fn plan(
         &mut self,
         run: &mut CommandRun,
-        outdated: Option<Planned>,
-    ) -> Result<Option<Planned>, Error> {
+        outdated: Option<PlannedMove>,
+    ) -> Result<Option<PlannedMove>, Error> {
         let (cluster, manifests) = match outdated {
             None => {
                 let connection = run.connect(self.shared).await?;
@@ -104,23 +104,23 @@ impl plan_and_write::Script for Script<'_> {
             .map(Some)
     }
 
-    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+    fn sets<'p>(&self, planned: &'p PlannedMove) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
         let sets = [&planned.from, &planned.into];
         sets.map(|read| (&read.named, read.parent())).into()
     }
 
-    fn proposal(&self, planned: &Planned) -> Proposal {
+    fn proposal(&self, planned: &PlannedMove) -> Proposal {
         planned.into.proposal(&planned.plan)
     }
 
-    fn outline(&self, planned: &Planned) -> PlanOutline {
+    fn outline(&self, planned: &PlannedMove) -> PlanOutline {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<(), Error> {
         let membership = &self.options.membership;
         let concurrency = membership.writing.concurrency;
-        let Planned {
+        let PlannedMove {
             cluster,
             from,
             into,
@@ -147,14 +147,14 @@ impl plan_and_write::Script for Script<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
         move_members(run, planned, self.options).await
     }
 }
 
 async fn move_members(
     run: &mut CommandRun,
-    prepared: &Planned,
+    prepared: &PlannedMove,
     options: &MoveOptions,
 ) -> Result<Ending, Error> {
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
@@ -225,7 +225,7 @@ async fn read_and_plan(
     mut cluster: Cluster,
     manifests: Manifests,
     options: &MoveOptions,
-) -> Result<Planned, Error> {
+) -> Result<PlannedMove, Error> {
     let membership = &options.membership;
     let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
@@ -257,7 +257,7 @@ async fn read_and_plan(
     }
     let (record, too_large) = into.record_with(&plan.record(sets[1]));
     plan.refusals.extend(too_large);
-    Ok(Planned {
+    Ok(PlannedMove {
         cluster,
         manifests,
         from,
@@ -315,8 +315,8 @@ async fn members(
 }
 
 /// Returns the permissions that the move needs.
-fn rights(planned: &Planned) -> BTreeSet<Permission> {
-    let Planned {
+fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
+    let PlannedMove {
         from,
         into,
         plan,

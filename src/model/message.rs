@@ -8,7 +8,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::field_conflict::FieldConflict;
+use super::identity::ObjectKey;
+use super::pointer::Pointer;
 use super::recreatable_kind::RecreatableKind;
 
 /// A message of one line, with details and hints below it.
@@ -152,6 +153,24 @@ impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
+}
+
+/// A field of a manifest that another field manager owns, with another value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldConflict {
+    pub object: ObjectKey,
+    /// The file and line of the field, or those of the object if the line of the field is not known.
+    pub place: String,
+    /// The field as the server writes it, such as `.spec.replicas`.
+    pub field: String,
+    /// The owner as the server names it, in quotation marks.
+    pub owner: String,
+    /// The time of the owner's last write, RFC 3339.
+    pub since: Option<String>,
+    /// The live value and that of the manifest, shortened; `None` for a Secret, and if one is not known.
+    pub values: Option<[String; 2]>,
+    /// The field in a rule of `--ignore`; `None` if it cannot be ignored.
+    pub pointer: Option<Pointer>,
 }
 
 #[cfg(test)]

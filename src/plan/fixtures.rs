@@ -13,9 +13,9 @@ use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence, Tracking};
 use crate::model::object::Object;
-use crate::model::prune_order::PruneOrder;
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
+use crate::model::user_annotations::PruneOrder;
 use crate::model::write_settings::Hooks;
 
 /// The set of the Secret `web` in namespace `shop`.

@@ -89,7 +89,7 @@ pub use unowned_objects::{newcomers, unowned_reason};
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 pub use crate::manifest::desired::defined_kind;
-use crate::model::container_owners::Containers;
+use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;

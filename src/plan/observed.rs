@@ -7,8 +7,8 @@ use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
-use crate::model::container_owners::Owners;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
+use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 

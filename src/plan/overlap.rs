@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::refusal::Target;
 use super::{Observed, Refusal};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
@@ -89,11 +88,7 @@ pub(super) fn refusals(set: &Set, desired: &Desired, observed: &Observed) -> Vec
             object: member.key.clone(),
             parent,
             id,
-            target: if has_our_name || all_in_one {
-                Target::Likely
-            } else {
-                Target::Unlikely
-            },
+            is_target_likely: has_our_name || all_in_one,
         });
     }
     refusals

@@ -17,7 +17,7 @@ use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::parent::RecordedKinds;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::live::Live;
 use crate::plan::recorded_kinds;

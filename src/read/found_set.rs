@@ -14,9 +14,9 @@ use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
 use crate::model::history_annotation::Run;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::plan::recorded_kinds::{self, Entry};
+use crate::model::set::ParentObject;
+use crate::plan::recorded_kinds::{self, RecordedKindState};
 use crate::read::{ListTarget, ListTargets, Reach, unique_by_uid};
 
 /// A set as it was found in the cluster.
@@ -103,9 +103,14 @@ impl FoundSet {
         let Some(recorded) = self.recorded() else {
             return Visibility::Nothing;
         };
-        let has_unknowable = entries(recorded, discovery)
-            .iter()
-            .any(|(_, entry)| matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_)));
+        let has_unknowable = entries(recorded, discovery).iter().any(|(_, entry)| {
+            matches!(
+                entry,
+                RecordedKindState::Unknowable(_)
+                    | RecordedKindState::Unlisted(_)
+                    | RecordedKindState::Kept(_)
+            )
+        });
         if self.unread.is_empty() && !has_unknowable {
             return Visibility::Whole;
         }
@@ -202,22 +207,30 @@ fn recorded_resources(
     entries(recorded, discovery)
         .into_iter()
         .filter_map(|(_, entry)| match entry {
-            Entry::Served(resource) | Entry::Misspelled(resource) => {
+            RecordedKindState::Served(resource) | RecordedKindState::Misspelled(resource) => {
                 Some((resource.group_kind(), Arc::new(resource.clone())))
             }
-            Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
+            RecordedKindState::Gone
+            | RecordedKindState::Kept(_)
+            | RecordedKindState::Unlisted(_)
+            | RecordedKindState::Unknowable(_) => None,
         })
         .collect()
 }
 
 /// Returns the recorded kinds by the names to show: those of the deprecated form as kinds, if these can
 /// be determined.
-pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
+pub fn entries<'d>(
+    recorded: &ApplySetRecord,
+    discovery: &'d Discovery,
+) -> Vec<(String, RecordedKindState<'d>)> {
     let is_deprecated = matches!(recorded.kinds, RecordedKinds::GroupResources(_));
     recorded_kinds::entries(&recorded.kinds, discovery)
         .into_iter()
         .map(|(name, entry)| match entry {
-            Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
+            RecordedKindState::Served(resource) if is_deprecated => {
+                (resource.group_kind().to_string(), entry)
+            }
             _ => (name.to_string(), entry),
         })
         .collect()

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::execute::run_under_way;
 use crate::model::history_annotation::Run;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::read::{self, NamedSet};
 

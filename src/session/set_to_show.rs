@@ -4,7 +4,7 @@ use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
 use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::write_settings::Hooks;
-use crate::plan::permissions::Subject;
+use crate::plan::permissions::RbacSubject;
 
 /// Options of `rbac`, except the shared ones.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct RbacOptions {
     /// The treatment of directories in directories.
     pub recursion: Recursion,
     /// The users, groups and service accounts that get the permissions.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<RbacSubject>,
     /// The treatment of hooks among the manifests.
     pub hooks: Hooks,
     /// The members that may be recreated.
@@ -36,7 +36,7 @@ impl RbacOptions {
         if subjects.is_empty() {
             subjects.push(match &shared.connection.options.impersonate {
                 Some(user) => user_or_service_account(user),
-                None => Subject::ServiceAccount {
+                None => RbacSubject::ServiceAccount {
                     namespace: None,
                     name: set.name.clone(),
                 },
@@ -55,13 +55,13 @@ impl RbacOptions {
 }
 
 /// Parses the subjects as `kubectl create rolebinding` does.
-fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<Vec<Subject>, Error> {
+fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<Vec<RbacSubject>, Error> {
     let mut subjects = Vec::new();
     for user in users {
         subjects.push(user_or_service_account(not_empty("--user", user)?));
     }
     for group in groups {
-        subjects.push(Subject::Group(not_empty("--group", group)?.to_owned()));
+        subjects.push(RbacSubject::Group(not_empty("--group", group)?.to_owned()));
     }
     for account in accounts {
         let parts = account.split_once(':');
@@ -87,16 +87,16 @@ fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
 }
 
 /// The subject of a user name; the name of a service account gives a service account.
-fn user_or_service_account(user: &str) -> Subject {
+fn user_or_service_account(user: &str) -> RbacSubject {
     let account = user.strip_prefix("system:serviceaccount:");
     match account.and_then(|account| account.split_once(':')) {
         Some((namespace, name)) => service_account(namespace, name),
-        None => Subject::User(user.to_owned()),
+        None => RbacSubject::User(user.to_owned()),
     }
 }
 
-fn service_account(namespace: &str, name: &str) -> Subject {
-    Subject::ServiceAccount {
+fn service_account(namespace: &str, name: &str) -> RbacSubject {
+    RbacSubject::ServiceAccount {
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
     }
@@ -106,14 +106,14 @@ fn service_account(namespace: &str, name: &str) -> Subject {
 mod tests {
     use super::*;
 
-    fn read(users: &[&str], groups: &[&str], accounts: &[&str]) -> Result<Vec<Subject>, Error> {
+    fn read(users: &[&str], groups: &[&str], accounts: &[&str]) -> Result<Vec<RbacSubject>, Error> {
         let owned = |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
         subjects(&owned(users), &owned(groups), &owned(accounts))
     }
 
     #[test]
     fn subjects_are_named_as_for_kubectl_create_rolebinding() {
-        let user = |name: &str| Subject::User(name.to_owned());
+        let user = |name: &str| RbacSubject::User(name.to_owned());
         let read_all = read(
             &["jane", "oidc:jane@example.com", "system:serviceaccount:ci:web"],
             &["system:masters"],
@@ -123,7 +123,7 @@ mod tests {
             user("jane"),
             user("oidc:jane@example.com"),
             service_account("ci", "web"),
-            Subject::Group("system:masters".to_owned()),
+            RbacSubject::Group("system:masters".to_owned()),
             service_account("ci", "web"),
         ];
         assert_eq!(read_all.expect("subjects"), expected);

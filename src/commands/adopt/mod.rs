@@ -19,7 +19,7 @@ use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::RunOperation;
 use crate::model::list_targets::Reach;
 use crate::model::live::Tracking;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::set::Set;
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
@@ -29,7 +29,7 @@ use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
 use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prompt;
 use crate::settings::{self, AdoptOptions, Choice};
 
@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
     );
     let membership = &options.membership;
     let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = Script {
+    let mut script = AdoptScript {
         options: &options,
         shared,
     };
@@ -60,13 +60,13 @@ pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit,
     run.finish(outcome)
 }
 
-struct Script<'a> {
+struct AdoptScript<'a> {
     options: &'a AdoptOptions,
     shared: &'a GlobalFlags,
 }
 
 /// Everything that was read and decided, before anything is written.
-struct Planned {
+struct PlannedAdopt {
     cluster: Cluster,
     manifests: Manifests,
     read: SetRead,
@@ -88,14 +88,14 @@ struct FoundObjects {
     selection: ObjectSelection,
 }
 
-impl plan_and_write::Script for Script<'_> {
-    type Planned = Planned;
+impl Script for AdoptScript<'_> {
+    type Planned = PlannedAdopt;
 
     async fn plan(
         &mut self,
         run: &mut CommandRun,
-        outdated: Option<Planned>,
-    ) -> Result<Option<Planned>, Error> {
+        outdated: Option<PlannedAdopt>,
+    ) -> Result<Option<PlannedAdopt>, Error> {
         let options = self.options;
         let (mut cluster, manifests) = match outdated {
             None => {
@@ -113,7 +113,7 @@ impl plan_and_write::Script for Script<'_> {
         if plan.objects() == 0 && plan.refusals.is_empty() {
             return Err(nothing_found(&options.choice));
         }
-        Ok(Some(Planned {
+        Ok(Some(PlannedAdopt {
             cluster,
             manifests,
             read,
@@ -123,19 +123,19 @@ impl plan_and_write::Script for Script<'_> {
         }))
     }
 
-    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+    fn sets<'p>(&self, planned: &'p PlannedAdopt) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
         vec![(&planned.read.named, planned.read.parent())]
     }
 
-    fn proposal(&self, planned: &Planned) -> Proposal {
+    fn proposal(&self, planned: &PlannedAdopt) -> Proposal {
         planned.read.proposal(&planned.plan)
     }
 
-    fn outline(&self, planned: &Planned) -> PlanOutline {
+    fn outline(&self, planned: &PlannedAdopt) -> PlanOutline {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<(), Error> {
         let membership = &self.options.membership;
         let (read, plan) = (&planned.read, &planned.plan);
         let set = &read.named.set;
@@ -161,7 +161,7 @@ impl plan_and_write::Script for Script<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, rights, membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<Ending, Error> {
         let set = &planned.read.named.set;
         let selection = &planned.found.selection;
         let membership = &self.options.membership;
@@ -196,7 +196,7 @@ impl plan_and_write::Script for Script<'_> {
     }
 }
 
-impl Planned {
+impl PlannedAdopt {
     /// Returns advice about the other tool, for the end of the run.
     fn advice(&self) -> Option<String> {
         let advice = self.found.advice.as_ref()?;

@@ -16,7 +16,7 @@ use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::read::{self, ClusterState, METADATA_LIST, WHOLE_OBJECTS};

@@ -20,7 +20,7 @@ use crate::execute::members::reply::{MemberReply, reply_of};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::{Execution, Sink};
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::DeleteContext;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::plan::{SkipReason, is_container};

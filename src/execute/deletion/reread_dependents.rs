@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
 use crate::execute::labeled_objects::list_labeled_objects;
-use crate::model::container_owners::Owners;
+use crate::model::containers::Owners;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;

@@ -8,7 +8,7 @@ use crate::execute::ParentWriting;
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::plan::{ParentStatus, judge_for_deletion, member_scope, recorded_kinds};
 use crate::read::{self, KindWait, ListTargets, METADATA_LIST};
 

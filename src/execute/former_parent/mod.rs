@@ -31,7 +31,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, parent_disposition};
 use crate::read::{self, ListError, UnsettledError, WholeParent};
 

@@ -9,7 +9,7 @@ use crate::execute::{ParentWriting, Sink};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::plan::{ParentDisposition, Remains};
 

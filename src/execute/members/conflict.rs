@@ -12,7 +12,7 @@ use crate::compare::ignore;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, line_of_field};
-use crate::model::field_conflict::FieldConflict;
+use crate::model::message::FieldConflict;
 use crate::model::message::Message;
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;

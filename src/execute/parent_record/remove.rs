@@ -15,7 +15,7 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::live::{Live, Presence};
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::read::METADATA;
 

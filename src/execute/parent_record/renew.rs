@@ -118,8 +118,8 @@ mod tests {
     use crate::execute::history::entry_under_way;
     use crate::model::applyset::Record;
     use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};
-    use crate::model::parent_object::ParentObject;
     use crate::model::resource::Scope;
+    use crate::model::set::ParentObject;
     use crate::model::write_settings::{DryRun, WriteSettings};
     use crate::plan::fixtures::{resource, set};
 

@@ -42,7 +42,7 @@ fn careless() -> Policy {
 }
 
 fn holding(objects: Vec<Live>) -> Contents {
-    let held = |live: Live| Held {
+    let held = |live: Live| HeldObject {
         key: live.key,
         uid: live.uid,
         keep_annotation: live.keep_annotation,

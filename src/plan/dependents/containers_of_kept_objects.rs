@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::{Plan, Skip};
 use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
-use crate::model::container_owners::Containers;
+use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;

@@ -18,11 +18,11 @@ pub use namespaces_of_dependents::DependentNamespaces;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::container_owners::Owners;
+use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, OwnerReference, Presence};
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
+use crate::model::set::ParentObject;
 
 /// A live object with owner references, with the fields needed to remove them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use super::{
 use crate::event::Operation;
 use crate::manifest::HookManifest;
 use crate::manifest::desired::Desired;
-use crate::model::contents::{Contents, Held};
+use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -38,7 +38,7 @@ pub struct Judge<'a> {
     /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The objects in them that a keep annotation keeps, by container.
-    annotated: HashMap<&'a ObjectKey, Vec<&'a Held>>,
+    annotated: HashMap<&'a ObjectKey, Vec<&'a HeldObject>>,
     kept: KeptObjects,
     /// Key: an object that a kept object depends on. Value: one such kept object.
     needed: HashMap<ObjectKey, ObjectKey>,
@@ -269,7 +269,7 @@ impl<'a> Judge<'a> {
     fn holds_annotated<'h>(
         &self,
         container: &Live,
-        annotated: impl Iterator<Item = &'h Held>,
+        annotated: impl Iterator<Item = &'h HeldObject>,
     ) -> Option<SkipReason> {
         let is_going = |uid: &String| *uid != container.uid && self.going.uids.contains(uid);
         for held in annotated {

@@ -9,7 +9,7 @@ use super::super::{Observed, Risk, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Hook, HookKind, Naming};
-use crate::model::contents::Held;
+use crate::model::containers::HeldObject;
 use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
@@ -152,7 +152,7 @@ fn cases_of_surroundings() -> Vec<Case> {
         }),
         within("holds others", namespace(), |_| Around {
             contents: Some(Contents {
-                objects: vec![Held {
+                objects: vec![HeldObject {
                     key: live("ConfigMap", Some("old"), "stranger").key,
                     uid: "stranger".to_owned(),
                     owners: Vec::new(),
@@ -395,7 +395,7 @@ fn what_came_into_a_container_keeps_it() {
     let judge = Judge::for_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
     assert_eq!(judge.filled(&namespace, &Contents::default()), None);
     let now = Contents {
-        objects: vec![Held {
+        objects: vec![HeldObject {
             key: live("ConfigMap", Some("old"), "new").key,
             uid: "new".to_owned(),
             owners: Vec::new(),
@@ -435,7 +435,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         contents.insert(
             namespace.key.clone(),
             Contents {
-                objects: vec![Held {
+                objects: vec![HeldObject {
                     key: inside.key.clone(),
                     uid: inside.uid.clone(),
                     owners: Vec::new(),

@@ -11,7 +11,7 @@ mod relabeling;
 mod set_lifetime;
 
 pub use planned_run::{needed_for_dry_run, needed_for_plan, needed_to_delete};
-pub use rbac_objects::{Subject, name, objects};
+pub use rbac_objects::{RbacSubject, name, objects};
 pub use relabeling::{on_parent, to_record, to_relabel, to_release};
 pub use set_lifetime::{Past, needed_for_set, to_recreate};
 

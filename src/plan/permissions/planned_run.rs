@@ -6,9 +6,9 @@ use super::to_release;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
+use crate::model::set::ParentObject;
 use crate::model::set::Set;
 use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
 

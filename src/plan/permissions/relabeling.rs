@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::model::applyset::Record;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::{Permission, Verb};
 use crate::model::resource::Resource;
+use crate::model::set::ParentObject;
 use crate::model::set::Set;
 
 /// Permissions to write the labels of these objects. One that has changed is read again.

@@ -9,9 +9,9 @@ use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds, ann
 use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, OwnerReference, Presence};
-use crate::model::parent_object::ParentObject;
-use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 use crate::model::resource::{Origin, Scope};
+use crate::model::set::ParentObject;
 use crate::plan::fixtures::{desired, live, policy, resource, set};
 use crate::plan::{Observed, plan};
 
@@ -65,7 +65,7 @@ fn rules_give_what_rbac_would_give() {
     ];
     for (verbs, groups, resources, names, one, all) in table {
         let words = |list: &str| list.split(',').map(str::to_owned).collect::<Vec<_>>();
-        let rules: Rules = serde_json::from_value(json!({"resourceRules": [{
+        let rules: SubjectRules = serde_json::from_value(json!({"resourceRules": [{
             "verbs": words(verbs),
             "apiGroups": words(groups),
             "resources": words(resources),

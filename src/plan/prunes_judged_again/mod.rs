@@ -10,11 +10,11 @@ use super::dependencies::named_by;
 use super::prune_rules::is_owned_copy;
 use super::{Judge, Plan, Policy, PruneSteps, Skip, SkipReason};
 use crate::manifest::desired::Desired;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
-use crate::model::prune_order::PruneOrder;
 use crate::model::set::Set;
+use crate::model::user_annotations::PruneOrder;
 
 /// The judgement of prunes after a wait: what it depends on.
 #[derive(Debug, Clone, Copy)]

@@ -21,11 +21,11 @@ use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::keep_annotations::keep_annotation;
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
-use crate::model::recreate_annotation::recreate_annotation;
 use crate::model::text::listed;
+use crate::model::user_annotations::keep_annotation;
+use crate::model::user_annotations::recreate_annotation;
 
 /// The members that are recreated if the server refuses to update them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Hints for refusals: the safe way first, then the flag that overrides the refusal.
 
 use super::super::OtherParent;
-use super::{Refusal, Target};
+use super::Refusal;
 use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
 
@@ -35,7 +35,7 @@ impl Refusal {
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
                 format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE}")
             }
-            Self::Overlap { parent: OtherParent::Found(parent), target: Target::Likely, .. } => {
+            Self::Overlap { parent: OtherParent::Found(parent), is_target_likely: true, .. } => {
                 format!("pass `{}` if you mean that set, or {TAKE}", set_argument(parent))
             }
             Self::Overlap { .. } => {

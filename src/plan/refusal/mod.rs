@@ -22,15 +22,6 @@ use crate::model::applyset::parent::ParentFault;
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, listed};
 
-/// Likelihood that the user means the set that the objects belong to, and typed another name or namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// It has the name of the other set, or all objects of the manifests belong to that.
-    Likely,
-    /// Neither.
-    Unlikely,
-}
-
 /// One reason for which nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -77,8 +68,9 @@ pub enum Refusal {
         id: String,
         /// The parent of the other set.
         parent: OtherParent,
-        /// The likelihood that the user means the other set.
-        target: Target,
+        /// True if the user probably means the other set, and typed another name or namespace: it has the name of this
+        /// set, or all objects of the manifests belong to it.
+        is_target_likely: bool,
     },
     /// An object of the manifests exists and is not in a set.
     #[error("{position}: {object} exists and is not in a set")]

@@ -24,7 +24,7 @@ pub use drift::{
     other_cluster,
 };
 pub use file::{discard, read, write};
-pub use secrets::{Alteration, fill_in_for_comparison, is_lost, restore};
+pub use secrets::{fill_in_for_comparison, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
@@ -33,7 +33,7 @@ use crate::model::applyset::parent::{Pairs, is_applyset_key};
 use crate::model::applyset::{ApplySetId, Record, Tooling};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
 use crate::plan::{Plan, Policy, Risk};
 

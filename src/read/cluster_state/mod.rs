@@ -32,12 +32,12 @@ use crate::compare::status::StatusRules;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{PART_OF_LABEL, Record, Tooling};
+use crate::model::containers::NamespaceState;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
-use crate::model::namespace::NamespaceState;
 use crate::model::object::Object;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::plan::{Observed, Policy, Pruning, Refusal, Risk, Seen};
 
 /// The command that the state is read for.

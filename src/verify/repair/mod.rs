@@ -26,8 +26,8 @@ use crate::model::applyset::{
 };
 use crate::model::history_annotation::Run;
 use crate::model::list_targets::ListTargets;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
+use crate::model::set::ParentObject;
 use crate::model::set::Set;
 use crate::read::found_set;
 
