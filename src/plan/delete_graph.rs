@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Plan;
-use super::container_kinds::is_container;
+use super::containers::is_container;
 use super::graph::{ActionId, Barrier, Edge, Graph};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;

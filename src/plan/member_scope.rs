@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::recorded_kinds::{RecordedKindState, entries};
+use super::recorded_kinds::{RecordedKind, entries};
 use super::{ParentStatus, Refusal};
 use crate::cluster::discovery::{Discovery, FailedVersion, KeptKind, KeptReason, KindLookup};
 use crate::manifest::desired::{Desired, DesiredObject};
@@ -166,28 +166,28 @@ fn sort_recorded_kinds(
     let mut faults = Vec::new();
     for (name, entry) in entries(&applyset_record.kinds, discovery) {
         match entry {
-            RecordedKindState::Served(resource) => {
+            RecordedKind::Served(resource) => {
                 let resource = Arc::new(resource.clone());
                 served.insert(resource.group_kind(), resource);
             }
-            RecordedKindState::Gone => scope.vanished.push(name),
-            RecordedKindState::Kept(KeptKind {
+            RecordedKind::Gone => scope.vanished.push(name),
+            RecordedKind::Kept(KeptKind {
                 kind: Some(kind),
                 reason,
             }) => scope.kept.push((kind.clone(), reason.clone())),
             // The record names kinds, and of this one only the resource is known.
-            RecordedKindState::Kept(KeptKind { kind: None, reason }) => {
+            RecordedKind::Kept(KeptKind { kind: None, reason }) => {
                 return Err(not_listed(&name, reason));
             }
-            RecordedKindState::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
-            RecordedKindState::Unlisted(None) => {
+            RecordedKind::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
+            RecordedKind::Unlisted(None) => {
                 return Err(not_listed(&name, &"discovery does not list it"));
             }
-            RecordedKindState::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
+            RecordedKind::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
                 entry: name.to_string(),
                 meant: resource.group_kind().to_string(),
             }),
-            RecordedKindState::Unknowable(failure) => {
+            RecordedKind::Unknowable(failure) => {
                 return Err(MemberScopeUnknown::KindUnknowable {
                     kind: name.to_string(),
                     failure: failure.clone(),

@@ -4,15 +4,12 @@
 //! cases. `execute` carries the plan out.
 
 mod adopt_move_disband;
-mod annotations_limit;
 mod applied_and_unchanged;
 mod apply_graph;
 mod apply_order_of_kinds;
 mod autoscalers;
-mod claims_after_recreation;
 mod consent;
-mod container_index;
-mod container_kinds;
+mod containers;
 mod data_loss;
 mod delete_graph;
 mod deletion_remains;
@@ -22,7 +19,6 @@ mod dependents;
 pub mod fixtures;
 mod graph;
 mod judge;
-mod kept_objects;
 mod member_scope;
 mod nested_parents;
 mod observed;
@@ -51,7 +47,6 @@ pub use adopt_move_disband::{
     Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
-pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
@@ -59,16 +54,14 @@ pub use autoscalers::{
     autoscaler_kinds, autoscalers_by_target, is_leaving, kept_unsure, left_to_autoscalers, not_left,
     target_of,
 };
-pub use claims_after_recreation::{claims_after_recreation, data_of_volumes};
 pub use consent::{Consent, Proposal, ProposedApply};
-pub use container_kinds::{holds_parent_of, is_container, is_container_kind};
+pub use containers::{KeptObjects, holds_parent_of, is_container, is_container_kind};
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
 pub use graph::{ActionId, Barrier, Edge, Graph};
 pub use judge::Judge;
-pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
@@ -81,8 +74,12 @@ pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
-pub use recreation::{Recreate, RecreationObstacle, adopts_pods, loses_data};
-pub use refusal::{Refusal, describe_released_copies, refuse_hooks, with_keep_annotations};
+pub use recreation::{
+    Recreate, RecreationObstacle, adopts_pods, claims_after_recreation, data_of_volumes, loses_data,
+};
+pub use refusal::{
+    Refusal, annotations_too_large, describe_released_copies, refuse_hooks, with_keep_annotations,
+};
 pub use skip_reason::{SkipReason, label_written_by};
 pub use unowned_objects::{newcomers, unowned_reason};
 

@@ -8,8 +8,7 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
-use crate::model::set::ParentObject;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 
 /// A parent that this run may write, as far as it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]

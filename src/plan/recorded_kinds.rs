@@ -12,7 +12,7 @@ use crate::model::resource::{Origin, Resource};
 
 /// State of a recorded kind on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordedKindState<'d> {
+pub enum RecordedKind<'d> {
     /// The server serves it.
     Served(&'d Resource),
     /// The server serves the kind under another spelling, such as `configmaps` for
@@ -34,20 +34,15 @@ pub enum RecordedKindState<'d> {
 pub fn undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
     let entries = entries(kinds, discovery).into_iter();
     let unlisted = entries.filter(|(_, entry)| match entry {
-        RecordedKindState::Gone | RecordedKindState::Kept(_) | RecordedKindState::Unlisted(_) => true,
-        RecordedKindState::Served(_)
-        | RecordedKindState::Misspelled(_)
-        | RecordedKindState::Unknowable(_) => false,
+        RecordedKind::Gone | RecordedKind::Kept(_) | RecordedKind::Unlisted(_) => true,
+        RecordedKind::Served(_) | RecordedKind::Misspelled(_) | RecordedKind::Unknowable(_) => false,
     });
     unlisted.map(|(kind, _)| kind).collect()
 }
 
 /// Each recorded kind under the name that it has in the record, and what the server says
 /// of it; an entry of the deprecated form stands as `resource.group`.
-pub fn entries<'d>(
-    kinds: &RecordedKinds,
-    discovery: &'d Discovery,
-) -> Vec<(GroupKind, RecordedKindState<'d>)> {
+pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, RecordedKind<'d>)> {
     match kinds {
         RecordedKinds::GroupKinds(kinds) => kinds
             .iter()
@@ -67,26 +62,24 @@ pub fn entries<'d>(
 }
 
 /// Returns the state of one entry of the form `Kind.group`.
-pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> RecordedKindState<'d> {
+pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
     classify(discovery.preferred(kind), kind, discovery)
 }
 
-fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> RecordedKindState<'d> {
+fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
     match lookup {
-        KindLookup::Found(resource) if resource.origin == Origin::Served => {
-            RecordedKindState::Served(resource)
-        }
-        KindLookup::GroupFailed(failure) => RecordedKindState::Unknowable(failure),
+        KindLookup::Found(resource) if resource.origin == Origin::Served => RecordedKind::Served(resource),
+        KindLookup::GroupFailed(failure) => RecordedKind::Unknowable(failure),
         // A kind that is not served yet may have a definition and objects already.
         KindLookup::Found(_) | KindLookup::Absent => {
             if let Some(resource) = find_misspelled(kind, discovery) {
-                return RecordedKindState::Misspelled(resource);
+                return RecordedKind::Misspelled(resource);
             }
             match discovery.missing_kind(kind) {
-                Some(MissingKind::Gone) => RecordedKindState::Gone,
-                Some(MissingKind::Kept(kept)) => RecordedKindState::Kept(kept),
-                Some(MissingKind::Expected(expected)) => RecordedKindState::Unlisted(Some(expected)),
-                None => RecordedKindState::Unlisted(None),
+                Some(MissingKind::Gone) => RecordedKind::Gone,
+                Some(MissingKind::Kept(kept)) => RecordedKind::Kept(kept),
+                Some(MissingKind::Expected(expected)) => RecordedKind::Unlisted(Some(expected)),
+                None => RecordedKind::Unlisted(None),
             }
         }
     }
@@ -146,9 +139,9 @@ mod tests {
         for (text, expected) in table {
             let (kind, group) = text.split_once('.').unwrap_or((text, ""));
             let reported = match entry(&GroupKind::new(group, kind), &discovery) {
-                RecordedKindState::Served(resource) => format!("served {}", resource.group_kind()),
-                RecordedKindState::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
-                RecordedKindState::Unlisted(None) => "unlisted".to_owned(),
+                RecordedKind::Served(resource) => format!("served {}", resource.group_kind()),
+                RecordedKind::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
+                RecordedKind::Unlisted(None) => "unlisted".to_owned(),
                 other => format!("{other:?}"),
             };
             assert_eq!(reported, expected, "{text}");
@@ -161,9 +154,9 @@ mod tests {
         let pair = |resource: &str| (resource.to_owned(), "apps".to_owned());
         let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
         let entries = entries(&recorded, &discovery);
-        assert!(matches!(entries[0], (_, RecordedKindState::Served(_))));
+        assert!(matches!(entries[0], (_, RecordedKind::Served(_))));
         let gone = GroupKind::new("apps", "gones");
-        assert_eq!(entries[1], (gone.clone(), RecordedKindState::Unlisted(None)));
+        assert_eq!(entries[1], (gone.clone(), RecordedKind::Unlisted(None)));
         assert_eq!(undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
     }
 }

@@ -16,7 +16,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::model::set::ParentObject;
-use crate::plan::recorded_kinds::{self, RecordedKindState};
+use crate::plan::recorded_kinds::{self, RecordedKind};
 use crate::read::{ListTarget, ListTargets, Reach, unique_by_uid};
 
 /// A set as it was found in the cluster.
@@ -106,9 +106,7 @@ impl FoundSet {
         let has_unknowable = entries(recorded, discovery).iter().any(|(_, entry)| {
             matches!(
                 entry,
-                RecordedKindState::Unknowable(_)
-                    | RecordedKindState::Unlisted(_)
-                    | RecordedKindState::Kept(_)
+                RecordedKind::Unknowable(_) | RecordedKind::Unlisted(_) | RecordedKind::Kept(_)
             )
         });
         if self.unread.is_empty() && !has_unknowable {
@@ -207,30 +205,25 @@ fn recorded_resources(
     entries(recorded, discovery)
         .into_iter()
         .filter_map(|(_, entry)| match entry {
-            RecordedKindState::Served(resource) | RecordedKindState::Misspelled(resource) => {
+            RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
                 Some((resource.group_kind(), Arc::new(resource.clone())))
             }
-            RecordedKindState::Gone
-            | RecordedKindState::Kept(_)
-            | RecordedKindState::Unlisted(_)
-            | RecordedKindState::Unknowable(_) => None,
+            RecordedKind::Gone
+            | RecordedKind::Kept(_)
+            | RecordedKind::Unlisted(_)
+            | RecordedKind::Unknowable(_) => None,
         })
         .collect()
 }
 
 /// Returns the recorded kinds by the names to show: those of the deprecated form as kinds, if these can
 /// be determined.
-pub fn entries<'d>(
-    recorded: &ApplySetRecord,
-    discovery: &'d Discovery,
-) -> Vec<(String, RecordedKindState<'d>)> {
+pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, RecordedKind<'d>)> {
     let is_deprecated = matches!(recorded.kinds, RecordedKinds::GroupResources(_));
     recorded_kinds::entries(&recorded.kinds, discovery)
         .into_iter()
         .map(|(name, entry)| match entry {
-            RecordedKindState::Served(resource) if is_deprecated => {
-                (resource.group_kind().to_string(), entry)
-            }
+            RecordedKind::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
             _ => (name.to_string(), entry),
         })
         .collect()

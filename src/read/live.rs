@@ -15,8 +15,7 @@ use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
 use crate::model::resource::Resource;
-use crate::model::user_annotations::PruneOrder;
-use crate::model::user_annotations::keep_annotation;
+use crate::model::user_annotations::{PruneOrder, keep_annotation};
 
 impl Live {
     /// Reduces an object as a GET or an item of a LIST shows it.

@@ -6,8 +6,7 @@ use super::output::print_message;
 use super::{Colors, text_lines};
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
-use crate::model::message::FieldConflict;
-use crate::model::message::Message;
+use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
 

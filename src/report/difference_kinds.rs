@@ -128,8 +128,7 @@ mod tests {
     use crate::compare::diff::Difference;
     use crate::event::{ObjectOutcome, Subject};
     use crate::model::identity::{GroupKind, ObjectKey};
-    use crate::model::message::FieldConflict;
-    use crate::model::message::Message;
+    use crate::model::message::{FieldConflict, Message};
     use crate::model::resource::{Resource, Scope};
     use crate::plan::Refusal;
 

@@ -3,8 +3,7 @@
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;
-use crate::model::containers::Containers;
-use crate::model::containers::{Contents, HeldObject};
+use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
 
 fn reference(uid: &str) -> OwnerReference {

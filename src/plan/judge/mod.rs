@@ -1,16 +1,14 @@
 //! The one judgement of a live object that the manifests do not hold: with all rules, when a plan is
 //! made, and again before the write if the object has changed by then.
 
-mod recreation;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 
-use super::container_index::ContainerIndex;
+use super::containers::ContainerIndex;
+use super::containers::KeptObjects;
 use super::data_loss::Going;
 use super::dependencies::named_by;
 use super::dependents::{Dependent, Dependents, Detachment};
-use super::kept_objects::KeptObjects;
 use super::{
     Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
     prune_rules,
@@ -26,8 +24,8 @@ use crate::model::set::Set;
 /// Everything that the judgement of one object depends on.
 #[derive(Debug, Clone)]
 pub struct Judge<'a> {
-    set: &'a Set,
-    policy: &'a Policy,
+    pub(super) set: &'a Set,
+    pub(super) policy: &'a Policy,
     desired: HashSet<&'a ObjectKey>,
     /// UIDs of desired objects. Two API groups can serve one object: one that is desired under one name
     /// is not pruned under the other.

@@ -8,8 +8,7 @@ use crate::model::applyset::ParentIdentity;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
-use crate::model::set::ParentObject;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
 
 /// Returns the permissions for everything that carrying out `plan` writes. `parent` is the parent as it

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::apply_order_of_kinds::Wave;
-use super::container_index::ContainerIndex;
-use super::container_kinds::holds_parent_of;
+use super::containers::ContainerIndex;
+use super::containers::KeptObjects;
+use super::containers::holds_parent_of;
 use super::dependencies::faults;
-use super::kept_objects::KeptObjects;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
 use crate::model::dependency_ranks::{DependencyGraph, Rank};
 use crate::model::identity::ObjectKey;

@@ -4,15 +4,14 @@ mod consent;
 mod find;
 mod hint;
 mod messages;
-mod phrases;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use find::find;
-pub use find::refuse_hooks;
-pub(super) use phrases::losses;
-use phrases::{describe_prune_of_all, describe_release, other_set, outside, this_is, with_objects};
-pub use phrases::{describe_released_copies, with_keep_annotations};
+pub use find::{annotations_too_large, refuse_hooks};
+pub(super) use messages::losses;
+use messages::{describe_prune_of_all, describe_release, other_set, outside, this_is, with_objects};
+pub use messages::{describe_released_copies, with_keep_annotations};
 
 use super::OtherParent;
 use crate::event::Operation;

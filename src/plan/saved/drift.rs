@@ -8,8 +8,7 @@ use super::{Intent, NamespaceUids, SavedCluster, SavedDetachment, SavedParent, S
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::pointer::Pointer;
-use crate::model::set::ParentObject;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::plan::{Plan, Refusal};
 
 /// The current state of the cluster, and the plan for it.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::model::containers::NamespaceState;
-use crate::model::containers::{Containers, Owners};
+use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
 use crate::read::{ReadError, owners_of_containers};
 

@@ -27,8 +27,7 @@ use crate::model::applyset::{
 use crate::model::history_annotation::Run;
 use crate::model::list_targets::ListTargets;
 use crate::model::resource::Resource;
-use crate::model::set::ParentObject;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::read::found_set;
 
 /// The repair of one parent.

@@ -1,0 +1,130 @@
+//! Containers, which are namespaces and CRDs: deleting one deletes the objects in it. The indexes find what a container
+//! holds without a look at every object.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::set::Set;
+
+/// The kinds of containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Container {
+    Namespace,
+    /// A CRD, which holds the objects of its kind.
+    CustomResourceDefinition,
+}
+
+/// Returns whether deleting the object deletes others.
+pub fn is_container(live: &Live) -> bool {
+    container_kind(&live.key).is_some()
+}
+
+/// Returns whether deleting an object of this kind deletes others, so that it is never recreated.
+pub fn is_container_kind(kind: &GroupKind) -> bool {
+    container(kind).is_some()
+}
+
+/// Returns the kind of container that an object is, if it is one.
+fn container_kind(key: &ObjectKey) -> Option<Container> {
+    container(&key.group_kind)
+}
+
+fn container(kind: &GroupKind) -> Option<Container> {
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "Namespace") => Some(Container::Namespace),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(Container::CustomResourceDefinition),
+        _ => None,
+    }
+}
+
+/// Returns whether deleting the object would delete the set's parent: it is the parent's namespace, or
+/// the CRD of its kind.
+pub fn holds_parent_of(set: &Set, live: &Live) -> bool {
+    let is_namespace = live.key.group_kind == GroupKind::new("", "Namespace");
+    let is_parent_namespace = is_namespace && Some(&live.key.name) == set.parent.namespace.as_ref();
+    is_parent_namespace || live.defines.as_ref() == Some(&set.parent.group_kind)
+}
+
+/// Index of all objects that a container holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ContainerIndex<'a> {
+    in_namespace: HashMap<&'a str, Vec<&'a ObjectKey>>,
+    of_kind: HashMap<&'a GroupKind, Vec<&'a ObjectKey>>,
+}
+
+impl<'a> ContainerIndex<'a> {
+    pub(super) fn new(keys: impl Iterator<Item = &'a ObjectKey>) -> Self {
+        let mut index = Self::default();
+        for key in keys {
+            if let Some(namespace) = &key.namespace {
+                index.in_namespace.entry(namespace).or_default().push(key);
+            }
+            index.of_kind.entry(&key.group_kind).or_default().push(key);
+        }
+        index
+    }
+
+    /// Returns the objects that deleting this container would delete; none if it is not a container.
+    pub(super) fn objects_in(&self, container: &Live) -> &[&'a ObjectKey] {
+        let held = match container_kind(&container.key) {
+            Some(Container::Namespace) => self.in_namespace.get(container.key.name.as_str()),
+            Some(Container::CustomResourceDefinition) => {
+                container.defines.as_ref().and_then(|kind| self.of_kind.get(kind))
+            }
+            None => None,
+        };
+        held.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Kept objects, with one of them for each namespace and each kind.
+#[derive(Debug, Clone, Default)]
+pub struct KeptObjects {
+    keys: HashSet<ObjectKey>,
+    in_namespace: HashMap<String, ObjectKey>,
+    of_kind: HashMap<GroupKind, ObjectKey>,
+}
+
+impl KeptObjects {
+    /// Adds an object.
+    pub fn add(&mut self, key: &ObjectKey) {
+        if !self.keys.insert(key.clone()) {
+            return;
+        }
+        if let Some(namespace) = &key.namespace
+            && !self.in_namespace.contains_key(namespace)
+        {
+            self.in_namespace.insert(namespace.clone(), key.clone());
+        }
+        if !self.of_kind.contains_key(&key.group_kind) {
+            self.of_kind.insert(key.group_kind.clone(), key.clone());
+        }
+    }
+
+    /// Returns whether the object is one of them.
+    pub fn contains(&self, key: &ObjectKey) -> bool {
+        self.keys.contains(key)
+    }
+
+    /// Returns whether no object is kept.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Returns a kept object that deleting this container would delete.
+    pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
+        match container_kind(&container.key)? {
+            Container::Namespace => self.in_namespace.get(&container.key.name),
+            Container::CustomResourceDefinition => self.of_kind.get(container.defines.as_ref()?),
+        }
+    }
+}
+
+impl<'a> FromIterator<&'a ObjectKey> for KeptObjects {
+    fn from_iter<I: IntoIterator<Item = &'a ObjectKey>>(keys: I) -> Self {
+        let mut kept = Self::default();
+        keys.into_iter().for_each(|key| kept.add(key));
+        kept
+    }
+}
