@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueHint};
 
-use super::arguments::{ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags, WriteFlags};
+use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 use crate::model::write_settings::{Hooks, Validation};
 use crate::plan::PruneWhen;
@@ -51,9 +51,9 @@ pub struct Apply {
     /// Wait for Jobs to complete, not only to start
     #[arg(long, requires = "wait", help_heading = WAITING)]
     pub wait_for_jobs: bool,
-    /// The rules.
-    #[command(flatten)]
-    pub status: StatusFlags,
+    /// Status rules as in Flux's healthCheckExprs, or none
+    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
+    pub wait_rules: Option<String>,
     /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
     pub writes: WriteFlags,
@@ -139,9 +139,9 @@ pub struct PlanningFlags {
     /// Take over another tool's set or an existing object
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
-    /// The members that are recreated.
-    #[command(flatten)]
-    pub recreate: RecreateFlag,
+    /// Recreate what cannot change: never, marked, KIND
+    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
+    pub recreate: Vec<String>,
     /// Field manager of members (default applyset)
     #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
     pub field_manager: Option<String>,

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::help::{ARGUMENTS, MANIFESTS, OWNERSHIP, RUNNING, WAITING};
+use super::help::{ARGUMENTS, MANIFESTS, RUNNING, WAITING};
 use crate::model::write_settings::DryRun;
 
 /// The set.
@@ -47,22 +47,6 @@ pub struct WaitFlags {
     /// Time limit for the whole run, such as 10m
     #[arg(long, value_name = "DURATION", help_heading = WAITING)]
     pub timeout: Option<String>,
-}
-
-/// The rules by which objects are judged.
-#[derive(Debug, Args)]
-pub struct StatusFlags {
-    /// Status rules as in Flux's healthCheckExprs, or none
-    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
-    pub wait_rules: Option<String>,
-}
-
-/// The members that are recreated if they cannot be updated.
-#[derive(Debug, Args)]
-pub struct RecreateFlag {
-    /// Recreate what cannot change: never, marked, KIND
-    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
-    pub recreate: Vec<String>,
 }
 
 /// The flags of commands that write.

@@ -7,10 +7,10 @@ use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
 use super::apply::Apply;
-use super::arguments::{ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags, WriteFlags};
+use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
 use super::diff::Diff;
 use super::examples;
-use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
+use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
 use crate::model::write_settings::Hooks;
 
 /// The commands.
@@ -87,9 +87,9 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// The rules.
-    #[command(flatten)]
-    pub status: StatusFlags,
+    /// Status rules as in Flux's healthCheckExprs, or none
+    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
+    pub wait_rules: Option<String>,
 }
 
 /// `export`
@@ -161,9 +161,9 @@ pub struct Rbac {
     /// ServiceAccount; by default NAMESPACE:SET
     #[arg(id = "serviceaccount", long, value_name = "NS:NAME", help_heading = SUBJECTS)]
     pub service_accounts: Vec<String>,
-    /// The members that may be recreated.
-    #[command(flatten)]
-    pub recreate: RecreateFlag,
+    /// Recreate what cannot change: never, marked, KIND
+    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
+    pub recreate: Vec<String>,
     /// Also grant what only the record or members name
     #[arg(long, help_heading = OWNERSHIP)]
     pub include_recorded: bool,

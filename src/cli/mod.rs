@@ -16,9 +16,7 @@ mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
 pub use apply::{Apply, MarkdownFlags, PlanningFlags};
-pub use arguments::{
-    ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags,
-};
+pub use arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
 pub use commands::{Command, Delete, Export, List, Rbac, Verify, View};
 pub use diff::Diff;
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags};

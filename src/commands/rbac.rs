@@ -47,7 +47,12 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         &manifests.applied,
     )
     .await?;
-    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
+    let recreate = recreate(
+        &options.recreate,
+        &options.recreate_kinds,
+        &cluster.discovery,
+        &manifests.applied,
+    )?;
     let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
     if let Some(refusal) = plan::refuse_hooks(&desired, options.hooks) {
         return Err(Error::Refused(vec![refusal]));

@@ -7,43 +7,33 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::set::Set;
 
-/// The kinds of containers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Container {
-    Namespace,
-    /// A CRD, which holds the objects of its kind.
-    CustomResourceDefinition,
-}
-
 /// Returns whether deleting the object deletes others.
 pub fn is_container(live: &Live) -> bool {
-    container_kind(&live.key).is_some()
+    is_container_kind(&live.key.group_kind)
 }
 
 /// Returns whether deleting an object of this kind deletes others, so that it is never recreated.
 pub fn is_container_kind(kind: &GroupKind) -> bool {
-    container(kind).is_some()
-}
-
-/// Returns the kind of container that an object is, if it is one.
-fn container_kind(key: &ObjectKey) -> Option<Container> {
-    container(&key.group_kind)
-}
-
-fn container(kind: &GroupKind) -> Option<Container> {
-    match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Namespace") => Some(Container::Namespace),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => Some(Container::CustomResourceDefinition),
-        _ => None,
-    }
+    matches!(
+        (kind.group.as_str(), kind.kind.as_str()),
+        ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition")
+    )
 }
 
 /// Returns whether deleting the object would delete the set's parent: it is the parent's namespace, or
 /// the CRD of its kind.
 pub fn holds_parent_of(set: &Set, live: &Live) -> bool {
-    let is_namespace = live.key.group_kind == GroupKind::new("", "Namespace");
-    let is_parent_namespace = is_namespace && Some(&live.key.name) == set.parent.namespace.as_ref();
+    let is_parent_namespace = is_namespace(live) && Some(&live.key.name) == set.parent.namespace.as_ref();
     is_parent_namespace || live.defines.as_ref() == Some(&set.parent.group_kind)
+}
+
+fn is_namespace(live: &Live) -> bool {
+    live.key.group_kind.group.is_empty() && live.key.group_kind.kind == "Namespace"
+}
+
+/// Returns the kind that a CRD defines. An object of another kind may have the same fields.
+fn defined_by(live: &Live) -> Option<&GroupKind> {
+    live.defines.as_ref().filter(|_| is_container(live))
 }
 
 /// Index of all objects that a container holds.
@@ -67,12 +57,10 @@ impl<'a> ContainerIndex<'a> {
 
     /// Returns the objects that deleting this container would delete; none if it is not a container.
     pub(super) fn objects_in(&self, container: &Live) -> &[&'a ObjectKey] {
-        let held = match container_kind(&container.key) {
-            Some(Container::Namespace) => self.in_namespace.get(container.key.name.as_str()),
-            Some(Container::CustomResourceDefinition) => {
-                container.defines.as_ref().and_then(|kind| self.of_kind.get(kind))
-            }
-            None => None,
+        let held = if is_namespace(container) {
+            self.in_namespace.get(container.key.name.as_str())
+        } else {
+            defined_by(container).and_then(|kind| self.of_kind.get(kind))
         };
         held.map_or(&[], Vec::as_slice)
     }
@@ -114,9 +102,10 @@ impl KeptObjects {
 
     /// Returns a kept object that deleting this container would delete.
     pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
-        match container_kind(&container.key)? {
-            Container::Namespace => self.in_namespace.get(&container.key.name),
-            Container::CustomResourceDefinition => self.of_kind.get(container.defines.as_ref()?),
+        if is_namespace(container) {
+            self.in_namespace.get(&container.key.name)
+        } else {
+            self.of_kind.get(defined_by(container)?)
         }
     }
 }

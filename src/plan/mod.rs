@@ -44,7 +44,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use adopt_move_disband::{
-    Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
+    Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
 pub use applied_and_unchanged::is_not_yet_served;
@@ -111,7 +111,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         let namespace = live.key.namespace.as_deref();
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
-    let members = applied_and_unchanged::divide(set, desired, observed, policy);
+    let (prerequisites, waves, unchanged) = applied_and_unchanged::divide(set, desired, observed, policy);
     let mut steps = PruneSteps::new(set, prunes, &skips);
     steps
         .ignored
@@ -119,9 +119,9 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
-        prerequisites: members.prerequisites,
-        waves: members.waves,
-        unchanged: members.unchanged,
+        prerequisites,
+        waves,
+        unchanged,
         prunes: steps.regular,
         last_prunes: steps.last,
         edges: Edges {

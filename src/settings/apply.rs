@@ -2,20 +2,18 @@
 
 use std::path::PathBuf;
 
+use super::recreate::recreate;
 use super::rule_files::status_rules;
 use super::sources::{recursion, sources};
 use super::waiting::exclusive;
-use super::{
-    Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive,
-    tooling,
-};
+use super::{Ignore, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive, tooling};
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
 use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::write_settings::{Conflicts, DryRun, Exclusive, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::wait::Patience;
@@ -33,7 +31,7 @@ pub struct ApplyOptions {
     /// The rules of the plan.
     pub policy: Policy,
     /// The kinds of `--recreate`, which discovery adds to the policy.
-    pub recreate: RecreateChoice,
+    pub recreate_kinds: Vec<String>,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
     pub take_over: Risk,
     /// What the user has agreed to in advance.
@@ -156,10 +154,7 @@ impl ApplyOptions {
             recursion: Recursion::Flat,
             tooling: plan.set.tooling.clone(),
             policy: plan.policy.clone(),
-            recreate: RecreateChoice {
-                base: plan.policy.recreate.clone(),
-                kinds: Vec::new(),
-            },
+            recreate_kinds: Vec::new(),
             take_over: plan.take_over,
             // Who saved the plan has seen whose set it is.
             consent: Consent::ByFlag,
@@ -168,7 +163,6 @@ impl ApplyOptions {
             writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
-                webhook_patience: WaitOptions::default().webhook_patience(),
                 deletion_patience: WaitOptions::default().deletion_patience(),
                 ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
@@ -192,9 +186,9 @@ impl ApplyOptions {
         let tooling = tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
         let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
-        let recreate = RecreateChoice::new(&flags.recreate)?;
+        let (recreate, recreate_kinds) = recreate(&flags.recreate)?;
         let policy = Policy {
-            recreate: recreate.base.clone(),
+            recreate,
             ..policy(flags, &field_manager)
         };
         check_prune_when(&policy)?;
@@ -204,25 +198,24 @@ impl ApplyOptions {
             sources: sources(&manifests.filename, manifests.kustomize.as_deref())?,
             recursion: recursion(manifests.recursive),
             policy,
-            recreate,
+            recreate_kinds,
             take_over: Risk::allowed_if(flags.take_over_set),
             consent: Consent::Missing,
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {
-                field_manager,
-                former_manager: None,
                 conflicts: if flags.force_conflicts {
                     Conflicts::Forced
                 } else {
                     Conflicts::Reported
                 },
-                dry_run: DryRun::None,
                 validation: flags.validate,
-                concurrency: usize::from(shared.concurrency),
-                webhook_patience: WaitOptions::default().webhook_patience(),
                 deletion_patience: WaitOptions::default().deletion_patience(),
-                exclusive: Exclusive::No,
+                ..WriteSettings::without_manifests(
+                    field_manager,
+                    DryRun::None,
+                    usize::from(shared.concurrency),
+                )
             },
             ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
             waiting: WaitOptions::default(),
@@ -251,7 +244,7 @@ fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
         } else {
             Jobs::Started
         },
-        ..status_rules(&apply.status)?
+        ..status_rules(apply.wait_rules.as_deref())?
     })
 }
 

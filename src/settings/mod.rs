@@ -26,7 +26,6 @@ pub use connection::{connection, connection_as_typed};
 pub use delete::DeleteOptions;
 pub use diff::DiffOptions;
 pub use rbac::RbacOptions;
-pub use recreate::RecreateChoice;
 pub use rule_files::{Ignore, status_rules};
 pub use style::{style, style_with};
 pub use verify::{VerifyOptions, VerifyScope};

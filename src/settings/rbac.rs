@@ -1,12 +1,14 @@
 //! Reads the flags of `rbac`.
 
+use super::SetReference;
+use super::recreate::recreate;
 use super::sources::{recursion, sources};
-use super::{RecreateChoice, SetReference};
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::write_settings::Hooks;
+use crate::plan::Recreate;
 use crate::plan::permissions::RbacSubject;
 
 /// Options of `rbac`, except the shared ones.
@@ -21,8 +23,10 @@ pub struct RbacOptions {
     pub subjects: Vec<RbacSubject>,
     /// The treatment of hooks among the manifests.
     pub hooks: Hooks,
-    /// The members that may be recreated.
-    pub recreate: RecreateChoice,
+    /// The members that may be recreated, without those of the kinds.
+    pub recreate: Recreate,
+    /// Kinds as they were typed, of which all members may be recreated.
+    pub recreate_kinds: Vec<String>,
     /// True if recorded kinds and namespaces that neither a member nor the manifests need get the permission to list.
     pub include_recorded: bool,
 }
@@ -42,11 +46,13 @@ impl RbacOptions {
                 },
             });
         }
+        let (recreate, recreate_kinds) = recreate(&rbac.recreate)?;
         Ok(Self {
             sources: sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?,
             recursion: recursion(rbac.manifests.recursive),
             hooks: rbac.hooks,
-            recreate: RecreateChoice::new(&rbac.recreate)?,
+            recreate,
+            recreate_kinds,
             include_recorded: rbac.include_recorded,
             set,
             subjects,

@@ -5,7 +5,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cli::StatusFlags;
 use crate::compare::ignore::IgnoreRules;
 use crate::compare::status::{BuiltInRules, RuleSet, StatusRules};
 use crate::error::Error;
@@ -15,9 +14,9 @@ use crate::regular_file::{self, SMALL};
 /// The value that turns the built-in rules off.
 const NONE: &str = "none";
 
-/// Reads the rules by which objects are judged.
-pub fn status_rules(flags: &StatusFlags) -> Result<StatusRules, Error> {
-    match flags.wait_rules.as_deref() {
+/// Reads `--wait-rules`: the rules by which objects are judged.
+pub fn status_rules(file: Option<&str>) -> Result<StatusRules, Error> {
+    match file {
         None => Ok(StatusRules::default()),
         Some(NONE) => Ok(StatusRules {
             built_in: BuiltInRules::Unused,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object_selection::{FieldManagerTakingOver, ObjectSelection};
+use super::object_selection::ObjectSelection;
 use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
@@ -72,11 +72,11 @@ pub(super) async fn find(
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            let manager = (!options.keep_field_ownership).then(|| FieldManagerTakingOver {
-                manager: options.membership.writing.field_manager.clone(),
-                last_applied: LastApplied::in_set_of(&read.named.set.tooling),
+            let new_owner = (!options.keep_field_ownership).then(|| {
+                let manager = options.membership.writing.field_manager.clone();
+                (manager, LastApplied::in_set_of(&read.named.set.tooling))
             });
-            inventory::find(cluster, reference, *unmarked, manager, concurrency).await
+            inventory::find(cluster, reference, *unmarked, new_owner, concurrency).await
         }
     }
 }

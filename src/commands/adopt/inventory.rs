@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::FoundObjects;
 use super::find::{find_labeled, find_named, missing_verb, served};
-use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
+use super::object_selection::{ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
+use crate::compare::ownership::LastApplied;
 use crate::error::Error;
 use crate::execute;
 use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
@@ -22,7 +23,7 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::model::write_settings::DryRun;
-use crate::plan::{self, Bounds, Consent, MembershipPlan, Refusal};
+use crate::plan::{self, Consent, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::command_run::CommandRun;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
@@ -33,7 +34,7 @@ pub(super) async fn find(
     cluster: &mut Cluster,
     reference: &InventoryReference,
     unmarked: Unmarked,
-    taking_over: Option<FieldManagerTakingOver>,
+    new_owner: Option<(String, LastApplied)>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let tool = reference.tool;
@@ -47,7 +48,7 @@ pub(super) async fn find(
             inventory: source.clone(),
             unmarked,
             selector,
-            taking_over: taking_over.clone(),
+            new_owner: new_owner.clone(),
         }))
     };
     let mut found = match inventory {
@@ -124,8 +125,13 @@ pub(super) fn judge(
     set: &Set,
     plan: &mut MembershipPlan,
 ) {
-    let bounds = bounds(options, selection, set);
-    let Some(refusal) = bounds.and_then(|bounds| plan::judge_inventory(plan, &bounds)) else {
+    let (Choice::Inventory(reference, _), ObjectSelection::Tracked(tracked)) = (&options.choice, selection)
+    else {
+        return;
+    };
+    let parent_namespace = set.parent.namespace.as_deref();
+    let home = tracked.tool.home(&tracked.inventory.namespace, parent_namespace);
+    let Some(refusal) = plan::judge_inventory(plan, &reference.to_string(), home) else {
         return;
     };
     let is_dry = options.membership.writing.dry_run != DryRun::None;
@@ -143,21 +149,6 @@ pub(super) fn judge(
             plan.refusals.push(refusal);
         }
     }
-}
-
-/// Returns the bounds in which an inventory is trusted; `None` if nothing is adopted from one.
-fn bounds(options: &AdoptOptions, selection: &ObjectSelection, set: &Set) -> Option<Bounds> {
-    let (Choice::Inventory(reference, _), ObjectSelection::Tracked(tracked)) = (&options.choice, selection)
-    else {
-        return None;
-    };
-    let home = tracked
-        .tool
-        .home(&tracked.inventory.namespace, set.parent.namespace.as_deref());
-    Some(Bounds {
-        inventory: reference.to_string(),
-        home: home.map(str::to_owned),
-    })
 }
 
 fn left_out(LeftOut { place, objects }: &LeftOut) -> String {

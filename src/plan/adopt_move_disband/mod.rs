@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::objects_outside_inventory_namespace::{Bounds, judge_inventory};
+pub use self::objects_outside_inventory_namespace::judge_inventory;
 use super::{OtherParents, Refusal, Risk, label_written_by};
 use crate::compare::ownership::Creator;
 use crate::import::Mark;

@@ -185,7 +185,12 @@ async fn resolve(
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
-    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
+    let recreate = recreate(
+        &options.policy.recreate,
+        &options.recreate_kinds,
+        &cluster.discovery,
+        &manifests.applied,
+    )?;
     if let Some(rules) = &options.status_rules.own {
         run.report_warnings(&rules.unknown_kinds(&cluster.discovery));
     }
