@@ -69,7 +69,7 @@ impl Script for DeleteScript<'_> {
                 outdated.cluster
             }
         };
-        let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
+        let mut named = named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read(&mut cluster, &mut named, options).await {
             Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.ignore_not_found => {

@@ -128,7 +128,7 @@ impl Script for MoveScript<'_> {
             ..
         } = planned;
         let settled = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
-        let members = remaining(&from.named.set, held, plan, &membership.appliers);
+        let members = find_remaining(&from.named.set, held, plan, &membership.appliers);
         if members.is_empty() {
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
@@ -239,7 +239,7 @@ async fn read_and_plan(
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
-    let asked = asked(&cluster, &into, manifests.clone(), &options.selection)?;
+    let asked = find_asked_for(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         Selection::Labels(labels) => Some(labels.as_str()),
         Selection::All | Selection::Manifests(..) => None,
@@ -358,7 +358,12 @@ fn aim_for_parent(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Ob
 }
 
 /// Returns the members that the old set still has after the move.
-fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Live> {
+fn find_remaining(
+    from: &Set,
+    held: &[Live],
+    plan: &MembershipPlan,
+    appliers: &BTreeSet<String>,
+) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
     held.iter().filter(|live| !leaves(live)).cloned().collect()
@@ -399,7 +404,7 @@ async fn discover_for(
 }
 
 /// Returns the objects of the manifests, if there are any.
-fn asked(
+fn find_asked_for(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,

@@ -76,7 +76,7 @@ impl Permission {
 
     /// The same permission on one object only.
     #[must_use]
-    pub fn named(self, name: &str) -> Self {
+    pub fn with_name(self, name: &str) -> Self {
         Self {
             name: Some(name.to_owned()),
             ..self
@@ -108,7 +108,7 @@ impl Permission {
 
     /// The denial in the words of the API server: `cannot delete resource "deployments" in API group
     /// "apps" in the namespace "shop"`.
-    pub fn denied(&self) -> String {
+    pub fn denial(&self) -> String {
         let name = self
             .name
             .as_ref()

@@ -146,7 +146,7 @@ mod tests {
         Refusal::OtherTooling {
             parent: key("web"),
             found: Tooling::parse(tooling).expect("a tooling"),
-            ours: Tooling::of_this_program(),
+            ours: Tooling::this_program(),
         }
     }
 

@@ -29,7 +29,7 @@ pub fn set() -> Set {
         id: ApplySetId::for_parent(&parent),
         parent,
         parent_uid: Some("uid-of-parent".to_owned()),
-        tooling: Tooling::of_this_program(),
+        tooling: Tooling::this_program(),
     }
 }
 

@@ -294,7 +294,7 @@ mod tests {
 
     fn recorded(kinds: &[&str], namespaces: &[&str]) -> ParentStatus {
         ParentStatus::Recorded(ApplySetRecord {
-            tooling: Tooling::of_this_program(),
+            tooling: Tooling::this_program(),
             kinds: Kinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
             additional_namespaces: texts(namespaces),
         })

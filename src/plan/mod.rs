@@ -51,8 +51,8 @@ pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, is_leaving, kept_unsure, left_to_autoscalers, not_left,
-    target_of,
+    autoscaler_kinds, autoscalers_by_target, is_leaving, note_replicas_left_to_autoscalers, target_of,
+    warn_of_kept_replicas, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
 pub use containers::{KeptObjects, holds_parent_of, is_container, is_container_kind};
@@ -127,7 +127,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         edges: Edges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::named_by(dependent.iter().copied())
+            needed: dependencies::list_dependencies(dependent.iter().copied())
                 .map(|(key, dependent)| (key.clone(), dependent.clone()))
                 .collect(),
             ignored: steps.ignored,
@@ -190,7 +190,7 @@ fn judge_of<'a>(
     let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.need(dependencies::named_by(dependent.iter().copied()));
+    judge.need(dependencies::list_dependencies(dependent.iter().copied()));
     judge
 }
 

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn our_own_unfinished_parent_is_resumed() {
-        let parent = found(Reading::Unfinished(Tooling::of_this_program()));
+        let parent = found(Reading::Unfinished(Tooling::this_program()));
         assert_eq!(judged(&parent, &[]), Ok(ParentStatus::New));
     }
 

@@ -31,7 +31,7 @@ pub enum RecordedKind<'d> {
 
 /// The recorded kinds that discovery does not list, under their names in the record. What is
 /// known of them has to come from a discovery that is younger than the record.
-pub fn undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
+pub fn find_undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
     let entries = entries(kinds, discovery).into_iter();
     let unlisted = entries.filter(|(_, entry)| match entry {
         RecordedKind::Gone | RecordedKind::Kept(_) | RecordedKind::Unlisted(_) => true,
@@ -157,6 +157,6 @@ mod tests {
         assert!(matches!(entries[0], (_, RecordedKind::Served(_))));
         let gone = GroupKind::new("apps", "gones");
         assert_eq!(entries[1], (gone.clone(), RecordedKind::Unlisted(None)));
-        assert_eq!(undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
+        assert_eq!(find_undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
     }
 }

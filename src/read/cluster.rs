@@ -199,6 +199,6 @@ impl Cluster {
 fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
     records
         .iter()
-        .flat_map(|kinds| recorded_kinds::undiscovered(kinds, discovery))
+        .flat_map(|kinds| recorded_kinds::find_undiscovered(kinds, discovery))
         .collect()
 }

@@ -273,7 +273,7 @@ mod tests {
             identity,
             parent_uid: "uid-of-parent".to_owned(),
             reading: Reading::Parent(ApplySetRecord {
-                tooling: Tooling::of_this_program(),
+                tooling: Tooling::this_program(),
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
                 additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
             }),
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn a_first_run_that_recorded_nothing_is_unfinished() {
         let mut begun = set(&[], &[]);
-        begun.reading = Reading::Unfinished(Tooling::of_this_program());
+        begun.reading = Reading::Unfinished(Tooling::this_program());
         assert_eq!(begun.status(&discovery()), RecordStatus::Unfinished);
     }
 

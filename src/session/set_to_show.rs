@@ -50,7 +50,7 @@ pub async fn existing_set(
     let connection = connect::connect(shared).await?;
     known.place = connect::place(&connection);
     let mut cluster = connect::discover(connection, kind_waits, Wanted::Parent(reference)).await?;
-    let named = named_set(&mut cluster, reference, Tooling::of_this_program(), &[]).await?;
+    let named = named_set(&mut cluster, reference, Tooling::this_program(), &[]).await?;
     // Only the parent shows which tool manages the set.
     known.set = SetDocument {
         tooling: None,

@@ -84,7 +84,7 @@ const EXAMPLE_OF_TOOLING: &str = "kubectl/v1.36.3";
 /// Reads `--tooling`.
 fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
-        return Ok(Tooling::of_this_program());
+        return Ok(Tooling::this_program());
     };
     let usage = |message: String, example: &str| Error::Usage {
         message,

@@ -155,7 +155,7 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
     let mut resources: Vec<Arc<Resource>> = Vec::new();
     if kinds.is_empty() {
         for (group, kind) in PRUNED_BY_DEFAULT {
-            resources.extend(served(cluster, &GroupKind::new(group, kind))?);
+            resources.extend(find_served(cluster, &GroupKind::new(group, kind))?);
         }
         return Ok(resources);
     }
@@ -194,7 +194,7 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
 }
 
 /// Finds the resource of a kind; `None` if the server does not have it.
-pub(super) fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
+pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
     match cluster.discovery.preferred(kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => {
             Ok(Some(Arc::new(resource.clone())))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::FoundObjects;
-use super::find::{find_labeled, find_named, missing_verb, served};
+use super::find::{find_labeled, find_named, find_served, missing_verb};
 use super::object_selection::{ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastApplied;
@@ -56,12 +56,12 @@ pub(super) async fn find(
             let mut wanted = Vec::new();
             let mut warnings = Vec::new();
             for key in keys {
-                match served(cluster, &key.group_kind)? {
+                match find_served(cluster, &key.group_kind)? {
                     Some(resource) if missing_verb(&resource).is_none() => {
-                        wanted.push((placed(key, &resource, &namespace), resource));
+                        wanted.push((fill_in_namespace(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
-                    None => warnings.push(ignored(cluster, &key, &key.group_kind)),
+                    None => warnings.push(warn_of_ignored(cluster, &key, &key.group_kind)),
                 }
             }
             FoundObjects {
@@ -75,9 +75,9 @@ pub(super) async fn find(
                 Some(kinds) => {
                     let mut resources = Vec::new();
                     for kind in &kinds {
-                        match served(cluster, kind)? {
+                        match find_served(cluster, kind)? {
                             Some(resource) => resources.push(resource),
-                            None => warnings.push(ignored(cluster, kind, kind)),
+                            None => warnings.push(warn_of_ignored(cluster, kind, kind)),
                         }
                     }
                     resources
@@ -107,7 +107,7 @@ async fn settle_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<()
 }
 
 /// Returns the warning that something is left out because the server does not serve its kind.
-fn ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
+fn warn_of_ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
     match cluster.discovery.missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => format!("{what}: ignored: {}", kept.reason),
         Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
@@ -162,7 +162,7 @@ fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
 }
 
 /// Fills in the namespace that inventories may leave out.
-fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
+fn fill_in_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     ObjectKey {
         namespace: match resource.scope {
             Scope::Cluster => None,
@@ -185,7 +185,7 @@ async fn read_inventory(
     };
     for place in tool.places(name) {
         let kind = place.group_kind().clone();
-        let Some(resource) = served(cluster, &kind)? else {
+        let Some(resource) = find_served(cluster, &kind)? else {
             continue;
         };
         let found = import::FoundInventory {
@@ -212,7 +212,7 @@ async fn read_inventory(
 /// Reads the settings of the tool. If the user may not, fewer marks count.
 async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
-    let Some((name, resource)) = tool.settings(namespace).zip(served(cluster, &kind)?) else {
+    let Some((name, resource)) = tool.settings(namespace).zip(find_served(cluster, &kind)?) else {
         return Ok(None);
     };
     match read_whole(cluster, &resource, &kind, name, namespace).await {

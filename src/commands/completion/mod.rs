@@ -51,7 +51,7 @@ pub fn answer(arguments: &[OsString]) -> bool {
 }
 
 fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
-    let values = Values::of_line(words.get(1..)?, Quoting::of_shell(shell));
+    let values = Values::from_line(words.get(1..)?, Quoting::for_shell(shell));
     let mut command = value_sources::with_values(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();

@@ -22,7 +22,7 @@ const EXTENSIONS: &str = "json\nyaml\nyml\n";
 /// `:directive`.
 pub(super) fn answer(words: &[OsString]) -> String {
     let asked = Arc::new(Mutex::new(None));
-    let values = Arc::new(Values::of_line(words, Quoting::Unknown));
+    let values = Arc::new(Values::from_line(words, Quoting::Unknown));
     let mut command = value_sources::with_values(&values, Some(&asked));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();

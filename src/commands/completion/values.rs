@@ -49,7 +49,7 @@ pub(super) struct Values {
 
 impl Values {
     /// `words` are those after the name of the program, the last of them incomplete.
-    pub(super) fn of_line(words: &[OsString], quoting: Quoting) -> Self {
+    pub(super) fn from_line(words: &[OsString], quoting: Quoting) -> Self {
         // The last word may be the value of a flag, or the beginning of a flag's name.
         let finished = words.len().saturating_sub(1);
         let shared = shared_flags(words).or_else(|| shared_flags(&words[..finished]));
@@ -69,9 +69,9 @@ impl Values {
         let names = in_time(move || match source {
             ValueSource::Sets => within_runtime(sets(&shared, &typed)),
             ValueSource::Namespaces => within_runtime(namespaces(&shared)),
-            ValueSource::Contexts => named_by_kubeconfig(&shared, |names| names.contexts),
-            ValueSource::Clusters => named_by_kubeconfig(&shared, |names| names.clusters),
-            ValueSource::Users => named_by_kubeconfig(&shared, |names| names.users),
+            ValueSource::Contexts => read_kubeconfig_names(&shared, |names| names.contexts),
+            ValueSource::Clusters => read_kubeconfig_names(&shared, |names| names.clusters),
+            ValueSource::Users => read_kubeconfig_names(&shared, |names| names.users),
         });
         let found = names.unwrap_or_default().into_iter();
         let candidate =
@@ -111,7 +111,7 @@ fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
     runtime.ok()?.block_on(look)
 }
 
-fn named_by_kubeconfig(
+fn read_kubeconfig_names(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Suggestion>> {

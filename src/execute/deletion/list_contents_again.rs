@@ -32,7 +32,7 @@ impl DeleteContext<'_> {
             }
         };
         let kept = containers.iter().filter_map(|live| {
-            let reason = self.judge.filled(live, now.get(&live.key)?)?;
+            let reason = self.judge.reason_to_keep_filled(live, now.get(&live.key)?)?;
             Some(match &reason {
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())

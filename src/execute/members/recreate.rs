@@ -223,7 +223,7 @@ impl Execution<'_> {
         if uid.is_some_and(|uid| uid != live.uid) {
             return Err(NotRecreated::Changed("it was replaced during the run"));
         }
-        let plan = self.plan.deleting(&live);
+        let plan = self.plan.to_delete(&live);
         let deletion = Execution { plan: &plan, ..*self };
         let reread = deletion.reread_dependents(Some(self.parent_resource)).await;
         let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;

@@ -183,7 +183,7 @@ impl MembershipPlan {
     }
 
     /// Returns the number of objects that the user named and that do not exist.
-    pub fn not_found(&self) -> usize {
+    pub fn count_not_found(&self) -> usize {
         self.left.iter().filter(|left| left.is_failure()).count()
     }
 

@@ -87,7 +87,11 @@ pub(super) fn loss(
 
 /// Returns the reason to keep a container that holds `now`, if it has gained objects since its deletion
 /// was planned, when it held what was `seen`.
-pub(super) fn filled(seen: Option<&Contents>, now: &Contents, going: &Going) -> Option<SkipReason> {
+pub(super) fn reason_to_keep_filled(
+    seen: Option<&Contents>,
+    now: &Contents,
+    going: &Going,
+) -> Option<SkipReason> {
     // What it held then was not a loss, or the user has agreed to lose it.
     let seen_objects = seen.map_or(&[][..], |seen| &seen.objects);
     let was_unknown = seen.map_or_else(Vec::new, |seen| going.unknown(seen));
@@ -105,7 +109,7 @@ fn keys(objects: &[&HeldObject]) -> Vec<ObjectKey> {
 }
 
 /// Returns the objects with a keep annotation.
-pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &HeldObject> {
+pub(super) fn objects_with_keep_annotation(contents: &Contents) -> impl Iterator<Item = &HeldObject> {
     contents
         .objects
         .iter()

@@ -7,7 +7,7 @@ use std::iter;
 use super::containers::ContainerIndex;
 use super::containers::KeptObjects;
 use super::data_loss::Going;
-use super::dependencies::named_by;
+use super::dependencies::list_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};
 use super::{
     Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
@@ -75,7 +75,7 @@ impl<'a> Judge<'a> {
             contents,
             annotated: contents
                 .iter()
-                .map(|(container, held)| (container, data_loss::annotated(held).collect()))
+                .map(|(container, held)| (container, data_loss::objects_with_keep_annotation(held).collect()))
                 .collect(),
             kept: KeptObjects::default(),
             needed: HashMap::new(),
@@ -157,7 +157,7 @@ impl<'a> Judge<'a> {
     fn keep_all(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        let needed = named_by(kept.map(|skip| &skip.live));
+        let needed = list_dependencies(kept.map(|skip| &skip.live));
         self.needed = needed
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
@@ -375,12 +375,14 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep a namespace or CRD that was to be deleted and holds `now` right before
     /// that: objects that it has gained since would be deleted with it.
-    pub fn filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
-        let annotated = data_loss::annotated(now);
+    pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
+        let annotated = data_loss::objects_with_keep_annotation(now);
         self.holds_annotated(container, annotated)
             .or_else(|| match self.policy.data_loss {
                 Risk::Allowed => None,
-                Risk::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),
+                Risk::Refused => {
+                    data_loss::reason_to_keep_filled(self.contents.get(&container.key), now, &self.going)
+                }
             })
     }
 }

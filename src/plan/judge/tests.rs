@@ -393,7 +393,10 @@ fn what_came_into_a_container_keeps_it() {
     let policy = policy();
     let plan = plan(&set, &manifests, &observed, &policy);
     let judge = Judge::for_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
-    assert_eq!(judge.filled(&namespace, &Contents::default()), None);
+    assert_eq!(
+        judge.reason_to_keep_filled(&namespace, &Contents::default()),
+        None
+    );
     let now = Contents {
         objects: vec![HeldObject {
             key: live("ConfigMap", Some("old"), "new").key,
@@ -404,16 +407,16 @@ fn what_came_into_a_container_keeps_it() {
         unknown: Vec::new(),
         unanswering: BTreeMap::new(),
     };
-    assert!(judge.filled(&namespace, &now).is_some());
+    assert!(judge.reason_to_keep_filled(&namespace, &now).is_some());
     let allowed = Policy {
         data_loss: Risk::Allowed,
         ..self::policy()
     };
     let judge = Judge::for_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
-    assert_eq!(judge.filled(&namespace, &now), None);
+    assert_eq!(judge.reason_to_keep_filled(&namespace, &now), None);
     let mut annotated = now;
     annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
-    let reason = judge.filled(&namespace, &annotated);
+    let reason = judge.reason_to_keep_filled(&namespace, &annotated);
     assert!(
         matches!(reason, Some(SkipReason::HoldsAnnotated { .. })),
         "{reason:?}"

@@ -45,7 +45,7 @@ fn escalate(object: &DesiredObject) -> Option<Permission> {
         return None;
     }
     let right = Permission::on(Verb::Escalate, &object.resource, object.key.namespace.as_deref());
-    Some(right.named(&object.key.name))
+    Some(right.with_name(&object.key.name))
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -49,7 +49,7 @@ pub fn needed_for_plan(
         needed.rights.insert(if is_posted {
             right
         } else {
-            right.named(&set.parent.name)
+            right.with_name(&set.parent.name)
         });
     }
     needed
@@ -95,7 +95,7 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
         .filter(|object| !is_not_yet_served(object))
     {
         let right = Permission::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
-        needed.rights.insert(right.named(&parent.name));
+        needed.rights.insert(right.with_name(&parent.name));
     }
     needed
 }
@@ -120,7 +120,7 @@ impl NeededPermissions {
 
     fn read(&mut self, key: &ObjectKey, resource: &Resource) {
         let right = Permission::on(Verb::Get, resource, key.namespace.as_deref());
-        self.rights.insert(right.named(&key.name));
+        self.rights.insert(right.with_name(&key.name));
     }
 
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
@@ -136,7 +136,8 @@ impl NeededPermissions {
             LiveMembership::NotAMember => &[Verb::Patch, Verb::Create],
         };
         for verb in verbs {
-            let right = Permission::on(*verb, &object.resource, key.namespace.as_deref()).named(&key.name);
+            let right =
+                Permission::on(*verb, &object.resource, key.namespace.as_deref()).with_name(&key.name);
             if *verb == Verb::Create && !is_not_yet_served(object) {
                 let path = object.resource.path_of(key);
                 self.unless_present.insert(right.clone(), path);
@@ -159,7 +160,7 @@ impl NeededPermissions {
     fn read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
         self.read(key, resource);
         let right = Permission::on(verb, resource, key.namespace.as_deref());
-        self.rights.insert(right.named(&key.name));
+        self.rights.insert(right.with_name(&key.name));
     }
 }
 

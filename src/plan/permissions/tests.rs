@@ -21,7 +21,7 @@ pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Optio
     let resource = resource(kind, Scope::Namespaced);
     let right = Permission::on(verb, &resource, namespace);
     match name {
-        Some(name) => right.named(name),
+        Some(name) => right.with_name(name),
         None => right,
     }
 }
@@ -107,13 +107,13 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
         group_kinds: group_kinds.clone(),
         ..Record::default()
     };
-    let annotations = annotations(&Tooling::of_this_program(), &record);
+    let annotations = annotations(&Tooling::this_program(), &record);
     ParentObject {
         uid: "u".to_owned(),
         resource_version: "1".to_owned(),
         presence: Presence::Present,
         reading: Reading::Parent(ApplySetRecord {
-            tooling: Tooling::of_this_program(),
+            tooling: Tooling::this_program(),
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces: BTreeSet::new(),
         }),

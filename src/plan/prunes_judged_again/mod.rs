@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::dependencies::named_by;
+use super::dependencies::list_dependencies;
 use super::prune_rules::is_owned_copy;
 use super::{Judge, Plan, Policy, PruneSteps, Skip, SkipReason};
 use crate::manifest::desired::Desired;
@@ -96,7 +96,7 @@ impl PrunesJudgedAgain<'_> {
                 others.push(live);
             }
         }
-        let needed = named_by(others.into_iter())
+        let needed = list_dependencies(others.into_iter())
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
         (skips, needed)

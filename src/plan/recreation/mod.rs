@@ -243,7 +243,7 @@ impl Plan {
     /// Returns a plan that only deletes this object, and keeps what this plan keeps: what the object owns
     /// is judged like what a prune owns.
     #[must_use]
-    pub fn deleting(&self, live: &Live) -> Self {
+    pub fn to_delete(&self, live: &Live) -> Self {
         Self {
             record_during: Record::default(),
             record_after: Record::default(),

@@ -19,8 +19,8 @@ impl Refusal {
                 "run `kubectl applyset verify {}`, which reports whether --fix can repair it",
                 parent.argument()
             ),
-            Self::OtherTooling { found, ours, .. } => other_tooling(found, ours),
-            Self::ManagedElsewhere { found, ours, operation, .. } => managed_elsewhere(found, ours, *operation),
+            Self::OtherTooling { found, ours, .. } => hint_for_other_tooling(found, ours),
+            Self::ManagedElsewhere { found, ours, operation, .. } => hint_for_managed_elsewhere(found, ours, *operation),
             Self::NotAParent { .. } => {
                 "choose another name for the set, or use this object as its parent with --take-over-set --yes".to_owned()
             }
@@ -103,8 +103,8 @@ fn set_argument(parent: &ParentIdentity) -> String {
     }
 }
 
-fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
-    if found.is_same_program(&Tooling::of_this_program()) {
+fn hint_for_other_tooling(found: &Tooling, ours: &Tooling) -> String {
+    if found.is_same_program(&Tooling::this_program()) {
         return format!(
             "omit --tooling, or hand the set over to {} with --take-over-set --yes",
             ours.name
@@ -117,14 +117,14 @@ fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
     )
 }
 
-fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> String {
+fn hint_for_managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> String {
     if matches!(operation, Operation::Disband | Operation::Delete) {
         return format!(
             "check that {} no longer applies the set, then add --take-over-set --yes",
             found.name
         );
     }
-    if found.is_same_program(&Tooling::of_this_program()) {
+    if found.is_same_program(&Tooling::this_program()) {
         return format!(
             "omit --tooling, or first run `kubectl applyset apply … --tooling {ours} --take-over-set --yes`"
         );

@@ -68,7 +68,7 @@ impl Refusal {
 const FEW: usize = 3;
 
 pub(super) fn this_is(tooling: &Tooling) -> String {
-    if tooling.is_same_program(&Tooling::of_this_program()) {
+    if tooling.is_same_program(&Tooling::this_program()) {
         format!("{tooling}")
     } else {
         format!("{tooling} of --tooling")

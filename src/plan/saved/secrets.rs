@@ -205,7 +205,7 @@ fn pointers(object: &Value) -> Vec<String> {
             None | Some(Value::Null) => {}
             Some(Value::Object(values)) => {
                 let keys = values.keys();
-                pointers.extend(keys.map(|key| format!("/{field}/{}", escaped(key))));
+                pointers.extend(keys.map(|key| format!("/{field}/{}", escape_pointer(key))));
             }
             // Not a valid Secret, but still a value.
             Some(_) => pointers.push(format!("/{field}")),
@@ -220,7 +220,7 @@ fn pointers(object: &Value) -> Vec<String> {
 
 /// Returns the JSON pointer of an annotation.
 fn annotation(key: &str) -> String {
-    format!("{ANNOTATIONS}/{}", escaped(key))
+    format!("{ANNOTATIONS}/{}", escape_pointer(key))
 }
 
 fn is_copy(pointer: &str) -> bool {
@@ -234,7 +234,7 @@ fn is_copy(pointer: &str) -> bool {
 const ANNOTATIONS: &str = "/metadata/annotations";
 const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 
-fn escaped(key: &str) -> String {
+fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 

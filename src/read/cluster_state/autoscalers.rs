@@ -89,15 +89,15 @@ pub(super) async fn retain_autoscaled(
         let position = position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::kept_unsure(&position, key, path, value, reason)),
-            None => warnings.extend(plan::not_left(&position, key, path, value)),
+            Some(reason) => warnings.push(plan::warn_of_kept_replicas(&position, key, path, value, reason)),
+            None => warnings.extend(plan::warn_of_removed_replicas(&position, key, path, value)),
         }
         unknown.is_some()
     });
     let left = scaled
         .keys()
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
-    notes.extend(plan::left_to_autoscalers(&left.collect()));
+    notes.extend(plan::note_replicas_left_to_autoscalers(&left.collect()));
     Ok(())
 }
 

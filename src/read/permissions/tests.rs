@@ -106,7 +106,7 @@ const ACCESS: &str = "selfsubjectaccessreviews";
 const RULES: &str = "selfsubjectrulesreviews";
 
 fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: &str) -> Permission {
-    Permission::on(verb, &resource(kind, Scope::Namespaced), namespace).named(name)
+    Permission::on(verb, &resource(kind, Scope::Namespaced), namespace).with_name(name)
 }
 
 fn deletions() -> NeededPermissions {

@@ -89,7 +89,7 @@ fn on_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
     let permission = Permission::on(verb, resource, key.namespace.as_deref());
     match resource.scope {
         Scope::Namespaced => permission,
-        Scope::Cluster => permission.named(&key.name),
+        Scope::Cluster => permission.with_name(&key.name),
     }
 }
 
@@ -101,7 +101,7 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
     let outside = named.filter(|key| !held.contains(key));
     let rights = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => {
-            Some(Permission::on(Verb::Get, resource, key.namespace.as_deref()).named(&key.name))
+            Some(Permission::on(Verb::Get, resource, key.namespace.as_deref()).with_name(&key.name))
         }
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     });
@@ -183,14 +183,14 @@ fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permissio
     let parent = &set.parent;
     let right = |verb| Permission::on(verb, resource, parent.namespace.as_deref());
     let mut rights = vec![
-        right(Verb::Get).named(&parent.name),
-        right(Verb::Patch).named(&parent.name),
+        right(Verb::Get).with_name(&parent.name),
+        right(Verb::Patch).with_name(&parent.name),
         // To delete the set. A user who may patch the parent can remove the set's record anyway.
-        right(Verb::Delete).named(&parent.name),
+        right(Verb::Delete).with_name(&parent.name),
     ];
     let is_custom = !resource.group.is_empty();
     if desired.parent.is_some() {
-        rights.push(right(Verb::Create).named(&parent.name));
+        rights.push(right(Verb::Create).with_name(&parent.name));
     } else if !is_custom {
         rights.push(right(Verb::Create));
     }
