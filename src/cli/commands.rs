@@ -6,9 +6,8 @@ use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
-use super::apply::Apply;
+use super::apply::{Apply, Diff};
 use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
-use super::diff::Diff;
 use super::examples;
 use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
 use crate::model::write_settings::Hooks;

@@ -7,7 +7,6 @@ mod adopt_move_disband;
 mod apply;
 mod arguments;
 mod commands;
-mod diff;
 mod examples;
 mod global;
 mod help;
@@ -15,10 +14,9 @@ mod kubectl_flag_syntax;
 mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
-pub use apply::{Apply, MarkdownFlags, PlanningFlags};
+pub use apply::{Apply, Diff, MarkdownFlags, PlanningFlags};
 pub use arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
 pub use commands::{Command, Delete, Export, List, Rbac, Verify, View};
-pub use diff::Diff;
 pub use global::{ColorChoice, ConnectionFlags, GlobalFlags};
 pub use help::connection_page;
 

@@ -11,11 +11,14 @@ mod disband;
 mod export;
 mod history;
 mod list;
-mod manual;
 mod move_members;
 mod rbac;
 mod verify;
 mod view;
+
+use std::path::Path;
+
+use clap::CommandFactory as _;
 
 use crate::cli::{self, Cli, Command};
 use crate::error::{Error, Exit};
@@ -56,7 +59,7 @@ fn run_command(line: &Cli) -> Exit {
             return Exit::Done;
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &line.shared)),
-        Command::Manual { directory } => manual::write(directory),
+        Command::Manual { directory } => write_manual(directory),
         Command::Delete(arguments) => within_runtime(delete::run(arguments, &line.shared)),
         Command::Disband(arguments) => within_runtime(disband::run(arguments, &line.shared)),
         Command::Adopt(arguments) => within_runtime(adopt::run(arguments, &line.shared)),
@@ -117,6 +120,16 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         message: message.to_owned(),
         hint: hint.to_owned(),
     })
+}
+
+/// Writes a page for the program and one for each command into an existing directory.
+fn write_manual(directory: &Path) -> Result<Exit, Error> {
+    clap_mangen::generate_to(Cli::command(), directory)
+        .map(|()| Exit::Done)
+        .map_err(|error| Error::Usage {
+            message: format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
+            hint: "pass a directory".to_owned(),
+        })
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {

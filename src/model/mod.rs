@@ -15,7 +15,6 @@ pub mod message;
 pub mod object;
 pub mod permission;
 pub mod pointer;
-pub mod recreatable_kind;
 pub mod resource;
 pub mod secret_value;
 pub mod set;

@@ -15,14 +15,13 @@ mod delete_graph;
 mod deletion_remains;
 mod dependencies;
 mod dependents;
+mod existing_objects;
 #[cfg(test)]
 pub mod fixtures;
 mod graph;
 mod judge;
 mod member_scope;
-mod nested_parents;
 mod observed;
-mod overlap;
 mod parent_after_members_are_gone;
 mod parent_judgement;
 pub mod permissions;
@@ -38,7 +37,6 @@ mod refusal;
 mod refuse_to_prune_all;
 pub mod saved;
 mod skip_reason;
-mod unowned_objects;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -55,17 +53,18 @@ pub use autoscalers::{
     warn_of_kept_replicas, warn_of_removed_replicas,
 };
 pub use consent::{Consent, Proposal, ProposedApply};
-pub use containers::{KeptObjects, holds_parent_of, is_container, is_container_kind};
+pub use containers::{KeptObjects, containers_of_plan, holds_parent_of, is_container, is_container_kind};
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
-pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
+pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
+pub use existing_objects::{
+    OtherParent, OtherParents, may_hold_record, newcomers, scope_of_newcomers, unowned_reason,
+};
 pub use graph::{ActionId, Barrier, Edge, Graph};
 pub use judge::Judge;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
-pub use nested_parents::may_hold_record;
 pub use observed::Observed;
-pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
@@ -81,7 +80,6 @@ pub use refusal::{
     Refusal, annotations_too_large, describe_released_copies, refuse_hooks, with_keep_annotations,
 };
 pub use skip_reason::{SkipReason, label_written_by};
-pub use unowned_objects::{newcomers, unowned_reason};
 
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
@@ -159,7 +157,7 @@ pub fn containers_of_kept_objects(
     policy: &Policy,
 ) -> Containers {
     let (prunes, skips) = divide_if_cluster_scoped(set, desired, observed, policy);
-    dependents::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
+    containers::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
 }
 
 /// Divides the members into prunes and skips if any of them is cluster-scoped. Without one, a run prunes

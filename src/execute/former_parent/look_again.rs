@@ -47,7 +47,7 @@ impl ParentRelease<'_> {
             .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {
             let unlisted =
-                |discovery: &Discovery| recorded_kinds::undiscovered(&applyset_record.kinds, discovery);
+                |discovery: &Discovery| recorded_kinds::find_undiscovered(&applyset_record.kinds, discovery);
             let wait = KindWait::unreported();
             read::settle(server, &mut discovery, unlisted, &wait).await?;
         }

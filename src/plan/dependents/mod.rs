@@ -4,13 +4,8 @@
 //! An object is at risk as soon as one of its owners is deleted. The garbage collector keeps it as long as
 //! another owner exists, but how long that one stays is not known.
 
-mod containers_of_kept_objects;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-
-pub(super) use containers_of_kept_objects::containers_of_kept_objects;
-pub use containers_of_kept_objects::containers_of_plan;
 
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};

@@ -1,5 +1,6 @@
 //! Tables: which desired or kept objects are at risk, and because of which owners.
 
+use super::super::containers::containers_of_kept_objects;
 use super::super::fixtures::{desired, live, policy, set};
 use super::super::plan;
 use super::*;

@@ -1,8 +1,5 @@
 //! The refusals of a plan: every rule that stops a run before its first write.
 
-use super::super::{
-    Judge, Observed, Plan, Policy, Risk, Unowned, overlap, refuse_to_prune_all, unowned_objects,
-};
 use super::Refusal;
 use crate::manifest::HookKind;
 use crate::manifest::desired::Desired;
@@ -13,9 +10,10 @@ use crate::model::applyset::{
 use crate::model::history_annotation::{HISTORY_ANNOTATION, ROOM_FOR_RUNS};
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
+use crate::plan::{Judge, Observed, Plan, Policy, Risk, Unowned, existing_objects, refuse_to_prune_all};
 
 /// Finds the reasons for which the plan may not be carried out.
-pub(in super::super) fn find(
+pub(in crate::plan) fn find(
     plan: &Plan,
     judge: &Judge<'_>,
     set: &Set,
@@ -27,10 +25,12 @@ pub(in super::super) fn find(
     refusals.extend(refuse_hooks(desired, policy.hooks));
     refusals.extend(refuse_to_prune_all::refusal(plan, desired, observed, policy));
     if policy.take_ownership == Risk::Refused {
-        refusals.extend(overlap::refusals(set, desired, observed));
+        refusals.extend(existing_objects::refuse_members_of_other_sets(
+            set, desired, observed,
+        ));
     }
     if policy.unowned == Unowned::Refused {
-        refusals.extend(unowned_objects::refusals(desired, observed));
+        refusals.extend(existing_objects::refuse_unowned(desired, observed));
     }
     refusals.extend(plan.all_prunes().flat_map(|live| judge.refusals(live)));
     if let Some(limit) = policy.max_prune

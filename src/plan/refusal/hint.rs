@@ -1,9 +1,9 @@
 //! Hints for refusals: the safe way first, then the flag that overrides the refusal.
 
-use super::super::OtherParent;
 use super::Refusal;
 use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
+use crate::plan::OtherParent;
 
 const TAKE: &str = "move the objects to this set with --take-ownership";
 

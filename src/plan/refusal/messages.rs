@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::OtherParent;
 use super::Refusal;
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{counted, first_listed, listed, with_more};
+use crate::plan::OtherParent;
 
 impl Refusal {
     /// Returns the messages for these refusals, in the order in which the first of each group occurs.

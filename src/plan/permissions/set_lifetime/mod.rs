@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::member_scope::namespaces;
 use super::object_content;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::ownership::ReplicasPath;
@@ -16,6 +15,7 @@ use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
+use crate::plan::member_scope::namespaces;
 use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
