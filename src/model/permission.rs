@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::identity::ObjectKey;
 use super::resource::Resource;
 
 /// A verb of RBAC.
@@ -74,12 +75,11 @@ impl Permission {
         }
     }
 
-    /// The same permission on one object only.
-    #[must_use]
-    pub fn with_name(self, name: &str) -> Self {
+    /// The permission on one object only.
+    pub fn on_object(verb: Verb, resource: &Resource, key: &ObjectKey) -> Self {
         Self {
-            name: Some(name.to_owned()),
-            ..self
+            name: Some(key.name.clone()),
+            ..Self::on(verb, resource, key.namespace.as_deref())
         }
     }
 

@@ -24,9 +24,7 @@ use crate::model::set::{ParentObject, Set};
 /// Permissions to write the labels of these objects. One that has changed is read again.
 pub fn to_relabel(objects: &[Live]) -> BTreeSet<Permission> {
     let rights = objects.iter().flat_map(|live| {
-        [Verb::Get, Verb::Patch].map(|verb| {
-            Permission::on(verb, &live.resource, live.key.namespace.as_deref()).with_name(&live.key.name)
-        })
+        [Verb::Get, Verb::Patch].map(|verb| Permission::on_object(verb, &live.resource, &live.key))
     });
     rights.collect()
 }
@@ -53,15 +51,13 @@ pub fn to_record(
 
 /// The permission to narrow or remove the record of an existing parent.
 pub fn on_parent(set: &Set, resource: &Resource) -> Permission {
-    Permission::on(Verb::Patch, resource, set.parent.namespace.as_deref()).with_name(&set.parent.name)
+    Permission::on_object(Verb::Patch, resource, &set.parent)
 }
 
 /// Permissions to end the set of an existing parent. Only in the end is it known if the parent is deleted
 /// or has to record kept members.
 pub fn to_release(set: &Set, resource: &Resource) -> [Permission; 2] {
-    [Verb::Delete, Verb::Patch].map(|verb| {
-        Permission::on(verb, resource, set.parent.namespace.as_deref()).with_name(&set.parent.name)
-    })
+    [Verb::Delete, Verb::Patch].map(|verb| Permission::on_object(verb, resource, &set.parent))
 }
 
 #[cfg(test)]

@@ -43,14 +43,12 @@ pub fn needed_for_plan(
     }
     needed.delete(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
-        let right = Permission::on(verb, parent_resource, set.parent.namespace.as_deref());
+        let right = Permission::on_object(verb, parent_resource, &set.parent);
         // A bare parent is created by POST, which names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
-        needed.rights.insert(if is_posted {
-            right
-        } else {
-            right.with_name(&set.parent.name)
-        });
+        needed
+            .rights
+            .insert(if is_posted { right.on_all() } else { right });
     }
     needed
 }
@@ -94,8 +92,8 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
         .as_ref()
         .filter(|object| !is_not_yet_served(object))
     {
-        let right = Permission::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
-        needed.rights.insert(right.with_name(&parent.name));
+        let right = Permission::on_object(Verb::Patch, &object.resource, parent);
+        needed.rights.insert(right);
     }
     needed
 }
@@ -119,8 +117,8 @@ impl NeededPermissions {
     }
 
     fn read(&mut self, key: &ObjectKey, resource: &Resource) {
-        let right = Permission::on(Verb::Get, resource, key.namespace.as_deref());
-        self.rights.insert(right.with_name(&key.name));
+        self.rights
+            .insert(Permission::on_object(Verb::Get, resource, key));
     }
 
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
@@ -136,8 +134,7 @@ impl NeededPermissions {
             LiveMembership::NotAMember => &[Verb::Patch, Verb::Create],
         };
         for verb in verbs {
-            let right =
-                Permission::on(*verb, &object.resource, key.namespace.as_deref()).with_name(&key.name);
+            let right = Permission::on_object(*verb, &object.resource, key);
             if *verb == Verb::Create && !is_not_yet_served(object) {
                 let path = object.resource.path_of(key);
                 self.unless_present.insert(right.clone(), path);
@@ -159,8 +156,7 @@ impl NeededPermissions {
 
     fn read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
         self.read(key, resource);
-        let right = Permission::on(verb, resource, key.namespace.as_deref());
-        self.rights.insert(right.with_name(&key.name));
+        self.rights.insert(Permission::on_object(verb, resource, key));
     }
 }
 

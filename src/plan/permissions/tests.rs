@@ -19,10 +19,9 @@ const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
 
 pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Permission {
     let resource = resource(kind, Scope::Namespaced);
-    let right = Permission::on(verb, &resource, namespace);
-    match name {
-        Some(name) => right.with_name(name),
-        None => right,
+    Permission {
+        name: name.map(str::to_owned),
+        ..Permission::on(verb, &resource, namespace)
     }
 }
 

@@ -86,10 +86,9 @@ pub fn to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Permissio
 
 /// Returns the permission for a member. That for a cluster-scoped one is limited to its name.
 fn on_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
-    let permission = Permission::on(verb, resource, key.namespace.as_deref());
     match resource.scope {
-        Scope::Namespaced => permission,
-        Scope::Cluster => permission.with_name(&key.name),
+        Scope::Namespaced => Permission::on(verb, resource, key.namespace.as_deref()),
+        Scope::Cluster => Permission::on_object(verb, resource, key),
     }
 }
 
@@ -100,9 +99,7 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
     let named = desired.members.iter().flat_map(|member| &member.depends_on);
     let outside = named.filter(|key| !held.contains(key));
     let rights = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
-        KindLookup::Found(resource) => {
-            Some(Permission::on(Verb::Get, resource, key.namespace.as_deref()).with_name(&key.name))
-        }
+        KindLookup::Found(resource) => Some(Permission::on_object(Verb::Get, resource, key)),
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     });
     rights.collect()
@@ -180,19 +177,18 @@ fn to_see_what_goes_along(key: &ObjectKey) -> Option<Permission> {
 /// Permissions for the parent. Without a manifest, it is created by POST, which names no object; with one,
 /// by an apply, which does. A custom resource is never created without a manifest.
 fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
-    let parent = &set.parent;
-    let right = |verb| Permission::on(verb, resource, parent.namespace.as_deref());
+    let right = |verb| Permission::on_object(verb, resource, &set.parent);
     let mut rights = vec![
-        right(Verb::Get).with_name(&parent.name),
-        right(Verb::Patch).with_name(&parent.name),
+        right(Verb::Get),
+        right(Verb::Patch),
         // To delete the set. A user who may patch the parent can remove the set's record anyway.
-        right(Verb::Delete).with_name(&parent.name),
+        right(Verb::Delete),
     ];
     let is_custom = !resource.group.is_empty();
     if desired.parent.is_some() {
-        rights.push(right(Verb::Create).with_name(&parent.name));
-    } else if !is_custom {
         rights.push(right(Verb::Create));
+    } else if !is_custom {
+        rights.push(right(Verb::Create).on_all());
     }
     if is_custom {
         rights.push(Permission {
