@@ -15,7 +15,7 @@ use crate::read::NamedSet;
 use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::export::{self, Source};
+use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::{self, Prepared, saved_plan};
@@ -205,13 +205,13 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
     });
     let new_keys = new.map(|apply| desired.members[apply.index].key.clone());
     let parent = desired.parent.iter().map(|parent| parent.key.clone());
-    let will_do = export::Run {
+    let will_do = PlannedChanges {
         taken_in: new_keys.chain(parent).collect(),
         applied: &desired.members,
         deleted: plan.all_prunes().map(|live| &live.key).collect(),
         recreatable: prepared.outline().recreatable.into_iter().collect(),
     };
-    let source = Source {
+    let source = ExportSource {
         cluster,
         set: &named.set,
         parent_resource: &named.resource,

@@ -18,24 +18,23 @@ use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::{Allowed, Script};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, MembershipOptions};
+use crate::settings::MembershipOptions;
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
     let membership = &MembershipOptions::for_disband(arguments, shared)?;
-    let mut run = CommandRun::begin(
+    let script = DisbandScript { membership, shared };
+    adopt_move_disband::run(
         Operation::Disband,
-        SetDocument::named(&membership.set.name),
-        settings::style(shared),
-        membership.writing.dry_run,
-        adopt_move_disband::questions(membership, &[]),
-    );
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = DisbandScript { membership, shared };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+        &membership.set,
+        membership,
+        None,
+        shared,
+        script,
+    )
+    .await
 }
 
 struct DisbandScript<'a> {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Move};
-use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
@@ -21,39 +20,31 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
-use crate::read::{
-    Cluster, KindWaits, NamedSet, ParentError, ReadError, Wanted, members_without_label, named_set,
-};
+use crate::read::{Cluster, NamedSet, ParentError, ReadError, members_without_label, named_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{Allowed, Script};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, MoveOptions, Selection};
+use crate::settings::{MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
-    let sources = match &options.selection {
-        Selection::Manifests(sources, _) => sources.as_slice(),
-        Selection::All | Selection::Labels(_) => &[],
-    };
-    let mut run = CommandRun::begin(
-        Operation::Move,
-        SetDocument::named(&options.new.name),
-        settings::style(shared),
-        options.membership.writing.dry_run,
-        adopt_move_disband::questions(&options.membership, sources),
-    );
-    let membership = &options.membership;
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = MoveScript {
+    let (membership, manifests) = (&options.membership, options.selection.manifests());
+    let script = MoveScript {
         options: &options,
         shared,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+    adopt_move_disband::run(
+        Operation::Move,
+        &options.new,
+        membership,
+        manifests,
+        shared,
+        script,
+    )
+    .await
 }
 
 struct MoveScript<'a> {
@@ -90,8 +81,10 @@ impl Script for MoveScript<'_> {
     ) -> Result<Option<PlannedMove>, Error> {
         let (cluster, manifests) = match outdated {
             None => {
-                let connection = run.connect(self.shared).await?;
-                discover_for(connection, &self.options.selection, run.kind_waits()).await?
+                // A hook that is a member moves like any other.
+                let manifests = self.options.selection.manifests();
+                adopt_move_disband::discover_and_read(run, self.shared, manifests, Manifests::keep_hooks)
+                    .await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -376,31 +369,6 @@ fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<Objec
     }
     let parent = into.parent().filter(|parent| from.is_owner(&parent.owners));
     parent.map(|_| into.named.set.parent.clone())
-}
-
-async fn discover_for(
-    connection: Connection,
-    selection: &Selection,
-    waits: KindWaits,
-) -> Result<(Cluster, Manifests), Error> {
-    match selection {
-        Selection::Manifests(sources, recursion) => {
-            // A hook that is a member moves like any other.
-            discover_with(
-                connection,
-                sources.clone(),
-                *recursion,
-                waits,
-                Manifests::keep_hooks,
-                None,
-            )
-            .await
-        }
-        Selection::All | Selection::Labels(_) => Ok((
-            discover(connection, waits, Wanted::Nothing).await?,
-            Manifests::default(),
-        )),
-    }
 }
 
 /// Returns the objects of the manifests, if there are any.

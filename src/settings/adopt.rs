@@ -55,6 +55,16 @@ pub struct InventoryReference {
     pub name: String,
 }
 
+impl Choice {
+    /// Returns the sources of the manifests that name the objects.
+    pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
+        match self {
+            Self::Manifests(sources, recursion) => Some((sources, *recursion)),
+            Self::Labels { .. } | Self::Inventory(..) => None,
+        }
+    }
+}
+
 impl AdoptOptions {
     /// Reads the flags of `adopt`.
     pub fn new(adopt: &Adopt, shared: &GlobalFlags) -> Result<Self, Error> {

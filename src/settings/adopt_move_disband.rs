@@ -53,6 +53,16 @@ pub enum Selection {
     Manifests(Vec<Source>, Recursion),
 }
 
+impl Selection {
+    /// Returns the sources of the manifests that name the members.
+    pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
+        match self {
+            Self::Manifests(sources, recursion) => Some((sources, *recursion)),
+            Self::All | Self::Labels(_) => None,
+        }
+    }
+}
+
 impl MembershipOptions {
     /// Reads the flags that are the same in all three commands; nothing is taken over or confirmed.
     pub(super) fn new(

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use self::object_selection::ObjectSelection;
 use crate::cli::{Adopt, GlobalFlags};
-use crate::cluster::connection::Connection;
 use crate::compare::ownership::Creator;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
@@ -23,14 +22,13 @@ use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
-use crate::read::{Cluster, KindWaits, NamedSet, Wanted, named_set, parents_of_other_sets};
+use crate::read::{Cluster, NamedSet, named_set, parents_of_other_sets};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{Allowed, Script};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, AdoptOptions, Choice};
+use crate::settings::{AdoptOptions, Choice};
 
 /// The note that a search by labels lists only some kinds.
 const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
@@ -38,25 +36,20 @@ const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` w
 /// Runs `adopt`.
 pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = AdoptOptions::new(arguments, shared)?;
-    let sources = match &options.choice {
-        Choice::Manifests(sources, _) => sources.as_slice(),
-        Choice::Labels { .. } | Choice::Inventory(..) => &[],
-    };
-    let mut run = CommandRun::begin(
-        Operation::Adopt,
-        SetDocument::named(&options.membership.set.name),
-        settings::style(shared),
-        options.membership.writing.dry_run,
-        adopt_move_disband::questions(&options.membership, sources),
-    );
-    let membership = &options.membership;
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = AdoptScript {
+    let (membership, manifests) = (&options.membership, options.choice.manifests());
+    let script = AdoptScript {
         options: &options,
         shared,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+    adopt_move_disband::run(
+        Operation::Adopt,
+        &membership.set,
+        membership,
+        manifests,
+        shared,
+        script,
+    )
+    .await
 }
 
 struct AdoptScript<'a> {
@@ -98,8 +91,10 @@ impl Script for AdoptScript<'_> {
         let options = self.options;
         let (mut cluster, manifests) = match outdated {
             None => {
-                let connection = run.connect(self.shared).await?;
-                discover_for(connection, &options.choice, run.kind_waits()).await?
+                // As in the inventories of Helm and Argo CD, hooks are left out.
+                let divide = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
+                let manifests = options.choice.manifests();
+                adopt_move_disband::discover_and_read(run, self.shared, manifests, divide).await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -271,24 +266,6 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
         }
     });
     reported.collect()
-}
-
-async fn discover_for(
-    connection: Connection,
-    choice: &Choice,
-    waits: KindWaits,
-) -> Result<(Cluster, Manifests), Error> {
-    match choice {
-        Choice::Manifests(sources, recursion) => {
-            // As in the inventories of Helm and Argo CD, hooks are left out.
-            let divide = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
-            discover_with(connection, sources.clone(), *recursion, waits, divide, None).await
-        }
-        Choice::Labels { .. } | Choice::Inventory(..) => Ok((
-            discover(connection, waits, Wanted::Nothing).await?,
-            Manifests::default(),
-        )),
-    }
 }
 
 fn nothing_found(choice: &Choice) -> Error {
