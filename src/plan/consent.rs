@@ -108,11 +108,11 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, set};
     use super::*;
     use crate::event::Operation;
     use crate::model::applyset::Tooling;
     use crate::model::identity::GroupKind;
+    use crate::plan::fixtures::{live, set};
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey {

@@ -88,9 +88,9 @@ impl Remains {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, policy, set};
     use super::*;
     use crate::model::live::{OwnerReference, Presence};
+    use crate::plan::fixtures::{live, policy, set};
     use crate::plan::parent_after_members_are_gone::ParentKeptReason;
 
     fn owned_by(uid: &str, mut live: Live) -> Live {

@@ -195,11 +195,11 @@ fn may_be_parent(object: &DesiredObject) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{desired, live, policy, resource, set};
-    use super::super::{LiveMembership, Policy, Risk, Unowned, plan};
     use super::*;
     use crate::model::live::OwnerReference;
     use crate::model::resource::{Origin, Scope, Subresource};
+    use crate::plan::fixtures::{desired, live, policy, resource, set};
+    use crate::plan::{LiveMembership, Policy, Risk, Unowned, plan};
 
     fn overlapping() -> (Desired, Observed) {
         let manifests = Desired {

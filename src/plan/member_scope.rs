@@ -258,11 +258,11 @@ pub(super) fn namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{desired, resource, set};
     use super::*;
     use crate::cluster::discovery::{Expected, MissingKind};
     use crate::model::applyset::Tooling;
     use crate::model::applyset::parent::RecordedKinds as Kinds;
+    use crate::plan::fixtures::{desired, resource, set};
 
     /// Lists ConfigMaps, Namespaces and Widgets. `Gone` is gone, `Stuck` serves no version, and
     /// `Late` is about to be served.

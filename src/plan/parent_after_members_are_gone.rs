@@ -92,10 +92,10 @@ pub fn parent_disposition(
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, policy, set};
-    use super::super::{Observed, Policy, Pruning, Risk, plan};
     use super::*;
     use crate::manifest::desired::Desired;
+    use crate::plan::fixtures::{live, policy, set};
+    use crate::plan::{Observed, Policy, Pruning, Risk, plan};
 
     fn disposition(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentDisposition {
         let mut parent = live("Secret", Some("shop"), "web");

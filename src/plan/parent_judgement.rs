@@ -110,8 +110,8 @@ fn refuse_other_tooling(set: &Set, found: &Tooling) -> Option<Refusal> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::fixtures::set;
     use crate::model::applyset::parent::ParentFault;
+    use crate::plan::fixtures::set;
 
     use super::*;
 

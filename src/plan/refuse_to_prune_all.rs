@@ -58,10 +58,10 @@ fn without_hash(key: &ObjectKey) -> (&GroupKind, Option<&str>, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{desired as object, live, policy, set};
-    use super::super::{Pruning, plan};
     use super::*;
     use crate::model::live::{Live, Presence};
+    use crate::plan::fixtures::{desired as object, live, policy, set};
+    use crate::plan::{Pruning, plan};
 
     fn member(name: &str) -> Live {
         live("ConfigMap", Some("shop"), name)

@@ -37,11 +37,11 @@ pub fn judge_inventory(plan: &MembershipPlan, inventory: &str, home: Option<&str
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::fixtures::{live, set};
-    use super::super::{Candidate, FieldOwnership, FoundBy, Risk, plan_adoption};
     use super::*;
     use crate::import::Mark;
     use crate::plan::OtherParents;
+    use crate::plan::adopt_move_disband::{Candidate, FieldOwnership, FoundBy, Risk, plan_adoption};
+    use crate::plan::fixtures::{live, set};
 
     fn planned(candidates: &[(&str, Option<&str>, Mark)]) -> MembershipPlan {
         let candidates: Vec<Candidate> = candidates

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::super::fixtures::{live, policy, set};
 use super::*;
 use crate::model::applyset::ApplySetId;
+use crate::plan::fixtures::{live, policy, set};
 
 const OTHER: &str = "applyset-other-v1";
 const WRITE: MembershipChange = MembershipChange::Write(FieldOwnership::Kept);

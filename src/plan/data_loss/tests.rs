@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::{Observed, Policy, Risk, plan};
 use super::*;
 use crate::manifest::desired::Desired;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::{Observed, Policy, Risk, plan};
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 

@@ -1,11 +1,11 @@
 //! Tables: which desired or kept objects are at risk, and because of which owners.
 
-use super::super::containers::containers_of_kept_objects;
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::plan;
 use super::*;
 use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
+use crate::plan::containers::containers_of_kept_objects;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::plan;
 
 fn reference(uid: &str) -> OwnerReference {
     OwnerReference {

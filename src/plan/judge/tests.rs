@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::json;
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::{Observed, Risk, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Hook, HookKind, Naming};
@@ -14,6 +12,8 @@ use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
 use crate::model::write_settings::Hooks;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::{Observed, Risk, plan};
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 

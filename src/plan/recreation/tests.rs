@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::saved::Salt;
-use super::super::{Dependent, Detachment, Judge, Policy, Risk, Skip};
 use super::*;
 use crate::manifest::desired::Desired;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::saved::Salt;
+use crate::plan::{Dependent, Detachment, Judge, Policy, Risk, Skip};
 
 fn job() -> Live {
     live("Job.batch", Some("shop"), "migrate")

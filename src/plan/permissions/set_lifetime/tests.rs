@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::tests::{manifests, right, texts};
-use super::super::{RbacSubject, name, objects};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::ParentIdentity;
 use crate::model::object::Object;
 use crate::model::permission::SubjectRules;
 use crate::plan::fixtures::{desired, live, resource, set};
+use crate::plan::permissions::tests::{manifests, right, texts};
+use crate::plan::permissions::{RbacSubject, name, objects};
 
 const ROLE: &str = "Role.rbac.authorization.k8s.io";
 const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
