@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::output::print_message;
 use super::{Colors, text_lines};
-use crate::model::message::Message;
-use crate::model::message::{RecreatableKind, recreation_hints};
+use crate::model::message::{Message, RecreatableKind, recreation_hints};
 use crate::model::text::{counted, with_more};
 
 /// The messages of one group that are printed in full.

@@ -6,8 +6,7 @@
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
-use crate::model::message::Message;
-use crate::model::message::RecreatableKind;
+use crate::model::message::{Message, RecreatableKind};
 use crate::plan::loses_data;
 
 /// The longest value that a message repeats, in characters.

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 
-use super::containers::ContainerIndex;
-use super::containers::KeptObjects;
+use super::containers::{ContainerIndex, KeptObjects};
 use super::data_loss::Going;
 use super::dependencies::list_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};

@@ -7,9 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::apply_order_of_kinds::Wave;
-use super::containers::ContainerIndex;
-use super::containers::KeptObjects;
 use super::containers::holds_parent_of;
+use super::containers::{ContainerIndex, KeptObjects};
 use super::dependencies::faults;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
 use crate::model::dependency_ranks::{DependencyGraph, Rank};
