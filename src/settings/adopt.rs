@@ -68,13 +68,7 @@ impl Choice {
 impl AdoptOptions {
     /// Reads the flags of `adopt`.
     pub fn new(adopt: &Adopt, shared: &GlobalFlags) -> Result<Self, Error> {
-        let membership = MembershipOptions::new(
-            SetReference::new(&adopt.set)?,
-            adopt.tooling.as_deref(),
-            adopt.field_manager.as_deref(),
-            &adopt.writes,
-            shared,
-        )?;
+        let set = SetReference::new(&adopt.set)?;
         let choice = match (&adopt.selector, &adopt.from) {
             (Some(selector), _) => Choice::Labels {
                 selector: label_selector(selector)?,
@@ -95,6 +89,13 @@ impl AdoptOptions {
                 recursion(adopt.recursive),
             ),
         };
+        let membership = MembershipOptions::new(
+            set,
+            adopt.tooling.as_deref(),
+            adopt.field_manager.as_deref(),
+            &adopt.writes,
+            shared,
+        )?;
         Ok(Self {
             membership: MembershipOptions {
                 take_over: Risk::allowed_if(adopt.take_over_set),

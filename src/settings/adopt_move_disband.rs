@@ -106,13 +106,7 @@ impl MembershipOptions {
 impl MoveOptions {
     /// Reads the flags of `move`.
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
-        let membership = MembershipOptions::new(
-            SetReference::parse(&arguments.set)?,
-            arguments.tooling.as_deref(),
-            arguments.field_manager.as_deref(),
-            &arguments.writes,
-            shared,
-        )?;
+        let set = SetReference::parse(&arguments.set)?;
         let selection = match &arguments.selector {
             Some(selector) => Selection::Labels(label_selector(selector)?),
             None if arguments.filename.is_empty() && arguments.kustomize.is_none() => Selection::All,
@@ -121,6 +115,13 @@ impl MoveOptions {
                 recursion(arguments.recursive),
             ),
         };
+        let membership = MembershipOptions::new(
+            set,
+            arguments.tooling.as_deref(),
+            arguments.field_manager.as_deref(),
+            &arguments.writes,
+            shared,
+        )?;
         Ok(Self {
             membership: MembershipOptions {
                 take_over: Risk::allowed_if(arguments.take_over_set),

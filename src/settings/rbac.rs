@@ -46,9 +46,10 @@ impl RbacOptions {
                 },
             });
         }
+        let sources = sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?;
         let (recreate, recreate_kinds) = recreate(&rbac.recreate)?;
         Ok(Self {
-            sources: sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?,
+            sources,
             recursion: recursion(rbac.manifests.recursive),
             hooks: rbac.hooks,
             recreate,
