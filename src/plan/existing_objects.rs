@@ -1,19 +1,17 @@
-//! Objects of the manifests that exist before the run: members of other sets, objects in no set, and parents.
+//! Objects of the manifests that exist before the run: members of other sets, and objects in no set.
 //!
 //! An object belongs to one set at most (KEP-3659, "ApplySet member objects"): of two sets that apply it, each would prune
 //! what the other one needs. An apply makes an object in no set a member, so a later run prunes it once the manifests no
-//! longer hold it. It could also remove the record of another set from a parent, so that is read before.
+//! longer hold it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::prune_rules::judge;
-use super::{Judgement, LiveMembership, Observed, Policy, Pruning, Refusal, defined_kind};
-use crate::compare::ownership::MEMBER_FIELD_MANAGER;
+use super::{Judgement, Observed, Policy, Pruning, Refusal, defined_kind};
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
-use crate::model::built_in_kinds::is_built_in;
-use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::{Live, Presence};
 use crate::model::resource::{Origin, Resource, Scope};
@@ -163,34 +161,6 @@ pub(super) fn refuse_unowned(desired: &Desired, observed: &Observed) -> Vec<Refu
         object: member.key.clone(),
     });
     refusals.collect()
-}
-
-/// Returns whether an apply of the object by `field_manager` may remove the record of another set from it.
-/// The default manager owns no record, unless others write one under its name. The labels of an object
-/// that already is a member have been read.
-pub fn may_hold_record(
-    object: &DesiredObject,
-    live_membership: &LiveMembership,
-    field_manager: &str,
-) -> bool {
-    let is_default = field_manager == MEMBER_FIELD_MANAGER;
-    match live_membership {
-        LiveMembership::Terminating => false,
-        LiveMembership::Member { is_parent: true, .. } => true,
-        LiveMembership::Member { .. } | LiveMembership::NotAMember | LiveMembership::OfAnotherSet => {
-            !is_default && may_be_parent(object)
-        }
-    }
-}
-
-/// Returns whether objects of this kind may be parents. Labels of CRDs, which permit custom resources, are
-/// not read here: every custom resource may be one.
-fn may_be_parent(object: &DesiredObject) -> bool {
-    let kind = &object.key.group_kind;
-    let is_plain = ["Secret", "ConfigMap"]
-        .iter()
-        .any(|name| *kind == GroupKind::new("", *name));
-    is_plain || !is_built_in(&object.resource.api_version(), &kind.kind)
 }
 
 #[cfg(test)]
@@ -390,38 +360,5 @@ mod tests {
             });
         });
         assert_eq!(owned, format!("{kept}owned by Pod p"));
-    }
-
-    #[test]
-    fn only_what_may_be_a_parent_is_read_first() {
-        let member = |is_parent| LiveMembership::Member {
-            uid: "u".to_owned(),
-            resource_version: "1".to_owned(),
-            reason: None,
-            client_side_apply: false,
-            is_parent,
-        };
-        let new = LiveMembership::NotAMember;
-        let table = [
-            ("Secret", new.clone(), "applyset", false),
-            ("Secret", member(false), "applyset", false),
-            ("Secret", member(true), "applyset", true),
-            ("Secret", new.clone(), "ci", true),
-            ("Secret", member(false), "ci", true),
-            ("ConfigMap", new.clone(), "ci", true),
-            ("ConfigMap", LiveMembership::OfAnotherSet, "ci", true),
-            ("ConfigMap", LiveMembership::Terminating, "ci", false),
-            ("Service", new.clone(), "ci", false),
-            ("Deployment.apps", new.clone(), "ci", false),
-            ("Widget.example.com", new, "ci", true),
-        ];
-        for (kind, live_membership, manager, expected) in table {
-            let object = desired(kind, Some("shop"), "a");
-            assert_eq!(
-                may_hold_record(&object, &live_membership, manager),
-                expected,
-                "{kind} {live_membership:?} {manager}"
-            );
-        }
     }
 }

@@ -21,6 +21,7 @@ pub mod fixtures;
 mod graph;
 mod judge;
 mod member_scope;
+mod nested_parents;
 mod observed;
 mod parent_after_members_are_gone;
 mod parent_judgement;
@@ -58,12 +59,11 @@ pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
 pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
-pub use existing_objects::{
-    OtherParent, OtherParents, may_hold_record, newcomers, scope_of_newcomers, unowned_reason,
-};
+pub use existing_objects::{OtherParent, OtherParents, newcomers, scope_of_newcomers, unowned_reason};
 pub use graph::{ActionId, Barrier, Edge, Graph};
 pub use judge::Judge;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
+pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
