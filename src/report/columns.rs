@@ -1,6 +1,6 @@
 //! Tables as kubectl prints them.
 
-use super::paint::{fitted, fitted_name};
+use super::paint::{fit, fit_name};
 use crate::model::text::one_line;
 
 /// Formats rows as left-aligned columns, three blanks apart, as kubectl prints tables.
@@ -42,10 +42,10 @@ pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &
     let widths = fitting_widths(&rows, width);
     for row in &mut rows {
         for (cell, width) in row.iter_mut().zip(&widths) {
-            *cell = fitted_name(cell, *width);
+            *cell = fit_name(cell, *width);
         }
     }
-    columns(&rows).iter().map(|line| fitted(line, width)).collect()
+    columns(&rows).iter().map(|line| fit(line, width)).collect()
 }
 
 /// Returns the natural widths of the columns.

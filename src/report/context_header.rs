@@ -1,7 +1,7 @@
 //! The set and the cluster of a run: the first line of every plan and every prompt.
 
 use super::SetDocument;
-use super::paint::{Color, Line, fitted};
+use super::paint::{Color, Line, fit};
 use super::set_summary::reference;
 use crate::cluster::identity::ClusterUid;
 
@@ -39,7 +39,7 @@ pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> L
     };
     let room = columns.saturating_sub(title.chars().count() + context.chars().count());
     let server = if server.chars().count() <= room || context.is_empty() {
-        fitted(&server, room)
+        fit(&server, room)
     } else {
         String::new()
     };

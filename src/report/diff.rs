@@ -168,7 +168,7 @@ impl Differences {
     /// A line about the parent if a run would write nothing else. The summary does not count the
     /// parent.
     fn parent_alone(&self) -> Option<String> {
-        let parent = self.parent.as_ref().and_then(Entry::of_parent)?;
+        let parent = self.parent.as_ref().and_then(Entry::from_parent)?;
         if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
         }
@@ -202,7 +202,7 @@ impl Comparison {
 
 impl Reporter {
     /// Advances the progress bar by one compared object.
-    pub fn compared(&mut self) {
+    pub fn advance(&mut self) {
         self.bars.advance_by_one();
     }
 
@@ -212,7 +212,7 @@ impl Reporter {
         let colors = self.style.output_colors;
         match self.style.format {
             Format::Lines | Format::Wide => match layout {
-                DiffLayout::Unified => text(&colored(&printable_text(&found.text()), colors)),
+                DiffLayout::Unified => text(&add_colors(&printable_text(&found.text()), colors)),
                 DiffLayout::Grouped(set, place) => {
                     let columns = self.style.output.columns();
                     let header = header(&title(set), place, columns);
@@ -253,7 +253,13 @@ impl Reporter {
         if self.style.format == Format::Markdown {
             let end = End { error, completeness };
             let (warned, taken_in) = (&self.collected.warnings, self.taken_in.lines());
-            self.print_page(&markdown::of_diff((&set, place), found, end, warned, taken_in));
+            self.print_page(&markdown::render_diff(
+                (&set, place),
+                found,
+                end,
+                warned,
+                taken_in,
+            ));
         }
         let report = Report::new(set, &self.collected, error, completeness, cost).with(found);
         document(&report, place, self.style);
@@ -286,7 +292,7 @@ impl Reporter {
 }
 
 /// Adds the colors of `diff --color`.
-fn colored(unified: &str, colors: Colors) -> String {
+fn add_colors(unified: &str, colors: Colors) -> String {
     if colors == Colors::Off {
         return unified.to_owned();
     }

@@ -74,12 +74,15 @@ impl Comparison {
                     fields.join(", ")
                 ))
             }
-            Cause::SamePlan(taken) => Some(format!("{key} differs from the plan: {}", self.drifted(taken))),
+            Cause::SamePlan(taken) => Some(format!(
+                "{key} differs from the plan: {}",
+                self.describe_drift(taken)
+            )),
         }
     }
 
     /// Returns the fields that differ, each with the manager that has changed it, if that is known.
-    fn drifted(&self, taken: &[TakenField]) -> String {
+    fn describe_drift(&self, taken: &[TakenField]) -> String {
         if self.outcome.action == Action::Created {
             return "it does not exist".to_owned();
         }

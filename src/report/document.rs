@@ -151,7 +151,7 @@ impl From<&Error> for ErrorDocument {
 
 impl ErrorDocument {
     /// Returns the error of an interrupted run.
-    pub(super) fn of_the_end(completeness: RunEnd) -> Option<Self> {
+    pub(super) fn from_run_end(completeness: RunEnd) -> Option<Self> {
         let RunEnd::Interrupted(resume) = completeness else {
             return None;
         };
@@ -163,7 +163,7 @@ impl ErrorDocument {
     }
 
     /// The error for failures that are not about an object of the set.
-    pub(super) fn of_failures(failures: &[Message]) -> Option<Self> {
+    pub(super) fn from_failures(failures: &[Message]) -> Option<Self> {
         (!failures.is_empty()).then(|| Self {
             exit_code: Exit::Failed.code(),
             message: failures
@@ -208,8 +208,8 @@ impl<'a> Report<'a> {
             warnings: &collected.warnings,
             error: error
                 .map(ErrorDocument::from)
-                .or_else(|| ErrorDocument::of_failures(&collected.failures))
-                .or_else(|| ErrorDocument::of_the_end(completeness)),
+                .or_else(|| ErrorDocument::from_failures(&collected.failures))
+                .or_else(|| ErrorDocument::from_run_end(completeness)),
             requests: cost.requests,
             seconds: cost.seconds,
         }

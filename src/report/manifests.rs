@@ -45,7 +45,11 @@ impl ManifestText {
 
     /// Returns its document, with its comments.
     pub fn document(&self) -> String {
-        let comments: String = self.comments.iter().map(|comment| commented(comment)).collect();
+        let comments: String = self
+            .comments
+            .iter()
+            .map(|comment| comment_line(comment))
+            .collect();
         format!("{comments}{}", manifest_yaml(&self.manifest))
     }
 
@@ -85,14 +89,14 @@ pub fn manifest_file(set: &ObjectKey, flags: &str, lacks: &[String], manifests: 
         heading.push("There were none: add --allow-prune-all.".to_owned());
     }
     heading.extend_from_slice(lacks);
-    let mut file: String = heading.iter().map(|line| commented(line)).collect();
+    let mut file: String = heading.iter().map(|line| comment_line(line)).collect();
     for manifest in manifests {
         file.extend(["---\n", &manifest.document()]);
     }
     file
 }
 
-fn commented(text: &str) -> String {
+fn comment_line(text: &str) -> String {
     format!("# {}\n", one_line(text))
 }
 

@@ -126,7 +126,7 @@ fn print_findings(lines: Vec<String>, style: Style) {
         Device::Stream => usize::MAX,
     };
     for line in lines {
-        let parts = paint::wrapped(&one_line(&line), columns.saturating_sub(2));
+        let parts = paint::wrap(&one_line(&line), columns.saturating_sub(2));
         for (index, part) in parts.iter().enumerate() {
             let margin = if index == 0 { "" } else { "  " };
             print(&format!("{margin}{part}"));
@@ -232,7 +232,7 @@ pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
 }
 
 /// Prints that the interrupt was received. Below a question no request is under way.
-pub fn interrupted() {
+pub fn print_interrupted() {
     let (label, text) = match prompt::open() {
         None => (
             text_lines::Label::Note,

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::paint::Line;
-use super::paint::wrapped;
+use super::paint::wrap;
 use super::progress::undrawn;
 use super::{Colors, text_lines};
 use crate::model::message::Message;
@@ -81,24 +81,24 @@ pub(super) fn print_message(label: text_lines::Label, message: &Message, colors:
 }
 
 fn message_text(label: text_lines::Label, message: &Message, colors: Colors, columns: usize) -> String {
-    let mut text = labeled(label, &message.text, colors, columns);
+    let mut text = add_label(label, &message.text, colors, columns);
     for detail in &message.details {
         text.push_str(&one_line(&format!("  {}", detail.trim_end())));
         text.push('\n');
     }
     for hint in &message.hints {
-        text.push_str(&labeled(text_lines::Label::Hint, hint, colors, columns));
+        text.push_str(&add_label(text_lines::Label::Hint, hint, colors, columns));
     }
     text
 }
 
 /// Returns the line behind its label, as several lines if it has more columns.
-fn labeled(label: text_lines::Label, line: &str, colors: Colors, columns: usize) -> String {
+fn add_label(label: text_lines::Label, line: &str, colors: Colors, columns: usize) -> String {
     let margin = label.text(Colors::Off).len();
     let line = one_line(line.trim_end());
     let parts = match margin {
         0 => vec![line],
-        margin => wrapped(&line, columns.saturating_sub(margin)),
+        margin => wrap(&line, columns.saturating_sub(margin)),
     };
     let margin = format!("\n{:margin$}", "");
     format!("{}{}\n", label.text(colors), parts.join(&margin))

@@ -73,7 +73,7 @@ impl PhaseBar {
         if self.progress == Progress::Hidden || total == 0 || phase == Phase::Waiting {
             return;
         }
-        self.bar = drawn(&phase.to_string(), total);
+        self.bar = draw(&phase.to_string(), total);
         show(Some(&self.bar));
     }
 
@@ -83,7 +83,7 @@ impl PhaseBar {
         if self.progress == Progress::Hidden || screen.total() == 0 {
             return;
         }
-        self.bar = waiting(&screen, done);
+        self.bar = draw_wait(&screen, done);
         self.waiting = Some(screen);
         self.redraw();
         show(Some(&self.bar));
@@ -175,7 +175,7 @@ impl SearchBar {
         if progress == Progress::Hidden {
             return Self(ProgressBar::hidden());
         }
-        let bar = drawn("looking", total);
+        let bar = draw("looking", total);
         show(Some(&bar));
         Self(bar)
     }
@@ -199,7 +199,7 @@ fn bar(total: usize) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS))
 }
 
-fn drawn(message: &str, total: usize) -> ProgressBar {
+fn draw(message: &str, total: usize) -> ProgressBar {
     let bar = bar(total);
     if let Ok(style) =
         ProgressStyle::with_template(&format!("{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {BACK}"))
@@ -215,7 +215,7 @@ fn drawn(message: &str, total: usize) -> ProgressBar {
 /// another line: the bar would stay.
 const BACK: &str = "\x1b[4D";
 
-fn waiting(screen: &WaitScreen, done: &str) -> ProgressBar {
+fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
     let bar = bar(screen.total());
     let template = format!(
         "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",

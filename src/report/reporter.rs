@@ -387,7 +387,12 @@ impl Reporter {
         if self.style.format == Format::Markdown {
             let end = End { error, completeness };
             let taken_in = self.taken_in.lines();
-            self.print_page(&markdown::of_run((&set, place), &self.collected, end, taken_in));
+            self.print_page(&markdown::render_run(
+                (&set, place),
+                &self.collected,
+                end,
+                taken_in,
+            ));
         }
         let report = Report::new(set, &self.collected, error, completeness, cost);
         document(&report, place, self.style);

@@ -1,6 +1,6 @@
 //! Rows about objects: a sign, the name, the namespace and a text in columns, and details below.
 
-use super::paint::{Color, Line, NameColumn, fitted, fitted_name, wrapped};
+use super::paint::{Color, Line, NameColumn, fit, fit_name, wrap};
 use crate::model::identity::ObjectKey;
 
 /// The widest column of names, and of namespaces.
@@ -31,7 +31,7 @@ impl PlanRow {
     }
 
     /// A row about the run.
-    pub(super) fn of_run(sign: char, text: String) -> Self {
+    pub(super) fn for_run(sign: char, text: String) -> Self {
         Self::new((sign, Color::Plain), None, text)
     }
 
@@ -45,16 +45,16 @@ impl PlanRow {
             if format!("{head}{}", self.text).trim_end().chars().count() <= room {
                 lines.push(sign.with(Color::Plain, head).with(Color::Danger, &self.text));
             } else {
-                lines.push(sign.with(Color::Plain, fitted_name(head.trim_end(), room)));
-                let text = fitted(&self.text, below);
+                lines.push(sign.with(Color::Plain, fit_name(head.trim_end(), room)));
+                let text = fit(&self.text, below);
                 lines.push(Line::new(Color::Danger, format!("{INDENT}{text}")));
             }
         } else {
-            let mut parts = wrapped(&self.text, room).into_iter();
+            let mut parts = wrap(&self.text, room).into_iter();
             lines.push(sign.with(Color::Plain, parts.next().unwrap_or_default()));
             lines.extend(parts.map(|part| Line::new(Color::Plain, format!("    {part}"))));
         }
-        let details = self.details.iter().flat_map(|detail| wrapped(detail, below));
+        let details = self.details.iter().flat_map(|detail| wrap(detail, below));
         lines.extend(details.map(|detail| Line::new(Color::Plain, format!("{INDENT}{detail}"))));
         lines
     }
@@ -69,7 +69,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(rows: &[PlanRow], all: usize) -> Self {
+    fn new(rows: &[PlanRow], all: usize) -> Self {
         let rows = rows
             .iter()
             .filter_map(|row| Some((row.object.as_ref()?, &row.text)));
@@ -79,7 +79,7 @@ impl Widths {
         let others = 10 + namespace + widest(rows.map(|(_, text)| text.as_str()));
         let least = NAMES.min(all.saturating_sub(4));
         let most = all.saturating_sub(others).max(least);
-        let column = NameColumn::of(names.iter().map(String::as_str), most);
+        let column = NameColumn::new(names.iter().map(String::as_str), most);
         Self {
             name: widest(names.iter().map(String::as_str))
                 .min(NAMES)
@@ -97,7 +97,7 @@ impl Widths {
             namespace: namespace_width,
             ..
         } = self;
-        let name = self.names.fitted(&key.object_name());
+        let name = self.names.fit(&key.object_name());
         match &key.namespace {
             None => format!("{name:width$}   "),
             Some(namespace) => format!("{name:width$}   {namespace:namespace_width$}   "),
@@ -113,6 +113,6 @@ pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
 
 /// Returns the lines of all rows.
 pub(super) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
-    let widths = Widths::of(rows, columns);
+    let widths = Widths::new(rows, columns);
     rows.iter().flat_map(|row| row.lines(&widths)).collect()
 }

@@ -33,7 +33,7 @@ enum RunState {
 
 impl RunUnderWay {
     /// The runs under way on a set.
-    pub(super) fn of(set: &FoundSet) -> Vec<Self> {
+    pub(super) fn all_on(set: &FoundSet) -> Vec<Self> {
         let running = set.running.iter().map(|run| Self::new(run, RunState::Running));
         let abandoned = set
             .abandoned

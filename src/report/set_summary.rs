@@ -49,7 +49,7 @@ impl SetSummary {
                 .map(|namespaces| namespaces.into_iter().collect()),
             status: Some(set.status(discovery)),
             faults,
-            runs: RunUnderWay::of(set),
+            runs: RunUnderWay::all_on(set),
         }
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
 }
 
 fn sign_and_color(action: Action) -> (char, Color) {
-    match Effect::of(action) {
+    match Effect::from_action(action) {
         Some(effect) => effect.sign_and_color(),
         None if action == Action::Unchanged => ('=', Color::Dim),
         None => ('.', Color::Dim),

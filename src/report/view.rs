@@ -9,7 +9,7 @@ use super::age::age;
 use super::columns::columns;
 use super::document::ErrorDocument;
 use super::paint::NameColumn;
-use super::paint::wrapped;
+use super::paint::wrap;
 use super::runs::runs_in_words;
 use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
 use super::{Loudness, SetDocument, Style, Width};
@@ -210,10 +210,10 @@ fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<St
     let states = columns(&states);
     let beside = states.iter().map(|state| state.chars().count() + 3).max();
     let names = members.iter().map(|member| member.name.as_str());
-    let column = NameColumn::of(names, room.saturating_sub(beside.unwrap_or_default()));
+    let column = NameColumn::new(names, room.saturating_sub(beside.unwrap_or_default()));
     let mut heads = Vec::new();
     for (member, state) in members.iter().zip(states) {
-        heads.push(vec![column.fitted(&member.name), state]);
+        heads.push(vec![column.fit(&member.name), state]);
     }
     let heads = columns(&heads);
     let width = heads
@@ -231,7 +231,7 @@ fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<St
         } else {
             let mut lines = vec![head];
             lines.extend(
-                wrapped(&reason, room.saturating_sub(2))
+                wrap(&reason, room.saturating_sub(2))
                     .iter()
                     .map(|part| format!("  {part}")),
             );
@@ -303,7 +303,7 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, value) in fields {
         let mut name = format!("{name}:");
-        for part in wrapped(&one_line(&value), columns.saturating_sub(FIELD)) {
+        for part in wrap(&one_line(&value), columns.saturating_sub(FIELD)) {
             lines.push(format!("{name:FIELD$}{part}"));
             name.clear();
         }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::paint::{NameColumn, fitted};
+use super::paint::{NameColumn, fit};
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
@@ -95,21 +95,21 @@ impl WaitScreen {
         let shown = rows.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
         let pending = &pending[..shown];
-        let namespaces = NameColumn::of(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
+        let namespaces = NameColumn::new(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
         let namespace_width = namespaces.width;
         let most = NAME.min(columns.saturating_sub(namespace_width + 6));
-        let names = NameColumn::of(pending.iter().map(|row| row.name.as_str()), most);
+        let names = NameColumn::new(pending.iter().map(|row| row.name.as_str()), most);
         let name_width = names.width;
         let mut lines = Vec::new();
         for row in pending {
             let mark = if row.status == State::Failed { 'x' } else { '.' };
-            let name = names.fitted(&row.name);
-            let namespace = namespaces.fitted(&row.namespace);
+            let name = names.fit(&row.name);
+            let namespace = namespaces.fit(&row.namespace);
             let line = format!(
                 "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
                 row.reason
             );
-            lines.push(fitted(line.trim_end(), columns));
+            lines.push(fit(line.trim_end(), columns));
         }
         let last = match more {
             0 => format!("    {HOW_TO_STOP}"),
@@ -118,7 +118,7 @@ impl WaitScreen {
                 format!("  . {more:name_width$}  {HOW_TO_STOP}")
             }
         };
-        lines.push(fitted(&last, columns));
+        lines.push(fit(&last, columns));
         lines
     }
 }

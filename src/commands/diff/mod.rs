@@ -266,7 +266,7 @@ async fn predict_run(
     let refused = refused(prepared);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
-        reporter.borrow_mut().compared();
+        reporter.borrow_mut().advance();
         predictions.push(object);
     };
     let mut sink = |event: Event| reporter.borrow_mut().event(event);

@@ -11,13 +11,13 @@ use crate::report::plan_view::{Effect, Entry, PlanView};
 use crate::report::{ContextAndServer, SetDocument, text_lines};
 
 /// Returns the page.
-pub(in crate::report) fn of_run(
+pub(in crate::report) fn render_run(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
     end: End<'_>,
     taken: Vec<String>,
 ) -> Page {
-    let view = PlanView::of_run(&collected.results);
+    let view = PlanView::from_outcomes(&collected.results);
     let (failing, changed): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()

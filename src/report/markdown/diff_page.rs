@@ -1,7 +1,7 @@
 //! The page of `diff`, for a pull request.
 
 use super::page::{Counted, Item, Page, Part, opening, title};
-use super::text::{code, fenced};
+use super::text::{code, fence};
 use super::{End, failed, headline, in_words, kept, losses, taken_in, warnings, with_errors};
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
@@ -11,14 +11,14 @@ use crate::report::{ContextAndServer, SetDocument};
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 
 /// Returns the page.
-pub(in crate::report) fn of_diff(
+pub(in crate::report) fn render_diff(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
     end: End<'_>,
     warned: &[String],
     taken: Vec<String>,
 ) -> Page {
-    let view = PlanView::of(found);
+    let view = PlanView::from_differences(found);
     let (failing, changing): (Vec<&Entry>, Vec<&Entry>) = view
         .entries
         .iter()
@@ -56,7 +56,7 @@ pub(in crate::report) fn of_diff(
 /// An object that would change, with its diff.
 fn item(entry: &Entry) -> Item {
     let verb = entry.effect.verb();
-    let diff = fenced("diff", &entry.difference.hunks());
+    let diff = fence("diff", &entry.difference.hunks());
     let Some(outcome) = entry.outcome else {
         let title = format!("{}, the set's parent", title(verb, &entry.key.object_name(), ""));
         return opening(&title, &diff, Counted::Object("parent"));

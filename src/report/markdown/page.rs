@@ -161,11 +161,11 @@ impl Page {
     pub(in crate::report) fn text(&self, limit: usize) -> String {
         let full: usize = self.parts.iter().map(whole).sum();
         if self.headline.len() + full <= limit {
-            return self.written(|_, _| Form::Full);
+            return self.render(|_, _| Form::Full);
         }
         let room = limit.saturating_sub(self.headline.len() + LAST_LINE);
         let forms = self.forms(room);
-        let mut text = self.written(|part, item| forms[part][item]);
+        let mut text = self.render(|part, item| forms[part][item]);
         text.push_str(&self.last_line(&forms, limit));
         text
     }
@@ -198,20 +198,20 @@ impl Page {
         forms
     }
 
-    fn written(&self, form: impl Fn(usize, usize) -> Form) -> String {
-        let mut written = self.headline.clone();
+    fn render(&self, form: impl Fn(usize, usize) -> Form) -> String {
+        let mut text = self.headline.clone();
         for (number, part) in self.parts.iter().enumerate() {
             let items = part.items.iter().enumerate();
             let items: String = items
                 .map(|(index, item)| item.text(form(number, index)))
                 .collect();
             if !items.is_empty() {
-                written.push_str(&part.open);
-                written.push_str(&items);
-                written.push_str(part.close);
+                text.push_str(&part.open);
+                text.push_str(&items);
+                text.push_str(part.close);
             }
         }
-        written
+        text
     }
 
     /// Returns the line that counts what was left out, in the order of the page.

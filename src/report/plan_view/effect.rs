@@ -17,7 +17,7 @@ pub(in crate::report) enum Effect {
 
 impl Effect {
     /// The effect of this action; `None` if it has none.
-    pub(in crate::report) const fn of(action: Action) -> Option<Self> {
+    pub(in crate::report) const fn from_action(action: Action) -> Option<Self> {
         match action {
             Action::Created | Action::Adopted => Some(Self::Created),
             Action::Configured => Some(Self::Changed),

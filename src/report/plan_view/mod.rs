@@ -53,20 +53,20 @@ pub(super) struct Entry<'a> {
 
 impl<'a> PlanView<'a> {
     /// The view of a plan.
-    pub(super) fn of(found: &'a Differences) -> Self {
+    pub(super) fn from_differences(found: &'a Differences) -> Self {
         let refused = found.refused();
         let objects = found.objects.iter().map(|object| {
             let refusal = refused.get(&object.outcome.subject.key()).copied();
             (&object.outcome, Some(object), refusal)
         });
         Self {
-            parent: found.parent.as_ref().and_then(Entry::of_parent),
+            parent: found.parent.as_ref().and_then(Entry::from_parent),
             ..Self::new(objects)
         }
     }
 
     /// The view of a run.
-    pub(super) fn of_run(outcomes: &'a [ObjectOutcome]) -> Self {
+    pub(super) fn from_outcomes(outcomes: &'a [ObjectOutcome]) -> Self {
         Self::new(outcomes.iter().map(|outcome| (outcome, None, None)))
     }
 
@@ -144,7 +144,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The set's parent; `None` if it does not change.
-    pub(super) fn of_parent(difference: &'a Difference) -> Option<Self> {
+    pub(super) fn from_parent(difference: &'a Difference) -> Option<Self> {
         let predicted = difference.predicted.as_ref().filter(|_| !difference.is_empty())?;
         let text = |pointer| predicted.pointer(pointer).and_then(Value::as_str);
         let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
@@ -179,6 +179,6 @@ fn effect(outcome: &ObjectOutcome, refusal: Option<&Refusal>) -> Option<Effect> 
             Some(Effect::Pruned)
         }
         (Action::Failed, Some(refusal)) if refusal.is_data_loss() => Some(Effect::Pruned),
-        (action, _) => Effect::of(action),
+        (action, _) => Effect::from_action(action),
     }
 }

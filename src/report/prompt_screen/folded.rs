@@ -10,7 +10,7 @@ use crate::report::rows::{NAMES, PlanRow};
 const AND_MORE: usize = 13;
 
 /// Returns a row for the objects of each namespace and kind.
-pub(super) fn folded<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
+pub(super) fn fold<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
     let mut folded: BTreeMap<(Option<&str>, &GroupKind), Vec<&str>> = BTreeMap::new();
     for key in keys {
         let place = (key.namespace.as_deref(), &key.group_kind);

@@ -9,7 +9,7 @@ mod recreation;
 
 use std::collections::BTreeSet;
 
-use self::folded::folded;
+use self::folded::fold;
 use super::paint::{Color, Line};
 use super::plan_view::{Effect, consequence, loses_data, loss_row};
 use super::prompt::Question;
@@ -73,14 +73,14 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     rows.extend(others);
     if hidden > 0 {
         let more = counted(hidden, "more kind");
-        rows.push(PlanRow::of_run(' ', format!("… and objects of {more}")));
+        rows.push(PlanRow::for_run(' ', format!("… and objects of {more}")));
     }
     rows.extend(kept(question));
     lines.extend(rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
         lines.extend(recreation::lines(&outline.recreatable, columns));
     }
-    (lines, wanted(question))
+    (lines, wanted_answer(question))
 }
 
 /// The objects that no danger names, by effect, namespace and kind.
@@ -94,14 +94,14 @@ fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
     let (named, mut rows) = (named(dangers), Vec::new());
     for effect in effects {
         let keys = question.with(effect).iter();
-        rows.extend(folded(effect, keys.filter(|key| !named.contains(key))));
+        rows.extend(fold(effect, keys.filter(|key| !named.contains(key))));
     }
     // Of an inventory, the objects that need consent are listed as a danger.
     let mut refusals = question.refusals.iter();
     if !refusals.any(|refusal| matches!(refusal, Refusal::ReachesOutside { .. })) {
         let outline = question.outline.iter();
         let relabeled = outline.flat_map(|outline| outline.relabeled.iter().flatten());
-        rows.extend(folded(Effect::Changed, relabeled));
+        rows.extend(fold(Effect::Changed, relabeled));
     }
     rows
 }
@@ -116,12 +116,12 @@ fn kept(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
     let mut rows: Vec<PlanRow> = named
-        .map(|(key, reason)| PlanRow::of_run('=', format!("{key}: {}", reason.cause())))
+        .map(|(key, reason)| PlanRow::for_run('=', format!("{key}: {}", reason.cause())))
         .collect();
     let more = rows.len().saturating_sub(KEPT);
     rows.truncate(KEPT);
     if more > 0 {
-        rows.push(PlanRow::of_run(' ', format!("… and {more} more kept")));
+        rows.push(PlanRow::for_run(' ', format!("… and {more} more kept")));
     }
     rows
 }
@@ -134,7 +134,7 @@ pub(super) fn prompt(question: &Question) -> Line {
         1 => "1 of these loses data. ".to_owned(),
         lossy => format!("{lossy} of these lose data. "),
     };
-    match wanted(question) {
+    match wanted_answer(question) {
         AnswerWanted::Yes => Line::new(Color::Bold, "Continue? Only 'yes' is accepted:"),
         AnswerWanted::SetName(_) => Line::new(Color::Danger, of_these)
             .with(Color::Bold, "Type the set's name to continue, Enter to stop:"),
@@ -153,7 +153,7 @@ fn data_losses(question: &Question) -> usize {
 }
 
 /// A loss of data or the deletion of a whole set must not be confirmed by reflex.
-fn wanted(question: &Question) -> AnswerWanted {
+fn wanted_answer(question: &Question) -> AnswerWanted {
     let is_grave = question.refusals.iter().any(|refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
     });

@@ -2,7 +2,7 @@
 
 use crate::model::identity::ObjectKey;
 use crate::model::text::first_listed;
-use crate::report::paint::{Color, Line, fitted, wrapped};
+use crate::report::paint::{Color, Line, fit, wrap};
 use crate::report::plan_view::{Effect, loses_data};
 
 /// Limit of objects that are named.
@@ -32,8 +32,8 @@ pub(super) fn lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
     let names = first_listed(most, lossy.into_iter().chain(others));
     let count = recreatable.len();
     let text = format!("{count} of the changes may delete and create again: {names}");
-    wrapped(&text, columns)
+    wrap(&text, columns)
         .iter()
-        .map(|line| Line::new(Color::Danger, fitted(line, columns)))
+        .map(|line| Line::new(Color::Danger, fit(line, columns)))
         .collect()
 }

@@ -211,8 +211,8 @@ fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
         ..PlanOutline::default()
     };
     let question = question(Vec::new(), Some(outline));
-    assert!(!wanted(&question).is("yes"));
-    assert!(wanted(&question).is("shop"));
+    assert!(!wanted_answer(&question).is("yes"));
+    assert!(wanted_answer(&question).is("shop"));
     assert_eq!(
         shown(&question).last().map(String::as_str),
         Some("1 of these loses data. Type the set's name to continue, Enter to stop:")
