@@ -3,51 +3,34 @@
 //! Data goes to standard output, messages to standard error. Nothing else prints, and nothing is
 //! decided here.
 
-mod age;
-mod columns;
-mod conflicts;
-mod context_header;
 mod diff;
-mod difference_kinds;
-mod document;
-mod envelope;
-mod external_diff;
-mod hints;
-mod history;
-mod list;
+mod documents;
+mod layout;
 mod manifests;
 mod markdown;
-mod objects_without_result;
 mod output;
-mod paint;
 mod plan_screen;
 mod plan_view;
 mod progress;
 mod prompt;
-mod prompt_screen;
 mod reporter;
-mod rows;
-mod runs;
-mod set_summary;
 mod style;
-mod taken_in;
 mod text_lines;
-mod verify;
-mod view;
-mod wait_screen;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub use context_header::ContextAndServer;
+pub use diff::external::{ExternalDiff, ExternalVerdict, show as show_externally};
+pub use diff::kinds::{Cause, DifferenceKind};
 pub use diff::{Comparison, DiffLayout, DiffSummary, Differences, RecordChange, RecordDocument};
-pub use difference_kinds::{Cause, DifferenceKind};
-pub use document::{Report, RequestsAndSeconds, SetDocument};
-use envelope::Envelope;
-pub use external_diff::show as show_externally;
-pub use external_diff::{ExternalDiff, ExternalVerdict};
-pub use history::HistoryDocument;
-pub use list::{ListDocument, SetListing};
+pub use documents::history::HistoryDocument;
+pub use documents::list::{ListDocument, SetListing};
+pub use documents::report::RequestsAndSeconds;
+pub use documents::verify::VerifyDocument;
+pub use documents::view::ViewDocument;
+pub use documents::{ContextAndServer, SetDocument};
+use documents::{Envelope, history, list, verify, view};
+use layout::paint;
 pub use manifests::{ManifestText, manifest_file};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, write as text};
@@ -55,9 +38,8 @@ use output::{print, print_document, print_message};
 pub use progress::{SearchBar, clear as clear_progress};
 pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
-pub use style::{Colors, Device, Format, Loudness, Progress, Style, UnchangedLines, Width};
-pub use verify::VerifyDocument;
-pub use view::ViewDocument;
+use reporter::hints;
+pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity, Width};
 
 use crate::error::Error;
 use crate::event::Resume;
@@ -83,28 +65,28 @@ pub fn error(error: &Error, colors: Colors) {
 
 /// Prints a note, unless `--quiet` is set.
 pub fn note(text: &str, style: Style) {
-    if style.loudness > Loudness::Quiet {
+    if style.verbosity > Verbosity::Quiet {
         print_message(text_lines::Label::Note, &text.into(), style.colors);
     }
 }
 
 /// Prints a hint, unless `--quiet` is set.
 fn hint(text: &str, style: Style) {
-    if style.loudness > Loudness::Quiet {
+    if style.verbosity > Verbosity::Quiet {
         print_message(text_lines::Label::Hint, &text.into(), style.colors);
     }
 }
 
 /// Prints a line without a label, unless `--quiet` is set.
 fn plain(text: &str, style: Style) {
-    if style.loudness > Loudness::Quiet {
+    if style.verbosity > Verbosity::Quiet {
         print_message(text_lines::Label::Plain, &text.into(), style.colors);
     }
 }
 
 /// Prints a warning, unless `--quiet` is set.
 pub fn warning(text: &str, style: Style) {
-    if style.loudness > Loudness::Quiet {
+    if style.verbosity > Verbosity::Quiet {
         print_message(text_lines::Label::Warning, &text.into(), style.colors);
     }
 }

@@ -1,18 +1,17 @@
 //! Writes to standard output and standard error. Nothing else does.
 
-use std::fs;
 use std::io::{self, StdoutLock, Write as _};
-use std::mem;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, mem};
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::paint::Line;
-use super::paint::wrap;
+use super::layout::paint::{Line, wrap};
 use super::progress::undrawn;
-use super::{Colors, text_lines};
+use super::style::Colors;
+use super::text_lines;
 use crate::model::message::Message;
 use crate::model::text::{is_steering, one_line, printable_json};
 

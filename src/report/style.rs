@@ -6,7 +6,7 @@ pub struct Style {
     /// The format of standard output.
     pub format: Format,
     /// The messages on standard error.
-    pub loudness: Loudness,
+    pub verbosity: Verbosity,
     /// Colors on standard error.
     pub colors: Colors,
     /// Colors on standard output.
@@ -88,7 +88,7 @@ pub enum Format {
 
 /// The amount of messages on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Loudness {
+pub enum Verbosity {
     /// Errors only.
     Quiet,
     /// Errors, warnings, the summary.

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use super::paint::{Color, Line};
+use super::RunEnd;
+use super::documents::report::RequestsAndSeconds;
+use super::documents::set_summary::reference;
+use super::documents::{ContextAndServer, SetDocument};
+use super::layout::paint::{Color, Line, fit};
 use super::plan_view::Effect;
 use super::reporter::ParentLine;
-use super::{Colors, RequestsAndSeconds, RunEnd};
+use super::style::Colors;
 use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -197,6 +201,38 @@ pub(super) fn suffix(dry_run: DryRun) -> &'static str {
     }
 }
 
+/// `secret/shop in platform`
+pub(super) fn title(set: &SetDocument) -> String {
+    match (&set.kind, &set.namespace) {
+        (Some(_), Some(namespace)) => format!("{} in {namespace}", reference(set)),
+        (Some(_), None) => reference(set),
+        (None, _) => set.name.clone(),
+    }
+}
+
+/// `secret/shop in platform   context prod-eu   https://10.0.0.1:6443`
+///
+/// On a narrow terminal, the URL is left out first.
+pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> Line {
+    let context = match &place.context {
+        Some(context) => format!("   context {context}"),
+        None => String::new(),
+    };
+    let server = match place.server.trim_end_matches('/') {
+        "" => String::new(),
+        server => format!("   {server}"),
+    };
+    let room = columns.saturating_sub(title.chars().count() + context.chars().count());
+    let server = if server.chars().count() <= room || context.is_empty() {
+        fit(&server, room)
+    } else {
+        String::new()
+    };
+    Line::new(Color::Bold, title)
+        .with(Color::Plain, context)
+        .with(Color::Dim, server)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,5 +292,26 @@ mod tests {
         for (summary, parent, completeness, expected) in table {
             assert_eq!(counts(Operation::Apply, summary, parent, completeness), expected);
         }
+    }
+
+    #[test]
+    fn the_set_and_the_context_are_always_named() {
+        let set = SetDocument {
+            kind: Some("Secret".to_owned()),
+            group: Some(String::new()),
+            namespace: Some("platform".to_owned()),
+            ..SetDocument::named("shop")
+        };
+        let place = ContextAndServer {
+            context: Some("prod-eu".to_owned()),
+            server: "https://10.0.0.1:6443/".to_owned(),
+            ..ContextAndServer::default()
+        };
+        let text = |columns| header(&title(&set), &place, columns).text(Colors::Off);
+        assert_eq!(
+            text(80),
+            "secret/shop in platform   context prod-eu   https://10.0.0.1:6443"
+        );
+        assert_eq!(text(50), "secret/shop in platform   context prod-eu");
     }
 }

@@ -6,9 +6,10 @@ use super::{End, failed, headline, in_words, kept, line, losses, taken_in, warni
 use crate::error::Error;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::report::document::Collected;
+use crate::report::documents::report::Collected;
+use crate::report::documents::{ContextAndServer, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
-use crate::report::{ContextAndServer, SetDocument, text_lines};
+use crate::report::text_lines;
 
 /// Returns the page.
 pub(in crate::report) fn render_run(

@@ -5,8 +5,8 @@ use super::text::{code, fence};
 use super::{End, failed, headline, in_words, kept, losses, taken_in, warnings, with_errors};
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
+use crate::report::documents::{ContextAndServer, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
-use crate::report::{ContextAndServer, SetDocument};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
 

@@ -17,9 +17,10 @@ use std::collections::BTreeMap;
 use page::{Counted, Item, Part};
 use text::{code, short_code};
 
-use super::context_header::title;
+use super::RunEnd;
+use super::documents::{ContextAndServer, SetDocument};
 use super::plan_view::{Counts, Effect, Entry, PlanView};
-use super::{ContextAndServer, RunEnd, SetDocument, text_lines};
+use super::text_lines::{self, title};
 use crate::error::{Error, Exit};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;

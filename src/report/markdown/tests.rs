@@ -9,9 +9,10 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
 use crate::model::write_settings::DryRun;
 use crate::plan::Refusal;
+use crate::report::diff::kinds::Cause;
 use crate::report::diff::{Comparison, Differences};
-use crate::report::document::Collected;
-use crate::report::{Cause, ContextAndServer};
+use crate::report::documents::ContextAndServer;
+use crate::report::documents::report::Collected;
 
 const DONE: End<'static> = End {
     error: None,

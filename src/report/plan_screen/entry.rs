@@ -9,7 +9,7 @@ use crate::event::Claims;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::text::{HIDDEN, one_line};
-use crate::report::paint::{Color, Line, fit, fit_left, fit_name, fit_pair, wrap};
+use crate::report::layout::paint::{Color, Line, fit, fit_left, fit_name, fit_pair, wrap};
 use crate::report::plan_view::{Effect, Entry};
 
 /// The most lines about the fields of one object.

@@ -10,9 +10,9 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::diff::{Differences, RecordChange};
-use super::paint::{Color, Line, fit};
+use super::layout::paint::{Color, Line, fit};
+use super::layout::rows::{self, NAMES, PlanRow, widest};
 use super::plan_view::{Effect, Entry, PlanView, WARNED};
-use super::rows::{self, NAMES, PlanRow, widest};
 use crate::model::text::counted;
 
 /// The hint at the end of the last line.

@@ -3,7 +3,7 @@
 use similar::ChangeTag;
 
 use crate::compare::diff;
-use crate::report::paint::{fit, fit_pair};
+use crate::report::layout::paint::{fit, fit_pair};
 
 /// The most lines that are shown of one text.
 const LINES: usize = 10;

@@ -4,8 +4,8 @@ use super::Effect;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, with_more};
 use crate::plan::{Refusal, describe_released_copies, loses_data as is_lost_with};
-use crate::report::paint::Color;
-use crate::report::rows::PlanRow;
+use crate::report::layout::paint::Color;
+use crate::report::layout::rows::PlanRow;
 
 /// The mark of a consequence.
 pub(in crate::report) const WARNED: (char, Color) = ('!', Color::Danger);

@@ -3,19 +3,16 @@
 //!
 //! Pure. Writers only lay it out.
 
-mod counts;
 mod danger;
 mod effect;
 mod renames;
 
-pub(super) use counts::Counts;
 pub(super) use danger::{WARNED, consequence, loses_data, loss_row};
-pub(super) use effect::Effect;
-
-use danger::{DATA_OF_IT, consequence_text, loss};
+pub(super) use effect::{Counts, Effect};
 
 use std::borrow::Cow;
 
+use danger::{DATA_OF_IT, consequence_text, loss};
 use serde_json::Value;
 
 use super::diff::{Comparison, Differences};

@@ -3,11 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::output::print_message;
-use super::{Colors, text_lines};
+use crate::event::ObjectOutcome;
+use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::recreatable_kind::{RecreatableKind, recreation_hints};
-use crate::model::text::{counted, with_more};
+use crate::model::text::{counted, listed, with_more};
+use crate::report::output::print_message;
+use crate::report::style::Colors;
+use crate::report::text_lines;
 
 /// The messages of one group that are printed in full.
 const SHOWN_ALIKE: usize = 3;
@@ -101,7 +104,7 @@ impl Hints {
 }
 
 /// Keeps a hint that consecutive messages share only on the last of these.
-pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
+pub(in crate::report) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
     for place in 1..messages.len() {
         let (before, after) = messages.split_at_mut(place);
         if let (Some(one), Some(next)) = (before.last_mut(), after.first()) {
@@ -111,11 +114,38 @@ pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
     messages
 }
 
+/// The objects that were taken in so far, by reason.
+#[derive(Debug, Default)]
+pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
+
+impl TakenIn {
+    /// Adds the object of this outcome if it was taken in.
+    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+        if outcome.joined_set() {
+            let objects = self.0.entry(outcome.reason.clone()).or_default();
+            objects.push(outcome.subject.key());
+        }
+    }
+
+    /// One line for each reason.
+    pub(in crate::report) fn lines(&self) -> Vec<String> {
+        let lines = self.0.iter().map(|(reason, keys)| match keys.as_slice() {
+            [key] => format!("{key} {reason}"),
+            keys => format!("each of these {} objects {reason}: {}", keys.len(), listed(keys)),
+        });
+        lines.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::event::{Action, Subject};
     use crate::model::identity::GroupKind;
     use crate::model::recreatable_kind::Loss;
+    use crate::model::resource::{Resource, Scope};
 
     #[test]
     fn each_hint_is_printed_once() {
@@ -203,5 +233,46 @@ mod tests {
             Message::new("e"),
         ];
         assert_eq!(shared_hints_last(messages), expected);
+    }
+
+    fn outcome(number: usize, reason: &str) -> ObjectOutcome {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: format!("map-{number}"),
+        };
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        ObjectOutcome {
+            taken_in: true,
+            ..ObjectOutcome::with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)
+        }
+    }
+
+    #[test]
+    fn many_objects_take_one_line() {
+        let mut found = TakenIn::default();
+        found.note(&ObjectOutcome {
+            taken_in: false,
+            ..outcome(0, "changed")
+        });
+        found.note(&ObjectOutcome {
+            action: Action::Failed,
+            ..outcome(0, "existed before; pruned")
+        });
+        assert_eq!(found.lines(), [""; 0]);
+        found.note(&outcome(0, "existed before; kept"));
+        assert_eq!(
+            found.lines(),
+            ["configmap/map-0 in namespace shop existed before; kept"]
+        );
+        (1..=300).for_each(|number| found.note(&outcome(number, "existed before; pruned")));
+        let lines = found.lines();
+        assert_eq!(lines.len(), 2);
+        let line = &lines[1];
+        assert!(line.starts_with("each of these 300 objects existed before; pruned: configmap/map-1 in"));
+        assert!(
+            line.ends_with("configmap/map-10 in namespace shop and 290 more"),
+            "{line}"
+        );
     }
 }

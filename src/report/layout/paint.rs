@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::Colors;
 use crate::model::text::one_line;
+use crate::report::style::Colors;
 
 /// The color of a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Color {
+pub(in crate::report) enum Color {
     Plain,
     Bold,
     Dim,
@@ -36,27 +36,27 @@ impl Color {
 
 /// A line of parts, each in one color.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line(Vec<(Color, String)>);
+pub(in crate::report) struct Line(Vec<(Color, String)>);
 
 impl Line {
     /// A line in one color.
-    pub(super) fn new(color: Color, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn new(color: Color, text: impl Into<String>) -> Self {
         Self::default().with(color, text)
     }
 
     /// The line with one more part.
-    pub(super) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
         self.push(color, text);
         self
     }
 
     /// Adds a part.
-    pub(super) fn push(&mut self, color: Color, text: impl Into<String>) {
+    pub(in crate::report) fn push(&mut self, color: Color, text: impl Into<String>) {
         self.0.push((color, text.into()));
     }
 
     /// The line as text for a terminal or a file.
-    pub(super) fn text(&self, colors: Colors) -> String {
+    pub(in crate::report) fn text(&self, colors: Colors) -> String {
         let plain: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
         let plain = plain.trim_end();
         if colors == Colors::Off {
@@ -80,7 +80,7 @@ impl Line {
 }
 
 /// The text, cut off with `…` if it is wider than this.
-pub(super) fn fit(text: &str, width: usize) -> String {
+pub(in crate::report) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -89,7 +89,7 @@ pub(super) fn fit(text: &str, width: usize) -> String {
 }
 
 /// Cuts the beginning off: the end of a path is the most specific part.
-pub(super) fn fit_left(text: &str, width: usize) -> String {
+pub(in crate::report) fn fit_left(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();
@@ -102,7 +102,7 @@ pub(super) fn fit_left(text: &str, width: usize) -> String {
 }
 
 /// Wraps the text to this width at blanks, but not within the backquotes of a command, which is copied.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut is_quoted = false;
     let words = text.split(|character: char| {
@@ -125,22 +125,22 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
-pub(super) fn fit_name(name: &str, width: usize) -> String {
+pub(in crate::report) fn fit_name(name: &str, width: usize) -> String {
     NameColumn::cut_at_third(width).fit(name)
 }
 
 /// A column of names. Those that are wider are all cut at the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NameColumn {
+pub(in crate::report) struct NameColumn {
     /// The width of the widest name, once they are cut.
-    pub(super) width: usize,
+    pub(in crate::report) width: usize,
     /// How much of its beginning a name keeps.
     head: usize,
 }
 
 impl NameColumn {
     /// Returns a column of at most this width, cut where different names look different, if there is such a place.
-    pub(super) fn new<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
+    pub(in crate::report) fn new<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let longest = names.iter().map(|name| name.chars().count()).max();
         let usual = Self::cut_at_third(most.min(longest.unwrap_or_default()));
@@ -162,7 +162,7 @@ impl NameColumn {
     }
 
     /// The name, cut if it is wider than the column.
-    pub(super) fn fit(self, name: &str) -> String {
+    pub(in crate::report) fn fit(self, name: &str) -> String {
         let length = name.chars().count();
         if length <= self.width {
             return name.to_owned();
@@ -178,7 +178,7 @@ impl NameColumn {
 const DIFFERENCE: usize = 12;
 
 /// Cuts two texts off that are shown one above the other: of what both begin with, as much as hides their difference.
-pub(super) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
+pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
     let texts = [first, second];
     let longest = texts
         .map(|text| text.chars().count())

@@ -1,20 +1,22 @@
 //! The output of `diff`: text as `kubectl diff` prints it, a page, or a document.
 
+pub(super) mod external;
+pub(super) mod kinds;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::context_header::{header, title};
-use super::difference_kinds::Cause;
-use super::document::{Report, RequestsAndSeconds, SetDocument};
-use super::hints::shared_hints_last;
+use super::documents::report::{Report, RequestsAndSeconds};
+use super::documents::{ContextAndServer, SetDocument};
 use super::markdown::{self, End};
-use super::output::print_line;
+use super::output::{print, print_line};
 use super::plan_view::Entry;
-use super::{
-    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, document, plan_screen, print, text,
-    text_lines,
-};
+use super::reporter::Reporter;
+use super::reporter::hints::shared_hints_last;
+use super::style::{Colors, Format, Verbosity};
+use super::text_lines::{self, header, title};
+use super::{RunEnd, document, plan_screen, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome};
@@ -23,6 +25,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{one_line, printable_text};
 use crate::plan::Refusal;
+use kinds::Cause;
 
 /// The differences between the cluster and its state after a run.
 #[derive(Debug, Default)]
@@ -243,7 +246,7 @@ impl Reporter {
         self.bars.clear();
         self.print_messages(found, error);
         self.print_rest();
-        if self.style.loudness > Loudness::Quiet && error.is_none() && summary == DiffSummary::Printed {
+        if self.style.verbosity > Verbosity::Quiet && error.is_none() && summary == DiffSummary::Printed {
             if let Some(text) = found.parent_alone() {
                 self.parent_note(&text);
             }
@@ -271,18 +274,18 @@ impl Reporter {
         let refused = found.refused();
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
-            let loudness = match outcome.action {
+            let verbosity = match outcome.action {
                 Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
-                Action::Failed => Loudness::Quiet,
-                Action::Skipped => Loudness::Normal,
-                _ => Loudness::Verbose,
+                Action::Failed => Verbosity::Quiet,
+                Action::Skipped => Verbosity::Normal,
+                _ => Verbosity::Verbose,
             };
-            self.print_detail(outcome, loudness);
+            self.print_detail(outcome, verbosity);
         }
         for failure in &found.failures {
             self.message(text_lines::Label::Error, failure);
         }
-        if self.style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
+        if self.style.verbosity > Verbosity::Quiet || matches!(error, Some(Error::NotSaved)) {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.message(text_lines::Label::Warning, &message);

@@ -5,14 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::age::age;
-use super::columns::columns;
-use super::document::ErrorDocument;
-use super::paint::NameColumn;
-use super::paint::wrap;
-use super::runs::runs_in_words;
-use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
-use super::{Loudness, SetDocument, Style, Width};
+use super::set_summary::{SetSummary, UNKNOWN, age, member_count, record_status, reference, runs_in_words};
+use super::{ErrorDocument, SetDocument};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
@@ -21,6 +15,9 @@ use crate::model::live::Live;
 use crate::model::text::one_line;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
+use crate::report::layout::columns::columns;
+use crate::report::layout::paint::{NameColumn, wrap};
+use crate::report::style::{Style, Verbosity, Width};
 
 /// The width of the names of fields, and of the branches of the tree.
 const FIELD: usize = 12;
@@ -100,7 +97,7 @@ impl ViewDocument {
     /// The same, with this detail.
     #[must_use]
     pub fn with_detail_of(mut self, style: Style) -> Self {
-        if style.loudness == Loudness::Verbose {
+        if style.verbosity == Verbosity::Verbose {
             self.detail = Detail::Rules;
         }
         self
@@ -155,7 +152,7 @@ impl MemberDocument {
 }
 
 /// The set's fields, and its members by namespace and kind.
-pub(super) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
+pub(in crate::report) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
     let columns = match width {
         Width::Fitting(columns) => columns,
         Width::Usual | Width::Wide => usize::MAX,
@@ -258,7 +255,7 @@ fn on_one_line(reason: &str) -> String {
 }
 
 /// The table of members.
-pub(super) fn table(document: &ViewDocument) -> Vec<String> {
+pub(in crate::report) fn table(document: &ViewDocument) -> Vec<String> {
     let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
     let now = Timestamp::now();
     let mut rows = vec![header.map(str::to_owned).to_vec()];

@@ -4,24 +4,28 @@ use super::paint::{Color, Line, NameColumn, fit, fit_name, wrap};
 use crate::model::identity::ObjectKey;
 
 /// The widest column of names, and of namespaces.
-pub(super) const NAMES: usize = 36;
+pub(in crate::report) const NAMES: usize = 36;
 const NAMESPACE: usize = 16;
 /// The indentation of what is below a row.
 const INDENT: &str = "        ";
 
 /// Objects, or a text about the run.
-pub(super) struct PlanRow {
-    pub(super) mark: (char, Color),
+pub(in crate::report) struct PlanRow {
+    pub(in crate::report) mark: (char, Color),
     /// The object, or several of one namespace and kind; `None` if the text is about the run.
-    pub(super) object: Option<ObjectKey>,
-    pub(super) text: String,
+    pub(in crate::report) object: Option<ObjectKey>,
+    pub(in crate::report) text: String,
     /// What is below the text.
-    pub(super) details: Vec<String>,
+    pub(in crate::report) details: Vec<String>,
 }
 
 impl PlanRow {
     /// A row without details.
-    pub(super) fn new(mark: (char, Color), object: Option<&ObjectKey>, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn new(
+        mark: (char, Color),
+        object: Option<&ObjectKey>,
+        text: impl Into<String>,
+    ) -> Self {
         Self {
             mark,
             object: object.cloned(),
@@ -31,7 +35,7 @@ impl PlanRow {
     }
 
     /// A row about the run.
-    pub(super) fn for_run(sign: char, text: String) -> Self {
+    pub(in crate::report) fn for_run(sign: char, text: String) -> Self {
         Self::new((sign, Color::Plain), None, text)
     }
 
@@ -106,13 +110,13 @@ impl Widths {
 }
 
 /// Returns the width of the widest of these texts.
-pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+pub(in crate::report) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
     let widths = texts.map(|text| text.chars().count());
     widths.max().unwrap_or_default()
 }
 
 /// Returns the lines of all rows.
-pub(super) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
+pub(in crate::report) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
     let widths = Widths::new(rows, columns);
     rows.iter().flat_map(|row| row.lines(&widths)).collect()
 }

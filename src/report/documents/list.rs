@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::Width;
-use super::columns::{columns, fitting_columns};
-use super::document::ErrorDocument;
-use super::runs::runs_in_words;
-use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
+use super::ErrorDocument;
+use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference, runs_in_words};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
 use crate::read::found_set::{FoundSet, Visibility};
+use crate::report::layout::columns::{columns, fitting_columns};
+use crate::report::style::Width;
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]
@@ -71,7 +70,7 @@ impl SetListing {
 }
 
 /// The table of `list`.
-pub(super) fn table(document: &ListDocument, width: Width) -> Vec<String> {
+pub(in crate::report) fn table(document: &ListDocument, width: Width) -> Vec<String> {
     let mut header = vec![
         "NAMESPACE",
         "SET",

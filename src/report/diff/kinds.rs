@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 
-use super::diff::{Comparison, Differences};
+use super::{Comparison, Differences};
 use crate::compare::drift::TakenField;
 use crate::event::Action;
 use crate::model::pointer::Pointer;

@@ -3,12 +3,12 @@
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{columns, fitting_columns};
-use super::document::ErrorDocument;
 use super::set_summary::{UNKNOWN, reference};
-use super::{SetDocument, Width};
+use super::{ErrorDocument, SetDocument};
 use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation};
+use crate::report::layout::columns::{columns, fitting_columns};
+use crate::report::style::Width;
 
 /// The document of `history`.
 #[derive(Debug, Serialize)]
@@ -101,7 +101,7 @@ impl HistoryDocument {
 }
 
 /// The table of `history`; without runs it is empty.
-pub(super) fn table(document: &HistoryDocument, width: Width) -> Vec<String> {
+pub(in crate::report) fn table(document: &HistoryDocument, width: Width) -> Vec<String> {
     if document.runs.is_empty() {
         return Vec::new();
     }

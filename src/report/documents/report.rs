@@ -6,54 +6,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Differences, RecordChange, RunEnd};
+use super::{ErrorDocument, SetDocument};
 use crate::compare::diff::Change;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::event::{Action, Awaited, ObjectOutcome, Operation};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::set::Set;
 use crate::model::write_settings::DryRun;
-
-/// The set, as far as it is known.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct SetDocument {
-    /// The id; null if the parent's kind is unknown.
-    pub id: Option<String>,
-    /// Kind of the parent.
-    pub kind: Option<String>,
-    /// Group of the parent.
-    pub group: Option<String>,
-    /// Namespace of the parent.
-    pub namespace: Option<String>,
-    /// Name of the parent.
-    pub name: String,
-    /// The tool that manages the set.
-    pub tooling: Option<String>,
-}
-
-impl SetDocument {
-    /// A set with an unknown parent kind.
-    pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<&Set> for SetDocument {
-    fn from(set: &Set) -> Self {
-        Self {
-            id: Some(set.id.to_string()),
-            kind: Some(set.parent.group_kind.kind.clone()),
-            group: Some(set.parent.group_kind.group.clone()),
-            namespace: set.parent.namespace.clone(),
-            name: set.parent.name.clone(),
-            tooling: Some(set.tooling.to_string()),
-        }
-    }
-}
+use crate::report::RunEnd;
+use crate::report::diff::{Differences, RecordChange};
 
 /// The cost of a run.
 #[derive(Debug, Clone, Copy)]
@@ -130,52 +91,6 @@ struct RefusalDocument {
     hint: String,
 }
 
-/// The error that ended a run.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ErrorDocument {
-    exit_code: u8,
-    message: String,
-    hints: Vec<String>,
-}
-
-impl From<&Error> for ErrorDocument {
-    fn from(error: &Error) -> Self {
-        Self {
-            exit_code: error.exit().code(),
-            message: error.to_string(),
-            hints: error.hints(),
-        }
-    }
-}
-
-impl ErrorDocument {
-    /// Returns the error of an interrupted run.
-    pub(super) fn from_run_end(completeness: RunEnd) -> Option<Self> {
-        let RunEnd::Interrupted(resume) = completeness else {
-            return None;
-        };
-        Some(Self {
-            exit_code: Exit::Interrupted.code(),
-            message: "interrupted before everything was done".to_owned(),
-            hints: vec![resume.to_string()],
-        })
-    }
-
-    /// The error for failures that are not about an object of the set.
-    pub(super) fn from_failures(failures: &[Message]) -> Option<Self> {
-        (!failures.is_empty()).then(|| Self {
-            exit_code: Exit::Failed.code(),
-            message: failures
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("\n"),
-            hints: Vec::new(),
-        })
-    }
-}
-
 impl<'a> Report<'a> {
     /// The document of a run.
     pub fn new(
@@ -217,7 +132,7 @@ impl<'a> Report<'a> {
 
     /// The same with what `diff` found.
     #[must_use]
-    pub(super) fn with(self, found: &'a Differences) -> Self {
+    pub(in crate::report) fn with(self, found: &'a Differences) -> Self {
         let results = found.objects.iter().map(|object| ObjectDocument {
             outcome: &object.outcome,
             of_diff: Some(ComparisonDocument {

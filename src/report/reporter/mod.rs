@@ -1,25 +1,24 @@
 //! Prints the events of a run that writes, and its summary and document at the end.
 
+mod conflicts;
+pub(super) mod hints;
+mod objects_without_result;
+
 use std::cell::Cell;
 use std::mem;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::conflicts::FieldConflicts;
-use super::context_header::{header, title};
-use super::document::Collected;
-use super::hints::Hints;
+use super::documents::report::{Collected, Report, RequestsAndSeconds};
+use super::documents::{ContextAndServer, SetDocument};
+use super::layout::paint::Line;
 use super::markdown::{self, BYTES_OF_COMMENT, End, Page};
-use super::objects_without_result::{ObjectsWithoutResult, Unfinished};
 use super::output::{print, print_document, print_line, print_message, save_document, say};
-use super::paint::Line;
 use super::progress::PhaseBar;
-use super::taken_in::TakenIn;
-use super::wait_screen::WaitScreen;
-use super::{
-    ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
-    UnchangedLines, document, prompt, text_lines,
-};
+use super::progress::wait_screen::WaitScreen;
+use super::style::{Format, Style, UnchangedLines, Verbosity};
+use super::text_lines::{self, header, title};
+use super::{RunEnd, document, prompt};
 use crate::cluster::apiserver::{ApiServer, LastWrite};
 use crate::error::{Error, Exit};
 use crate::event::{
@@ -29,6 +28,9 @@ use crate::event::{
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
+use conflicts::FieldConflicts;
+use hints::{Hints, TakenIn};
+use objects_without_result::{ObjectsWithoutResult, Unfinished};
 
 /// Consumes the events of a run.
 pub struct Reporter {
@@ -104,7 +106,7 @@ impl Reporter {
 
     /// Names the set and the cluster of a plan at a terminal.
     pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
-        if self.style.messages.is_terminal() && self.style.loudness > Loudness::Quiet {
+        if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
             let line = header(&title(set), place, self.style.messages.columns());
             say(&format!("{}\n", line.text(self.style.colors)));
         }
@@ -120,7 +122,7 @@ impl Reporter {
     pub fn event(&mut self, event: Event) {
         match event {
             Event::Phase { phase, total } => {
-                if self.style.loudness == Loudness::Verbose {
+                if self.style.verbosity == Verbosity::Verbose {
                     self.note(&text_lines::phase(phase, total));
                 }
                 if phase == Phase::Waiting {
@@ -139,7 +141,7 @@ impl Reporter {
                 self.collected.failures.push(text);
             }
             Event::Note(text) => {
-                if self.style.loudness > Loudness::Quiet {
+                if self.style.verbosity > Verbosity::Quiet {
                     self.note(&text);
                 }
             }
@@ -155,7 +157,7 @@ impl Reporter {
             }
             Event::Parent(parent, action) => {
                 self.parent = ParentLine::Printed;
-                if self.style.loudness > Loudness::Quiet {
+                if self.style.verbosity > Verbosity::Quiet {
                     self.note(&text_lines::parent(&parent, action, self.collected.dry_run));
                 }
             }
@@ -244,25 +246,25 @@ impl Reporter {
         self.print_detail(
             &outcome,
             match outcome.action {
-                Action::Failed => Loudness::Quiet,
-                Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
+                Action::Failed => Verbosity::Quiet,
+                Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Verbosity::Normal,
                 Action::Created
                 | Action::Configured
                 | Action::Unchanged
                 | Action::Released
-                | Action::Adopted => Loudness::Verbose,
+                | Action::Adopted => Verbosity::Verbose,
             },
         );
         self.keep(outcome);
     }
 
-    /// Prints the reason or the error of an outcome from this loudness on. Conflicts, and objects that are taken
+    /// Prints the reason or the error of an outcome from this verbosity on. Conflicts, and objects that are taken
     /// in, are reported together at the end.
-    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, loudness: Loudness) {
+    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
         self.taken_in.note(outcome);
         let is_reported_later = self.conflicts.note(outcome) || outcome.joined_set();
         if !is_reported_later
-            && self.style.loudness >= loudness
+            && self.style.verbosity >= verbosity
             && let Some(detail) = text_lines::detail(outcome)
         {
             self.message(text_lines::label(outcome), &detail);
@@ -297,7 +299,7 @@ impl Reporter {
 
     fn line(&self, outcome: &ObjectOutcome) {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
-        if self.style.loudness > Loudness::Quiet && !is_folded {
+        if self.style.verbosity > Verbosity::Quiet && !is_folded {
             print_line(
                 &text_lines::line(outcome, self.collected.dry_run),
                 self.style.output_colors,
@@ -315,17 +317,17 @@ impl Reporter {
     fn awaited(&mut self, awaited: Awaited) {
         let text = text_lines::awaited(&awaited);
         self.bars.note(&awaited);
-        let (label, loudness) = match awaited.wait_status {
+        let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
-                (text_lines::Label::Note, Loudness::Verbose)
+                (text_lines::Label::Note, Verbosity::Verbose)
             }
             // The screen shows it.
-            WaitStatus::Slow if self.bars.shows_wait() => (text_lines::Label::Note, Loudness::Verbose),
-            WaitStatus::Slow => (text_lines::Label::Note, Loudness::Normal),
-            WaitStatus::Missed => (text_lines::Label::Error, Loudness::Quiet),
+            WaitStatus::Slow if self.bars.shows_wait() => (text_lines::Label::Note, Verbosity::Verbose),
+            WaitStatus::Slow => (text_lines::Label::Note, Verbosity::Normal),
+            WaitStatus::Missed => (text_lines::Label::Error, Verbosity::Quiet),
             WaitStatus::Explained => return,
         };
-        if self.style.loudness >= loudness {
+        if self.style.verbosity >= verbosity {
             print_message(label, &text.into(), self.style.colors);
         }
         if matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen) {
@@ -342,7 +344,7 @@ impl Reporter {
 
     fn warn(&mut self, text: String) {
         let is_first = self.hints.is_first(&text);
-        if is_first && self.style.loudness > Loudness::Quiet {
+        if is_first && self.style.verbosity > Verbosity::Quiet {
             print_message(
                 text_lines::Label::Warning,
                 &text.as_str().into(),
@@ -381,7 +383,7 @@ impl Reporter {
             super::note(&line, self.style);
         }
         // At a question, the interrupt has reported the end.
-        if self.style.loudness > Loudness::Quiet && error.is_none() && prompt::open().is_none() {
+        if self.style.verbosity > Verbosity::Quiet && error.is_none() && prompt::open().is_none() {
             self.print_summary(completeness, cost);
         }
         if self.style.format == Format::Markdown {
@@ -410,7 +412,7 @@ impl Reporter {
     pub(super) fn print_rest(&self) {
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);
-        if self.style.loudness > Loudness::Quiet {
+        if self.style.verbosity > Verbosity::Quiet {
             self.hints.print_warnings_of_objects(self.style.colors);
             self.hints.print_repeated(self.style.colors);
         }
@@ -420,7 +422,7 @@ impl Reporter {
     }
 
     fn print_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
-        if self.style.messages.is_terminal() && self.style.loudness == Loudness::Normal {
+        if self.style.messages.is_terminal() && self.style.verbosity == Verbosity::Normal {
             let line = self.terminal_summary(completeness, cost.seconds);
             say(&format!("{}\n", line.text(self.style.colors)));
         } else {

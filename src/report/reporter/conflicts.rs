@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::output::print_message;
-use super::{Colors, text_lines};
 use crate::event::ObjectOutcome;
 use crate::model::field_conflict::FieldConflict;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
+use crate::report::output::print_message;
+use crate::report::style::Colors;
+use crate::report::text_lines;
 
 /// The conflicts that are shown in full. Output documents have all of them.
 const SHOWN: usize = 20;

@@ -3,17 +3,20 @@
 //!
 //! Both are drawn only at a terminal, removed before anything is printed, and at the end.
 
+pub(super) mod wait_screen;
+
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::wait_screen::WaitScreen;
-use super::{Device, Progress, text_lines};
+use super::style::{Device, Progress};
+use super::text_lines;
 use crate::event::{Action, Awaited, ObjectOutcome, Phase};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
+use wait_screen::WaitScreen;
 
 /// The most characters of the message next to the bar.
 const MESSAGE: usize = 60;

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::paint::{NameColumn, fit};
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
+use crate::report::layout::paint::{NameColumn, fit};
 
 /// The widest column of names, and of namespaces.
 const NAME: usize = 32;
@@ -20,7 +20,7 @@ const NAMESPACE: usize = 16;
 const HOW_TO_STOP: &str = "Ctrl-C stops waiting; the same command continues";
 
 /// The objects of one wait.
-pub(super) struct WaitScreen {
+pub(in crate::report) struct WaitScreen {
     rows: Vec<Row>,
     indexes: HashMap<ObjectKey, usize>,
     limit: Option<Duration>,
@@ -36,7 +36,7 @@ struct Row {
 }
 
 impl WaitScreen {
-    pub(super) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
+    pub(in crate::report) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
         let mut rows = Vec::new();
         let mut indexes = HashMap::new();
         for (index, key) in objects.iter().map(Subject::key).enumerate() {
@@ -61,24 +61,24 @@ impl WaitScreen {
     }
 
     /// The mark of an object that has arrived.
-    pub(super) fn goal(&self) -> &'static str {
+    pub(in crate::report) fn goal(&self) -> &'static str {
         self.goal
     }
 
-    pub(super) fn limit(&self) -> Option<Duration> {
+    pub(in crate::report) fn limit(&self) -> Option<Duration> {
         self.limit
     }
 
-    pub(super) fn total(&self) -> usize {
+    pub(in crate::report) fn total(&self) -> usize {
         self.rows.len()
     }
 
-    pub(super) fn arrived(&self) -> usize {
+    pub(in crate::report) fn arrived(&self) -> usize {
         self.rows.iter().filter(|row| row.has_arrived).count()
     }
 
     /// Records the status of an object.
-    pub(super) fn note(&mut self, awaited: &Awaited) {
+    pub(in crate::report) fn note(&mut self, awaited: &Awaited) {
         let index = self.indexes.get(&awaited.subject.key());
         if let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) {
             row.status = awaited.status;
@@ -88,7 +88,7 @@ impl WaitScreen {
     }
 
     /// Returns the lines for a terminal of this width, up to this number.
-    pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+    pub(in crate::report) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
         pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
         // The last line explains how to stop.

@@ -3,21 +3,17 @@
 //!
 //! Pure.
 
-mod folded;
-mod plan_line;
-mod recreation;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::collections::BTreeSet;
-
-use self::folded::fold;
-use super::paint::{Color, Line};
-use super::plan_view::{Effect, consequence, loses_data, loss_row};
-use super::prompt::Question;
-use super::rows::{self, PlanRow};
-use super::set_summary::reference;
-use crate::model::identity::ObjectKey;
-use crate::model::text::counted;
+use super::{PlanOutline, Question};
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::text::{counted, first_listed};
 use crate::plan::Refusal;
+use crate::report::documents::set_summary::reference;
+use crate::report::layout::paint::{Color, Line, fit, wrap};
+use crate::report::layout::rows::{self, NAMES, PlanRow};
+use crate::report::plan_view::{Counts, Effect, consequence, loses_data, loss_row};
+use crate::report::text_lines;
 
 /// Limit of kept objects that are named.
 const KEPT: usize = 5;
@@ -54,7 +50,7 @@ impl AnswerWanted {
 /// The subject of the first line.
 pub(super) fn title(question: &Question) -> String {
     match &question.set {
-        Some(set) => super::context_header::title(set),
+        Some(set) => text_lines::title(set),
         None => "records to repair".to_owned(),
     }
 }
@@ -62,7 +58,7 @@ pub(super) fn title(question: &Question) -> String {
 /// The lines below the header, and the expected answer.
 pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     let columns = question.device.columns();
-    let mut lines: Vec<Line> = plan_line::line(question).into_iter().collect();
+    let mut lines: Vec<Line> = plan_line(question).into_iter().collect();
     lines.push(Line::default());
     let dangers = dangers(question);
     let mut others = others(question, &dangers);
@@ -78,7 +74,7 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     rows.extend(kept(question));
     lines.extend(rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
-        lines.extend(recreation::lines(&outline.recreatable, columns));
+        lines.extend(recreation_lines(&outline.recreatable, columns));
     }
     (lines, wanted_answer(question))
 }
@@ -153,7 +149,7 @@ fn data_losses(question: &Question) -> usize {
 }
 
 /// A loss of data or the deletion of a whole set must not be confirmed by reflex.
-fn wanted_answer(question: &Question) -> AnswerWanted {
+pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
     let is_grave = question.refusals.iter().any(|refusal| {
         refusal.is_data_loss() || refusal.is_prune_all() || matches!(refusal, Refusal::DeletesSet { .. })
     });
@@ -183,5 +179,119 @@ fn dangers(question: &Question) -> Vec<PlanRow> {
     dangers
 }
 
-#[cfg(test)]
-mod tests;
+/// `Plan: +1 create  ~2 change  -9 PRUNE of 33 members  (22 unchanged)`, without zero counts.
+fn plan_line(question: &Question) -> Option<Line> {
+    let outline = question.outline.as_ref()?;
+    if let Some(relabeled) = &outline.relabeled {
+        return joins(question, relabeled.len());
+    }
+    let mut refusals = question.refusals.iter();
+    let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
+    let verb = if deletes_set { "DELETE" } else { "PRUNE" };
+    let others = [(outline.unchanged, "unchanged"), (outline.kept.len(), "kept")];
+    let counts = Counts::new(|effect| question.with(effect).len(), others);
+    let mut line = counts.line(verb);
+    // A kept object keeps the parent, which records it.
+    let ends_set = deletes_set && outline.kept.is_empty();
+    match (counts.effects.last(), members(outline)) {
+        (None, _) if ends_set => line.push(Color::Danger, "DELETE the set"),
+        (None, _) => line.push(Color::Plain, Counts::NOTHING),
+        (Some((_, Effect::Recreated | Effect::Pruned)), members) => {
+            line.push(Color::Danger, format!(" of {}", counted(members, "member")));
+        }
+        (Some(_), _) => {}
+    }
+    if ends_set && !counts.effects.is_empty() {
+        line.push(Color::Plain, ", and the set");
+    }
+    Some(line.with(Color::Plain, counts.in_parentheses()))
+}
+
+/// Counts the members that there are before the run.
+fn members(outline: &PlanOutline) -> usize {
+    let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
+    outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
+}
+
+/// `Plan: 3 objects join the set`; nothing for objects that leave it, since a danger counts them.
+fn joins(question: &Question, count: usize) -> Option<Line> {
+    let mut refusals = question.refusals.iter();
+    let leave = refusals.any(|refusal| matches!(refusal, Refusal::ForgetsSet { .. }));
+    let join = if count == 1 { "joins" } else { "join" };
+    let text = format!("Plan: {} {join} the set", counted(count, "object"));
+    (!leave).then(|| Line::new(Color::Plain, text))
+}
+
+/// The room for ` and 123 more`.
+const AND_MORE: usize = 13;
+
+/// Returns a row for the objects of each namespace and kind.
+fn fold<'k>(effect: Effect, keys: impl Iterator<Item = &'k ObjectKey>) -> Vec<PlanRow> {
+    let mut folded: BTreeMap<(Option<&str>, &GroupKind), Vec<&str>> = BTreeMap::new();
+    for key in keys {
+        let place = (key.namespace.as_deref(), &key.group_kind);
+        folded.entry(place).or_default().push(&key.name);
+    }
+    let mut rows = Vec::new();
+    for ((namespace, kind), names) in folded {
+        let objects = ObjectKey {
+            group_kind: kind.clone(),
+            namespace: namespace.map(str::to_owned),
+            name: names_of(kind, names),
+        };
+        rows.push(PlanRow::new(effect.sign_and_color(), Some(&objects), ""));
+    }
+    rows
+}
+
+/// `pg, redis and 3 more`
+fn names_of(kind: &GroupKind, mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    let width = |text: &str| kind.object_name(text).chars().count();
+    let all = names.join(", ");
+    if width(&all) <= NAMES {
+        return all;
+    }
+    let shown = (2..=names.len())
+        .take_while(|shown| width(&names[..*shown].join(", ")) + AND_MORE <= NAMES)
+        .last()
+        .unwrap_or(1);
+    let text = names[..shown].join(", ");
+    match names.len() - shown {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
+/// Limit of objects that are named.
+const NAMED: usize = 10;
+
+/// Returns the lines that name these objects, those whose data would be lost first. None of these is left
+/// out, however many there are.
+fn recreation_lines(recreatable: &[ObjectKey], columns: usize) -> Vec<Line> {
+    let Some(first) = recreatable.first() else {
+        return Vec::new();
+    };
+    let is_one_place = recreatable.iter().all(|key| key.namespace == first.namespace);
+    let (mut lossy, mut others) = (Vec::new(), Vec::new());
+    for key in recreatable {
+        let name = if is_one_place {
+            key.object_name()
+        } else {
+            key.to_string()
+        };
+        if loses_data(Effect::Recreated, key) {
+            lossy.push(format!("{name} (its data would be lost)"));
+        } else {
+            others.push(name);
+        }
+    }
+    let most = NAMED.max(lossy.len());
+    let names = first_listed(most, lossy.into_iter().chain(others));
+    let count = recreatable.len();
+    let text = format!("{count} of the changes may delete and create again: {names}");
+    wrap(&text, columns)
+        .iter()
+        .map(|line| Line::new(Color::Danger, fit(line, columns)))
+        .collect()
+}

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::document::{ErrorDocument, RequestsAndSeconds};
-use super::{SetListing, Style, hint, text_lines};
+use super::ErrorDocument;
+use super::list::SetListing;
+use super::report::RequestsAndSeconds;
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
+use crate::report::style::Style;
+use crate::report::{hint, plain, text_lines};
 use crate::verify::{Finding, FixStatus, Rule, Severity};
 
 /// The document of `verify`.
@@ -102,7 +105,7 @@ impl VerifyDocument {
     }
 
     /// Prints hints and the summary to standard error.
-    pub(super) fn print_summary(&self, style: Style) {
+    pub(in crate::report) fn print_summary(&self, style: Style) {
         let mut seen = BTreeSet::new();
         for finding in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
@@ -117,7 +120,7 @@ impl VerifyDocument {
         if offered > 0 {
             hint(&format!("repair {offered} of these with --fix"), style);
         }
-        super::plain(&self.summary_line(), style);
+        plain(&self.summary_line(), style);
     }
 
     fn summary_line(&self) -> String {
@@ -168,12 +171,12 @@ impl From<Finding> for FindingDocument {
 }
 
 /// The lines of all findings.
-pub(super) fn lines(document: &VerifyDocument) -> Vec<String> {
+pub(in crate::report) fn lines(document: &VerifyDocument) -> Vec<String> {
     finding_lines(&document.findings)
 }
 
 /// The lines of findings that are not in a document yet.
-pub(super) fn lines_of(findings: &[Finding]) -> Vec<String> {
+pub(in crate::report) fn lines_of(findings: &[Finding]) -> Vec<String> {
     let findings: Vec<FindingDocument> = findings.iter().cloned().map(FindingDocument::from).collect();
     finding_lines(&findings)
 }

@@ -4,7 +4,7 @@ use super::paint::{fit, fit_name};
 use crate::model::text::one_line;
 
 /// Formats rows as left-aligned columns, three blanks apart, as kubectl prints tables.
-pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+pub(in crate::report) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let rows: Vec<Vec<String>> = rows
         .iter()
         .map(|row| row.iter().map(|cell| one_line(cell)).collect())
@@ -24,7 +24,11 @@ pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
 
 /// Formats the same table in at most this many characters: drops the columns with these titles in
 /// order, as far as needed, then cuts cells in the middle.
-pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &[&str]) -> Vec<String> {
+pub(in crate::report) fn fitting_columns(
+    rows: &[Vec<String>],
+    width: usize,
+    dispensable: &[&str],
+) -> Vec<String> {
     let mut rows = rows.to_vec();
     for title in dispensable {
         if columns(&rows).iter().all(|line| line.chars().count() <= width) {

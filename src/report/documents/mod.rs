@@ -1,0 +1,174 @@
+//! What all output documents share: the version of their form, and the cluster.
+
+pub(super) mod history;
+pub(super) mod list;
+pub(super) mod report;
+pub(super) mod set_summary;
+pub(super) mod verify;
+pub(super) mod view;
+
+use serde::Serialize;
+
+use super::RunEnd;
+use crate::cluster::identity::ClusterUid;
+use crate::error::{Error, Exit};
+use crate::model::message::Message;
+use crate::model::set::Set;
+
+/// `apiVersion` of all documents.
+const API_VERSION: &str = "kubectl-applyset/v1";
+
+/// A document, with the fields that all documents have.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Envelope<'a, T> {
+    api_version: &'static str,
+    /// Null before there is a connection.
+    cluster: Option<ClusterDocument<'a>>,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// The cluster that a document is about.
+#[derive(Debug, Serialize)]
+struct ClusterDocument<'a> {
+    server: &'a str,
+    /// Null if it could not be read.
+    uid: Option<&'a str>,
+}
+
+impl<'a, T: Serialize> Envelope<'a, T> {
+    /// The document with this content.
+    pub(super) fn new(content: &'a T, place: &'a ContextAndServer) -> Self {
+        let is_connected = !place.server.is_empty();
+        Self {
+            api_version: API_VERSION,
+            cluster: is_connected.then(|| ClusterDocument {
+                server: &place.server,
+                uid: place.uid.get(),
+            }),
+            content,
+        }
+    }
+}
+
+/// The set, as far as it is known.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SetDocument {
+    /// The id; null if the parent's kind is unknown.
+    pub id: Option<String>,
+    /// Kind of the parent.
+    pub kind: Option<String>,
+    /// Group of the parent.
+    pub group: Option<String>,
+    /// Namespace of the parent.
+    pub namespace: Option<String>,
+    /// Name of the parent.
+    pub name: String,
+    /// The tool that manages the set.
+    pub tooling: Option<String>,
+}
+
+impl SetDocument {
+    /// A set with an unknown parent kind.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Set> for SetDocument {
+    fn from(set: &Set) -> Self {
+        Self {
+            id: Some(set.id.to_string()),
+            kind: Some(set.parent.group_kind.kind.clone()),
+            group: Some(set.parent.group_kind.group.clone()),
+            namespace: set.parent.namespace.clone(),
+            name: set.parent.name.clone(),
+            tooling: Some(set.tooling.to_string()),
+        }
+    }
+}
+
+/// The cluster that a run works on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContextAndServer {
+    /// The kubeconfig's context, if there is one.
+    pub context: Option<String>,
+    /// The URL of the server, without credentials; empty if it is unknown.
+    pub server: String,
+    /// The UID of the cluster; only documents need it.
+    pub uid: ClusterUid,
+}
+
+/// The error that ended a run.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ErrorDocument {
+    exit_code: u8,
+    message: String,
+    hints: Vec<String>,
+}
+
+impl From<&Error> for ErrorDocument {
+    fn from(error: &Error) -> Self {
+        Self {
+            exit_code: error.exit().code(),
+            message: error.to_string(),
+            hints: error.hints(),
+        }
+    }
+}
+
+impl ErrorDocument {
+    /// Returns the error of an interrupted run.
+    pub(super) fn from_run_end(completeness: RunEnd) -> Option<Self> {
+        let RunEnd::Interrupted(resume) = completeness else {
+            return None;
+        };
+        Some(Self {
+            exit_code: Exit::Interrupted.code(),
+            message: "interrupted before everything was done".to_owned(),
+            hints: vec![resume.to_string()],
+        })
+    }
+
+    /// The error for failures that are not about an object of the set.
+    pub(super) fn from_failures(failures: &[Message]) -> Option<Self> {
+        (!failures.is_empty()).then(|| Self {
+            exit_code: Exit::Failed.code(),
+            message: failures
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+            hints: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::report::output;
+
+    #[test]
+    fn a_document_names_its_cluster() {
+        let document = |place: &ContextAndServer| -> Value {
+            let text = output::json(&Envelope::new(&json!({"sets": []}), place));
+            serde_json::from_str(&text).expect("JSON")
+        };
+        let mut expected = json!({"apiVersion": "kubectl-applyset/v1", "cluster": null, "sets": []});
+        assert_eq!(document(&ContextAndServer::default()), expected);
+        let place = ContextAndServer {
+            server: "https://example.com".to_owned(),
+            ..ContextAndServer::default()
+        };
+        expected["cluster"] = json!({"server": "https://example.com", "uid": null});
+        assert_eq!(document(&place), expected);
+    }
+}
