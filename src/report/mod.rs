@@ -28,7 +28,7 @@ pub use documents::list::{ListDocument, SetListing};
 pub use documents::report::RequestsAndSeconds;
 pub use documents::verify::VerifyDocument;
 pub use documents::view::ViewDocument;
-pub use documents::{ContextAndServer, SetDocument};
+pub use documents::{ContextAndServer, RunEnd, SetDocument};
 use documents::{Envelope, history, list, verify, view};
 use layout::paint;
 pub use manifests::{ManifestText, manifest_file};
@@ -42,19 +42,9 @@ use reporter::hints;
 pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity, Width};
 
 use crate::error::Error;
-use crate::event::Resume;
 use crate::model::identity::GroupVersionKind;
 use crate::model::text::one_line;
 use crate::verify::Finding;
-
-/// The end of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunEnd {
-    /// It was complete.
-    Complete,
-    /// The user interrupted it.
-    Interrupted(Resume),
-}
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {

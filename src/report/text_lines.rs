@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use super::RunEnd;
 use super::documents::report::RequestsAndSeconds;
 use super::documents::set_summary::reference;
 use super::documents::{ContextAndServer, SetDocument};
 use super::layout::paint::{Color, Line, fit};
 use super::plan_view::Effect;
-use super::reporter::ParentLine;
 use super::style::Colors;
-use crate::event::{Action, Awaited, ObjectOutcome, Operation, Phase, Summary, WaitStatus};
+use crate::event::{Action, Awaited, ObjectOutcome, Phase, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{counted, listed};
@@ -68,7 +66,7 @@ pub(super) fn line(outcome: &ObjectOutcome, dry_run: DryRun) -> Line {
         .with(Color::Plain, rest)
 }
 
-fn sign_and_color(action: Action) -> (char, Color) {
+pub(super) fn sign_and_color(action: Action) -> (char, Color) {
     match Effect::from_action(action) {
         Some(effect) => effect.sign_and_color(),
         None if action == Action::Unchanged => ('=', Color::Dim),
@@ -135,27 +133,6 @@ pub(super) fn still_being_deleted(keys: &[ObjectKey]) -> Option<String> {
     ))
 }
 
-/// `3 created, 1 pruned`
-pub(super) fn counts(
-    operation: Operation,
-    summary: &Summary,
-    parent: ParentLine,
-    completeness: RunEnd,
-) -> String {
-    let counts: Vec<String> = operation
-        .actions()
-        .into_iter()
-        .filter(|action| summary.count(*action) > 0)
-        .map(|action| format!("{} {action}", summary.count(action)))
-        .collect();
-    match completeness {
-        _ if !counts.is_empty() => counts.join(", "),
-        RunEnd::Complete if parent == ParentLine::Printed => "nothing else to do".to_owned(),
-        RunEnd::Complete => "nothing to do".to_owned(),
-        RunEnd::Interrupted(_) => "nothing was done".to_owned(),
-    }
-}
-
 /// `3 created, 1 pruned (12 requests, 0.2 s)`
 pub(super) fn summary(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -> String {
     let requests = usize::try_from(cost.requests).unwrap_or(usize::MAX);
@@ -165,32 +142,6 @@ pub(super) fn summary(counts: &str, dry_run: DryRun, cost: RequestsAndSeconds) -
         counted(requests, "request"),
         cost.seconds
     )
-}
-
-/// `+ 2 created  ~ 1 configured  = 25 unchanged       0.4 s`
-pub(super) fn terminal_summary(
-    operation: Operation,
-    summary: &Summary,
-    parent: ParentLine,
-    completeness: RunEnd,
-    dry_run: DryRun,
-    seconds: f64,
-) -> Line {
-    let mut actions = operation.actions();
-    // What does not change comes after what does.
-    actions.sort_by_key(|action| matches!(action, Action::Unchanged | Action::Skipped | Action::Failed));
-    let mut line = Line::default();
-    let counted = actions.into_iter().filter(|action| summary.count(*action) > 0);
-    for (index, action) in counted.enumerate() {
-        let gap = if index == 0 { "" } else { "  " };
-        let (sign, color) = sign_and_color(action);
-        let count = format!("{sign} {} {action}", summary.count(action));
-        line = line.with(Color::Plain, gap).with(color, count);
-    }
-    if line == Line::default() {
-        line.push(Color::Plain, counts(operation, summary, parent, completeness));
-    }
-    line.with(Color::Plain, format!("{}       {seconds:.1} s", suffix(dry_run)))
 }
 
 pub(super) fn suffix(dry_run: DryRun) -> &'static str {
@@ -236,7 +187,6 @@ pub(super) fn header(title: &str, place: &ContextAndServer, columns: usize) -> L
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Resume;
     use crate::model::identity::GroupKind;
 
     #[test]
@@ -261,37 +211,6 @@ mod tests {
             many.ends_with(" and 2 more; add --wait to wait for them"),
             "{many}"
         );
-    }
-
-    #[test]
-    fn a_run_that_was_stopped_does_not_say_that_there_was_nothing_to_do() {
-        let nothing = Summary::default();
-        let mut one = Summary::default();
-        one.add(Action::Created);
-        let table = [
-            (&nothing, ParentLine::None, RunEnd::Complete, "nothing to do"),
-            (
-                &nothing,
-                ParentLine::Printed,
-                RunEnd::Complete,
-                "nothing else to do",
-            ),
-            (
-                &nothing,
-                ParentLine::None,
-                RunEnd::Interrupted(Resume::SameCommand),
-                "nothing was done",
-            ),
-            (
-                &one,
-                ParentLine::Printed,
-                RunEnd::Interrupted(Resume::SameCommand),
-                "1 created",
-            ),
-        ];
-        for (summary, parent, completeness, expected) in table {
-            assert_eq!(counts(Operation::Apply, summary, parent, completeness), expected);
-        }
     }
 
     #[test]

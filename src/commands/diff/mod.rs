@@ -24,7 +24,7 @@ use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{
     self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
-    RequestsAndSeconds, RunEnd, SetDocument,
+    RunEnd, SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -136,17 +136,15 @@ fn finish(
     outcome: Result<Exit, Error>,
     summary: DiffSummary,
 ) -> Result<Exit, Error> {
-    let seconds = run.reporter.seconds();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
-    let error = outcome.as_ref().err();
-    if run.reporter.is_end_printed(error) {
-        let completeness = match outcome {
-            Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
-            Ok(_) | Err(_) => RunEnd::Complete,
-        };
-        let cost = RequestsAndSeconds { requests, seconds };
+    let end = match &outcome {
+        Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
+        Ok(_) => RunEnd::Complete,
+        Err(error) => RunEnd::Failed(error),
+    };
+    if run.reporter.is_end_printed(end) {
         run.reporter
-            .finish_diff((run.set, &run.place), found, error, completeness, cost, summary);
+            .finish_diff((run.set, &run.place), found, end, requests, summary);
     }
     outcome
 }

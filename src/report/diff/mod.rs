@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::documents::report::{Report, RequestsAndSeconds};
-use super::documents::{ContextAndServer, SetDocument};
-use super::markdown::{self, End};
+use super::documents::report::Report;
+use super::documents::{ContextAndServer, RunEnd, SetDocument};
+use super::markdown::render_diff;
 use super::output::{print, print_line};
 use super::plan_view::Entry;
 use super::reporter::Reporter;
 use super::reporter::hints::shared_hints_last;
 use super::style::{Colors, Format, Verbosity};
 use super::text_lines::{self, header, title};
-use super::{RunEnd, document, plan_screen, text};
+use super::{document, plan_screen, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome};
@@ -238,39 +238,32 @@ impl Reporter {
         mut self,
         (set, place): (SetDocument, &ContextAndServer),
         found: &Differences,
-        error: Option<&Error>,
-        completeness: RunEnd,
-        cost: RequestsAndSeconds,
+        end: RunEnd,
+        requests: u64,
         summary: DiffSummary,
     ) {
+        let cost = self.cost(requests);
         self.bars.clear();
-        self.print_messages(found, error);
+        self.print_messages(found, end);
         self.print_rest();
-        if self.style.verbosity > Verbosity::Quiet && error.is_none() && summary == DiffSummary::Printed {
+        if !matches!(end, RunEnd::Failed(_)) && summary == DiffSummary::Printed {
             if let Some(text) = found.parent_alone() {
                 self.parent_note(&text);
             }
-            self.print_full_summary(completeness, cost);
+            self.print_full_summary(end, cost);
         }
         self.collected.failures.extend(found.failures.iter().cloned());
         if self.style.format == Format::Markdown {
-            let end = End { error, completeness };
             let (warned, taken_in) = (&self.collected.warnings, self.taken_in.lines());
-            self.print_page(&markdown::render_diff(
-                (&set, place),
-                found,
-                end,
-                warned,
-                taken_in,
-            ));
+            self.print_page(&render_diff((&set, place), found, end, warned, taken_in));
         }
-        let report = Report::new(set, &self.collected, error, completeness, cost).with(found);
+        let report = Report::new(set, &self.collected, Some(found), end, cost);
         document(&report, place, self.style);
     }
 
-    /// Prints to standard error what the text of the differences leaves out. If `error` is about
+    /// Prints to standard error what the text of the differences leaves out. If the error is about
     /// refusals, they are printed even with `--quiet`.
-    fn print_messages(&mut self, found: &Differences, error: Option<&Error>) {
+    fn print_messages(&mut self, found: &Differences, end: RunEnd) {
         let refused = found.refused();
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
@@ -285,7 +278,7 @@ impl Reporter {
         for failure in &found.failures {
             self.message(text_lines::Label::Error, failure);
         }
-        if self.style.verbosity > Verbosity::Quiet || matches!(error, Some(Error::NotSaved)) {
+        if self.style.verbosity > Verbosity::Quiet || matches!(end, RunEnd::Failed(Error::NotSaved)) {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.message(text_lines::Label::Warning, &message);

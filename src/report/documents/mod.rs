@@ -9,9 +9,9 @@ pub(super) mod view;
 
 use serde::Serialize;
 
-use super::RunEnd;
 use crate::cluster::identity::ClusterUid;
 use crate::error::{Error, Exit};
+use crate::event::Resume;
 use crate::model::message::Message;
 use crate::model::set::Set;
 
@@ -103,6 +103,20 @@ pub struct ContextAndServer {
     pub uid: ClusterUid,
 }
 
+/// The end of a run.
+#[derive(Debug, Clone, Copy)]
+pub enum RunEnd<'e> {
+    /// It was complete.
+    Complete,
+    /// The user interrupted it.
+    Interrupted(Resume),
+    /// An error stopped it.
+    Failed(&'e Error),
+}
+
+/// The message of a run that the user interrupted.
+pub(super) const INTERRUPTED: &str = "interrupted before everything was done";
+
 /// The error that ended a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -123,29 +137,25 @@ impl From<&Error> for ErrorDocument {
 }
 
 impl ErrorDocument {
-    /// Returns the error of an interrupted run.
-    pub(super) fn from_run_end(completeness: RunEnd) -> Option<Self> {
-        let RunEnd::Interrupted(resume) = completeness else {
-            return None;
-        };
-        Some(Self {
-            exit_code: Exit::Interrupted.code(),
-            message: "interrupted before everything was done".to_owned(),
-            hints: vec![resume.to_string()],
-        })
-    }
-
-    /// The error for failures that are not about an object of the set.
-    pub(super) fn from_failures(failures: &[Message]) -> Option<Self> {
-        (!failures.is_empty()).then(|| Self {
-            exit_code: Exit::Failed.code(),
-            message: failures
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("\n"),
-            hints: Vec::new(),
-        })
+    /// The error of a run, which may be failures that are not about an object of the set, or an interrupt.
+    pub(super) fn new(end: RunEnd, failures: &[Message]) -> Option<Self> {
+        match end {
+            RunEnd::Failed(error) => Some(error.into()),
+            _ if !failures.is_empty() => {
+                let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
+                Some(Self {
+                    exit_code: Exit::Failed.code(),
+                    message: failures.join("\n"),
+                    hints: Vec::new(),
+                })
+            }
+            RunEnd::Interrupted(resume) => Some(Self {
+                exit_code: Exit::Interrupted.code(),
+                message: INTERRUPTED.to_owned(),
+                hints: vec![resume.to_string()],
+            }),
+            RunEnd::Complete => None,
+        }
     }
 }
 

@@ -6,18 +6,16 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ErrorDocument, SetDocument};
+use super::{ErrorDocument, RunEnd, SetDocument};
 use crate::compare::diff::Change;
-use crate::error::Error;
-use crate::event::{Action, Awaited, ObjectOutcome, Operation};
+use crate::event::{Action, Awaited, ObjectOutcome, Operation, Summary};
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::report::RunEnd;
-use crate::report::diff::{Differences, RecordChange};
+use crate::report::diff::{Comparison, Differences, RecordChange};
 
 /// The cost of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct RequestsAndSeconds {
     /// HTTP requests sent, repeated ones included.
     pub requests: u64,
@@ -27,7 +25,7 @@ pub struct RequestsAndSeconds {
 
 /// The events of a run, collected for the document.
 #[derive(Debug)]
-pub struct Collected {
+pub(in crate::report) struct Collected {
     /// The command.
     pub operation: Operation,
     /// The dry-run mode.
@@ -44,7 +42,7 @@ pub struct Collected {
 /// The document of a run, and of `diff`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report<'a> {
+pub(in crate::report) struct Report<'a> {
     kind: &'static str,
     command: Operation,
     dry_run: &'static str,
@@ -57,8 +55,8 @@ pub struct Report<'a> {
     waiting: Option<&'a [Awaited]>,
     warnings: &'a [String],
     error: Option<ErrorDocument>,
-    requests: u64,
-    seconds: f64,
+    #[serde(flatten)]
+    cost: RequestsAndSeconds,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,32 +79,34 @@ struct ComparisonDocument {
 #[derive(Debug, Serialize)]
 struct DiffDocument<'a> {
     record: &'a RecordChange,
-    refusals: Vec<RefusalDocument>,
+    refusals: Vec<RefusalDocument<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct RefusalDocument {
-    object: Option<ObjectKey>,
+struct RefusalDocument<'a> {
+    object: Option<&'a ObjectKey>,
     message: String,
     hint: String,
 }
 
 impl<'a> Report<'a> {
-    /// The document of a run.
-    pub fn new(
+    /// The document of a run, or of `diff` with what it found.
+    pub(in crate::report) fn new(
         set: SetDocument,
         collected: &'a Collected,
-        error: Option<&Error>,
-        completeness: RunEnd,
+        found: Option<&'a Differences>,
+        end: RunEnd,
         cost: RequestsAndSeconds,
     ) -> Self {
-        let results = collected.results.iter();
-        let results: Vec<ObjectDocument> = results
-            .map(|outcome| ObjectDocument {
-                outcome,
-                of_diff: None,
-            })
-            .collect();
+        let results: Vec<ObjectDocument> = match found {
+            None => collected.results.iter().map(ObjectDocument::from).collect(),
+            Some(found) => found.objects.iter().map(ObjectDocument::from).collect(),
+        };
+        let mut counts = Summary::default();
+        results
+            .iter()
+            .for_each(|object| counts.add(object.outcome.action));
+        let actions = collected.operation.actions().into_iter();
         Self {
             kind: "Report",
             command: collected.operation,
@@ -116,61 +116,51 @@ impl<'a> Report<'a> {
                 DryRun::Server => "server",
             },
             set,
-            summary: summary(collected.operation, &results),
             results,
-            of_diff: None,
+            summary: actions.map(|action| (action, counts.count(action))).collect(),
+            of_diff: found.map(DiffDocument::from),
             waiting: collected.waiting.as_deref(),
             warnings: &collected.warnings,
-            error: error
-                .map(ErrorDocument::from)
-                .or_else(|| ErrorDocument::from_failures(&collected.failures))
-                .or_else(|| ErrorDocument::from_run_end(completeness)),
-            requests: cost.requests,
-            seconds: cost.seconds,
+            error: ErrorDocument::new(end, &collected.failures),
+            cost,
         }
     }
+}
 
-    /// The same with what `diff` found.
-    #[must_use]
-    pub(in crate::report) fn with(self, found: &'a Differences) -> Self {
-        let results = found.objects.iter().map(|object| ObjectDocument {
+impl<'a> From<&'a ObjectOutcome> for ObjectDocument<'a> {
+    fn from(outcome: &'a ObjectOutcome) -> Self {
+        Self {
+            outcome,
+            of_diff: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Comparison> for ObjectDocument<'a> {
+    fn from(object: &'a Comparison) -> Self {
+        Self {
             outcome: &object.outcome,
             of_diff: Some(ComparisonDocument {
                 drift: object.is_drift(),
                 changes: object.difference.changes(),
                 diff: object.difference.unified(),
             }),
-        });
-        let results: Vec<ObjectDocument> = results.collect();
-        let refusals = found.refusals.iter().map(|refusal| RefusalDocument {
-            object: refusal.object().cloned(),
-            message: refusal.to_string(),
-            hint: refusal.hint(),
-        });
-        Self {
-            summary: summary(self.command, &results),
-            results,
-            of_diff: Some(DiffDocument {
-                record: &found.record,
-                refusals: refusals.collect(),
-            }),
-            ..self
         }
     }
 }
 
-/// Counts the objects of each action of the command.
-fn summary(operation: Operation, results: &[ObjectDocument]) -> BTreeMap<Action, usize> {
-    let mut summary = BTreeMap::new();
-    for action in operation.actions() {
-        summary.insert(action, 0);
-    }
-    for object in results {
-        if let Some(count) = summary.get_mut(&object.outcome.action) {
-            *count += 1;
+impl<'a> From<&'a Differences> for DiffDocument<'a> {
+    fn from(found: &'a Differences) -> Self {
+        let refusals = found.refusals.iter().map(|refusal| RefusalDocument {
+            object: refusal.object(),
+            message: refusal.to_string(),
+            hint: refusal.hint(),
+        });
+        Self {
+            record: &found.record,
+            refusals: refusals.collect(),
         }
     }
-    summary
 }
 
 #[cfg(test)]
@@ -195,9 +185,16 @@ mod tests {
             requests: 1,
             seconds: 0.0,
         };
-        let report = || Report::new(SetDocument::named("web"), &collected, None, interrupted, cost);
         let found = Differences::default();
-        let [run, diff] = [report(), report().with(&found)].map(|report| json!(report));
+        let [run, diff] = [None, Some(&found)].map(|found| {
+            json!(Report::new(
+                SetDocument::named("web"),
+                &collected,
+                found,
+                interrupted,
+                cost
+            ))
+        });
         let fields = |document: &Value| -> Vec<String> {
             let fields = document.as_object().into_iter().flat_map(|fields| fields.keys());
             fields.cloned().collect()

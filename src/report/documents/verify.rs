@@ -29,8 +29,8 @@ pub struct VerifyDocument {
     /// Failed reads and writes.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
-    requests: u64,
-    seconds: f64,
+    #[serde(flatten)]
+    cost: RequestsAndSeconds,
 }
 
 /// One finding.
@@ -84,8 +84,7 @@ impl VerifyDocument {
             unread,
             warnings,
             error: error.map(ErrorDocument::from),
-            requests: cost.requests,
-            seconds: cost.seconds,
+            cost,
         }
     }
 
@@ -147,11 +146,7 @@ impl VerifyDocument {
             counts.join(", ")
         };
         let counts = format!("{counts} in {}", counted(self.sets.len(), "set"));
-        let cost = RequestsAndSeconds {
-            requests: self.requests,
-            seconds: self.seconds,
-        };
-        text_lines::summary(&counts, DryRun::None, cost)
+        text_lines::summary(&counts, DryRun::None, self.cost)
     }
 }
 

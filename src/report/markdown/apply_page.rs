@@ -2,12 +2,14 @@
 
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
-use super::{End, failed, headline, in_words, kept, line, losses, taken_in, warnings, with_errors};
+use super::{
+    end_messages, end_word, failed, headline, in_words, kept, line, losses, taken_in, warnings, with_errors,
+};
 use crate::error::Error;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::report::documents::report::Collected;
-use crate::report::documents::{ContextAndServer, SetDocument};
+use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
 use crate::report::text_lines;
 
@@ -15,7 +17,7 @@ use crate::report::text_lines;
 pub(in crate::report) fn render_run(
     (set, place): (&SetDocument, &ContextAndServer),
     collected: &Collected,
-    end: End<'_>,
+    end: RunEnd,
     taken: Vec<String>,
 ) -> Page {
     let view = PlanView::from_outcomes(&collected.results);
@@ -29,12 +31,12 @@ pub(in crate::report) fn render_run(
         DryRun::None => "Data was lost",
         DryRun::Client | DryRun::Server => "Data would be lost",
     };
-    let errors = match end.error {
-        Some(Error::Refused(_)) => "Refused: nothing was written",
+    let errors = match end {
+        RunEnd::Failed(Error::Refused(_)) => "Refused: nothing was written",
         _ => "Errors",
     };
     let counts = view.counts("skipped");
-    let ended = end.word().or(with_errors(&collected.failures));
+    let ended = end_word(end).or(with_errors(&collected.failures));
     let mut words = in_words(&counts, Effect::done, ended, view.no_changes());
     if !late.is_empty() {
         words.push(format!("{} not ready", late.len()));
@@ -43,7 +45,7 @@ pub(in crate::report) fn render_run(
         last.push_str(text_lines::suffix(collected.dry_run));
     }
     let mut parts = vec![
-        Part::messages(errors, end.messages(&collected.failures)),
+        Part::messages(errors, end_messages(end, &collected.failures)),
         losses(lost, &changed, |effect, key, _| {
             format!("{key} {}", effect.done())
         }),

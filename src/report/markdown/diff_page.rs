@@ -2,10 +2,12 @@
 
 use super::page::{Counted, Item, Page, Part, opening, title};
 use super::text::{code, fence};
-use super::{End, failed, headline, in_words, kept, losses, taken_in, warnings, with_errors};
+use super::{
+    end_messages, end_word, failed, headline, in_words, kept, losses, taken_in, warnings, with_errors,
+};
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
-use crate::report::documents::{ContextAndServer, SetDocument};
+use crate::report::documents::{ContextAndServer, RunEnd, SetDocument};
 use crate::report::plan_view::{Effect, Entry, PlanView};
 
 const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints everything.";
@@ -14,7 +16,7 @@ const ADVICE: &str = " `kubectl applyset diff` without `-o markdown` prints ever
 pub(in crate::report) fn render_diff(
     (set, place): (&SetDocument, &ContextAndServer),
     found: &Differences,
-    end: End<'_>,
+    end: RunEnd,
     warned: &[String],
     taken: Vec<String>,
 ) -> Page {
@@ -32,7 +34,7 @@ pub(in crate::report) fn render_diff(
         losses("Data would be lost", &changing, |effect, key, loss| {
             format!("{} {key}: {loss}", effect.verb())
         }),
-        Part::messages("Errors", end.messages(&found.failures)),
+        Part::messages("Errors", end_messages(end, &found.failures)),
         failed("Would fail", &failing),
         warnings(warned),
         taken_in(taken),
@@ -40,7 +42,7 @@ pub(in crate::report) fn render_diff(
         kept(&view, "kept"),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
-    let ended = end.word().or(refused).or(with_errors(&found.failures));
+    let ended = end_word(end).or(refused).or(with_errors(&found.failures));
     let counts = view.counts("kept");
     Page {
         headline: headline(

@@ -17,11 +17,10 @@ use std::collections::BTreeMap;
 use page::{Counted, Item, Part};
 use text::{code, short_code};
 
-use super::RunEnd;
-use super::documents::{ContextAndServer, SetDocument};
+use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
 use super::plan_view::{Counts, Effect, Entry, PlanView};
 use super::text_lines::{self, title};
-use crate::error::{Error, Exit};
+use crate::error::Exit;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 
@@ -32,38 +31,28 @@ pub const BYTES_OF_COMMENT: usize = 64_512;
 const SET: usize = 250;
 const CONTEXT: usize = 100;
 
-/// What ended a run or a comparison.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct End<'a> {
-    pub(super) error: Option<&'a Error>,
-    /// The interrupt.
-    pub(super) completeness: RunEnd,
+/// The word of the headline, if the end is not an ordinary one.
+fn end_word(end: RunEnd) -> Option<&'static str> {
+    match end {
+        RunEnd::Failed(error) => Some(match error.exit() {
+            Exit::Refused => "refused",
+            Exit::Usage => "wrong manifests",
+            _ => "stopped by an error",
+        }),
+        RunEnd::Interrupted(_) => Some("interrupted"),
+        RunEnd::Complete => None,
+    }
 }
 
-impl End<'_> {
-    /// The word of the headline, if the end is not an ordinary one.
-    fn word(self) -> Option<&'static str> {
-        match (self.error.map(Error::exit), self.completeness) {
-            (Some(Exit::Refused), _) => Some("refused"),
-            (Some(Exit::Usage), _) => Some("wrong manifests"),
-            (Some(_), _) => Some("stopped by an error"),
-            (None, RunEnd::Interrupted(_)) => Some("interrupted"),
-            (None, RunEnd::Complete) => None,
-        }
-    }
-
-    /// The messages of the end, and these failures.
-    fn messages(self, failures: &[Message]) -> Vec<Message> {
-        let mut messages = match (self.error, self.completeness) {
-            (Some(error), _) => error.messages(),
-            (None, RunEnd::Interrupted(resume)) => {
-                vec![Message::new("interrupted before everything was done").with_hint(resume.to_string())]
-            }
-            (None, RunEnd::Complete) => Vec::new(),
-        };
-        messages.extend(failures.iter().cloned());
-        messages
-    }
+/// The messages of the end, and these failures.
+fn end_messages(end: RunEnd, failures: &[Message]) -> Vec<Message> {
+    let mut messages = match end {
+        RunEnd::Failed(error) => error.messages(),
+        RunEnd::Interrupted(resume) => vec![Message::new(INTERRUPTED).with_hint(resume.to_string())],
+        RunEnd::Complete => Vec::new(),
+    };
+    messages.extend(failures.iter().cloned());
+    messages
 }
 
 /// The word of the headline for failures that are not about an object.

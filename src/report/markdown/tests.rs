@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::compare::diff::{Difference, OwnershipChange};
+use crate::error::Error;
 use crate::event::{Action, Claims, ObjectOutcome, Operation, Resume, Subject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::resource::{Resource, Scope};
@@ -14,10 +15,7 @@ use crate::report::diff::{Comparison, Differences};
 use crate::report::documents::ContextAndServer;
 use crate::report::documents::report::Collected;
 
-const DONE: End<'static> = End {
-    error: None,
-    completeness: RunEnd::Complete,
-};
+const DONE: RunEnd = RunEnd::Complete;
 
 const LIMIT: usize = 65_536;
 
@@ -237,10 +235,7 @@ fn only_refusals_or_an_error_make_a_page() {
         message: "a`b is wrong".to_owned(),
         hint: "look".to_owned(),
     };
-    let end = End {
-        error: Some(&usage),
-        completeness: RunEnd::Complete,
-    };
+    let end = RunEnd::Failed(&usage);
     let set = SetDocument::named("web");
     let place = ContextAndServer::default();
     let text = render_diff((&set, &place), &Differences::default(), end, &[], Vec::new()).text(LIMIT);
@@ -530,10 +525,7 @@ fn a_run_is_summarized() {
         failed,
         skipped,
     ]);
-    let end = End {
-        error: None,
-        completeness: RunEnd::Interrupted(Resume::SameCommand),
-    };
+    let end = RunEnd::Interrupted(Resume::SameCommand);
     let text = render_run((&set(), &ContextAndServer::default()), &run, end, Vec::new()).text(LIMIT);
     assert_order(
         &text,

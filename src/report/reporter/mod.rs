@@ -3,6 +3,7 @@
 mod conflicts;
 pub(super) mod hints;
 mod objects_without_result;
+mod summary;
 
 use std::cell::Cell;
 use std::mem;
@@ -10,17 +11,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::documents::report::{Collected, Report, RequestsAndSeconds};
-use super::documents::{ContextAndServer, SetDocument};
-use super::layout::paint::Line;
-use super::markdown::{self, BYTES_OF_COMMENT, End, Page};
+use super::documents::{ContextAndServer, RunEnd, SetDocument};
+use super::markdown::{BYTES_OF_COMMENT, Page, render_run};
 use super::output::{print, print_document, print_line, print_message, save_document, say};
 use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
 use super::text_lines::{self, header, title};
-use super::{RunEnd, document, prompt};
+use super::{document, prompt};
 use crate::cluster::apiserver::{ApiServer, LastWrite};
-use crate::error::{Error, Exit};
+use crate::error::Exit;
 use crate::event::{
     Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Subject,
     Summary, WaitStatus,
@@ -39,7 +39,8 @@ pub struct Reporter {
     pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
     pub(super) summary: Summary,
-    parent: ParentLine,
+    /// True once a line about the set's parent was printed; the summary does not count it.
+    has_parent_line: bool,
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     without_result: ObjectsWithoutResult,
@@ -59,13 +60,6 @@ pub struct Reporter {
     started: Cell<Instant>,
 }
 
-/// True once a line about the set's parent was printed; the summary does not count it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParentLine {
-    None,
-    Printed,
-}
-
 impl Reporter {
     /// A reporter for one run.
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
@@ -74,7 +68,7 @@ impl Reporter {
             brief_out: None,
             bars: PhaseBar::new(style.progress, style.messages),
             summary: Summary::default(),
-            parent: ParentLine::None,
+            has_parent_line: false,
             collected: Collected {
                 operation,
                 dry_run,
@@ -92,11 +86,6 @@ impl Reporter {
             still_deleted: Vec::new(),
             started: Cell::new(Instant::now()),
         }
-    }
-
-    /// The seconds since the start of the run, without pauses.
-    pub fn seconds(&self) -> f64 {
-        self.started.get().elapsed().as_secs_f64()
     }
 
     /// Excludes this time from the duration of the run.
@@ -156,15 +145,14 @@ impl Reporter {
                 }
             }
             Event::Parent(parent, action) => {
-                self.parent = ParentLine::Printed;
+                self.has_parent_line = true;
                 if self.style.verbosity > Verbosity::Quiet {
                     self.note(&text_lines::parent(&parent, action, self.collected.dry_run));
                 }
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
-                let seconds = self.seconds();
-                let done = self.terminal_summary(RunEnd::Complete, seconds);
+                let done = self.terminal_summary(RunEnd::Complete, self.cost(0));
                 self.bars.wait(screen, &done.text(self.style.colors));
             }
             Event::Awaited(awaited) => self.awaited(awaited),
@@ -228,7 +216,7 @@ impl Reporter {
 
     /// Prints a note that says what became of the set's parent.
     pub fn parent_note(&mut self, text: &str) {
-        self.parent = ParentLine::Printed;
+        self.has_parent_line = true;
         super::note(text, self.style);
     }
 
@@ -359,20 +347,16 @@ impl Reporter {
     }
 
     /// Returns whether the end of the run is printed. With exit code 2, only people read it.
-    pub fn is_end_printed(&self, error: Option<&Error>) -> bool {
-        self.style.format == Format::Markdown || error.is_none_or(|error| error.exit() != Exit::Usage)
+    pub fn is_end_printed(&self, end: RunEnd) -> bool {
+        self.style.format == Format::Markdown
+            || !matches!(end, RunEnd::Failed(error) if error.exit() == Exit::Usage)
     }
 
-    /// Prints the end of a run, whether it failed or not.
+    /// Prints the end of a run after this many requests, whether it failed or not.
     ///
     /// `set` is the set as far as it is known.
-    pub fn finish(
-        mut self,
-        (set, place): (SetDocument, &ContextAndServer),
-        error: Option<&Error>,
-        completeness: RunEnd,
-        cost: RequestsAndSeconds,
-    ) {
+    pub fn finish(mut self, (set, place): (SetDocument, &ContextAndServer), end: RunEnd, requests: u64) {
+        let cost = self.cost(requests);
         self.bars.clear();
         self.print_rest();
         // A run that has waited has reported them.
@@ -383,21 +367,23 @@ impl Reporter {
             super::note(&line, self.style);
         }
         // At a question, the interrupt has reported the end.
-        if self.style.verbosity > Verbosity::Quiet && error.is_none() && prompt::open().is_none() {
-            self.print_summary(completeness, cost);
+        if !matches!(end, RunEnd::Failed(_)) && prompt::open().is_none() {
+            self.print_summary(end, cost);
         }
         if self.style.format == Format::Markdown {
-            let end = End { error, completeness };
             let taken_in = self.taken_in.lines();
-            self.print_page(&markdown::render_run(
-                (&set, place),
-                &self.collected,
-                end,
-                taken_in,
-            ));
+            self.print_page(&render_run((&set, place), &self.collected, end, taken_in));
         }
-        let report = Report::new(set, &self.collected, error, completeness, cost);
+        let report = Report::new(set, &self.collected, None, end, cost);
         document(&report, place, self.style);
+    }
+
+    /// The cost so far. The time that the user took to answer does not count.
+    pub(super) fn cost(&self, requests: u64) -> RequestsAndSeconds {
+        RequestsAndSeconds {
+            requests,
+            seconds: self.started.get().elapsed().as_secs_f64(),
+        }
     }
 
     /// Prints a page, and writes the one for a comment. That is first: with a page, there are both.
@@ -419,32 +405,5 @@ impl Reporter {
         for line in self.taken_in.lines() {
             super::note(&line, self.style);
         }
-    }
-
-    fn print_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
-        if self.style.messages.is_terminal() && self.style.verbosity == Verbosity::Normal {
-            let line = self.terminal_summary(completeness, cost.seconds);
-            say(&format!("{}\n", line.text(self.style.colors)));
-        } else {
-            self.print_full_summary(completeness, cost);
-        }
-    }
-
-    /// Prints the counts with the cost of the run.
-    pub(super) fn print_full_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
-        let counts = text_lines::counts(self.collected.operation, &self.summary, self.parent, completeness);
-        let line = text_lines::summary(&counts, self.collected.dry_run, cost);
-        print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
-    }
-
-    fn terminal_summary(&self, completeness: RunEnd, seconds: f64) -> Line {
-        text_lines::terminal_summary(
-            self.collected.operation,
-            &self.summary,
-            self.parent,
-            completeness,
-            self.collected.dry_run,
-            seconds,
-        )
     }
 }
