@@ -26,18 +26,12 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
         report::note(
             &format!(
                 "{}: no run is recorded; runs without changes are not recorded",
-                document.reference()
+                document.set.reference()
             ),
             style,
         );
     }
-    report::data(
-        &document,
-        &known.place,
-        style,
-        report::history_table,
-        |document| vec![document.reference()],
-    );
+    report::listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 

@@ -90,8 +90,6 @@ async fn list(
         };
         report::note(&format!("{found}{searched}"), style);
     }
-    report::data(&document, place, style, report::list_text, |document| {
-        document.sets.iter().map(SetListing::reference).collect()
-    });
+    report::listing(&document, place, style);
     Ok(())
 }

@@ -32,13 +32,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    report::data(
-        &document.with_detail_of(style),
-        &known.place,
-        style,
-        report::view_text,
-        ViewDocument::member_names,
-    );
+    report::listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 

@@ -27,10 +27,10 @@ pub use documents::history::HistoryDocument;
 pub use documents::list::{ListDocument, SetListing};
 pub use documents::report::RequestsAndSeconds;
 pub use documents::verify::VerifyDocument;
+use documents::verify::finding_lines;
 pub use documents::view::ViewDocument;
 pub use documents::{ContextAndServer, RunEnd, SetDocument};
-use documents::{Envelope, history, list, verify, view};
-use layout::paint;
+use documents::{Envelope, Listing};
 pub use manifests::{ManifestText, manifest_file};
 pub use markdown::BYTES_OF_COMMENT;
 pub use output::{has_lost_output, write as text};
@@ -39,11 +39,10 @@ pub use progress::{SearchBar, clear as clear_progress};
 pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
 use reporter::hints;
-pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity, Width};
+pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
 
 use crate::error::Error;
 use crate::model::identity::GroupVersionKind;
-use crate::model::text::one_line;
 use crate::verify::Finding;
 
 /// Prints an error with its hints to standard error.
@@ -86,57 +85,16 @@ pub fn warning(text: &str, style: Style) {
 pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
     let has_lines = matches!(style.format, Format::Lines | Format::Wide);
     if has_lines {
-        print_findings(verify::lines_of(findings), style);
+        finding_lines(findings, style).iter().for_each(|line| print(line));
     }
     has_lines
 }
 
-/// Prints a line for each finding; at a terminal, it is wrapped between words.
-fn print_findings(lines: Vec<String>, style: Style) {
-    let columns = match style.output {
-        Device::Terminal { columns, .. } => columns,
-        Device::Stream => usize::MAX,
-    };
-    for line in lines {
-        let parts = paint::wrap(&one_line(&line), columns.saturating_sub(2));
-        for (index, part) in parts.iter().enumerate() {
-            let margin = if index == 0 { "" } else { "  " };
-            print(&format!("{margin}{part}"));
-        }
-    }
-}
-
-/// Prints the hints and the summary of findings that were printed before.
-pub fn findings_below(document: &VerifyDocument, style: Style) {
-    document.print_summary(style);
-}
-
-/// Prints the findings of `verify`, with their hints.
-pub fn findings(document: &VerifyDocument, place: &ContextAndServer, style: Style) {
+/// Prints a document in the chosen format: for people, as names, or as it is.
+pub fn listing<T: Listing>(document: &T, place: &ContextAndServer, style: Style) {
     match style.format {
-        Format::Lines | Format::Wide => print_findings(verify::lines(document), style),
-        Format::Names => document.object_names().iter().for_each(|name| print(name)),
-        Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
-    }
-    document.print_summary(style);
-}
-
-/// Prints data in the chosen format; `lines` makes the text for people.
-pub fn data<T: Serialize>(
-    document: &T,
-    place: &ContextAndServer,
-    style: Style,
-    lines: impl FnOnce(&T, Width) -> Vec<String>,
-    names: impl FnOnce(&T) -> Vec<String>,
-) {
-    let width = match style.output {
-        Device::Terminal { columns, .. } => Width::Fitting(columns),
-        Device::Stream => Width::Usual,
-    };
-    match style.format {
-        Format::Lines => lines(document, width).iter().for_each(|line| print(line)),
-        Format::Wide => lines(document, Width::Wide).iter().for_each(|line| print(line)),
-        Format::Names => names(document).iter().for_each(|name| print(name)),
+        Format::Lines | Format::Wide => document.lines(style).iter().for_each(|line| print(line)),
+        Format::Names => document.names().iter().for_each(|name| print(name)),
         Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
     }
 }
@@ -183,24 +141,6 @@ fn object_name(object: &Value) -> Option<String> {
     let text = |pointer| object.pointer(pointer)?.as_str();
     let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
     Some(gvk.group_kind().object_name(text("/metadata/name")?))
-}
-
-/// The table of `list`.
-pub fn list_text(document: &ListDocument, width: Width) -> Vec<String> {
-    list::table(document, width)
-}
-
-/// The table of `history`.
-pub fn history_table(document: &HistoryDocument, width: Width) -> Vec<String> {
-    history::table(document, width)
-}
-
-/// The page of `view`, or the table of its members.
-pub fn view_text(document: &ViewDocument, width: Width) -> Vec<String> {
-    match width {
-        Width::Usual | Width::Fitting(_) => view::page(document, width),
-        Width::Wide => view::table(document),
-    }
 }
 
 /// Prints that the interrupt was received. Below a question no request is under way.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::documents::report::RequestsAndSeconds;
-use super::documents::set_summary::reference;
 use super::documents::{ContextAndServer, SetDocument};
 use super::layout::paint::{Color, Line, fit};
 use super::plan_view::Effect;
@@ -155,8 +154,8 @@ pub(super) fn suffix(dry_run: DryRun) -> &'static str {
 /// `secret/shop in platform`
 pub(super) fn title(set: &SetDocument) -> String {
     match (&set.kind, &set.namespace) {
-        (Some(_), Some(namespace)) => format!("{} in {namespace}", reference(set)),
-        (Some(_), None) => reference(set),
+        (Some(_), Some(namespace)) => format!("{} in {namespace}", set.reference()),
+        (Some(_), None) => set.reference(),
         (None, _) => set.name.clone(),
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::ErrorDocument;
-use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference, runs_in_words};
+use super::set_summary::{SetSummary, UNKNOWN};
+use super::{ErrorDocument, Listing};
 use crate::cluster::discovery::Discovery;
 use crate::error::Error;
 use crate::read::found_set::{FoundSet, Visibility};
-use crate::report::layout::columns::{columns, fitting_columns};
-use crate::report::style::Width;
+use crate::report::layout::table;
+use crate::report::style::{Format, Style};
 
 /// The document of `list`.
 #[derive(Debug, Serialize)]
@@ -29,8 +29,6 @@ pub struct SetListing {
     summary: SetSummary,
     /// The number of visible members; null if none could be listed.
     members: Option<usize>,
-    #[serde(skip)]
-    sight: Visibility,
 }
 
 impl ListDocument {
@@ -55,76 +53,64 @@ impl ListDocument {
 impl SetListing {
     /// The entry of a set.
     pub fn new(set: &FoundSet, discovery: &Discovery) -> Self {
-        let sight = set.visibility(discovery);
+        let summary = SetSummary::new(set, discovery);
         Self {
-            summary: SetSummary::new(set, discovery),
-            members: (sight != Visibility::Nothing).then_some(set.members.len()),
-            sight,
+            members: (summary.visibility != Visibility::Nothing).then_some(set.members.len()),
+            summary,
         }
     }
 
-    /// The name of the parent, as the command line takes it: `secret/web`.
-    pub fn reference(&self) -> String {
-        reference(&self.summary.set)
+    fn row(&self, format: Format) -> Vec<String> {
+        let SetSummary {
+            set,
+            group_kinds,
+            namespaces,
+            ..
+        } = &self.summary;
+        let shown = |list: &Option<Vec<String>>| match list {
+            None => UNKNOWN.to_owned(),
+            Some(list) if format == Format::Wide => list.join(","),
+            Some(list) => list.len().to_string(),
+        };
+        let mut row = vec![
+            set.namespace.clone().unwrap_or_default(),
+            set.reference(),
+            self.summary.member_count(self.members),
+            shown(group_kinds),
+            shown(namespaces),
+            self.summary.status().to_owned(),
+            set.tooling.clone().unwrap_or_default(),
+        ];
+        row.extend((format == Format::Wide).then(|| set.id.clone().unwrap_or_default()));
+        row
     }
 }
 
-/// The table of `list`.
-pub(in crate::report) fn table(document: &ListDocument, width: Width) -> Vec<String> {
-    let mut header = vec![
-        "NAMESPACE",
-        "SET",
-        "MEMBERS",
-        "KINDS",
-        "NAMESPACES",
-        "STATUS",
-        "TOOLING",
-    ];
-    if width == Width::Wide {
-        header.push("ID");
+impl Listing for ListDocument {
+    fn lines(&self, style: Style) -> Vec<String> {
+        let has_runs = self.sets.iter().any(|listing| !listing.summary.runs.is_empty());
+        let mut header = vec![
+            "NAMESPACE",
+            "SET",
+            "MEMBERS",
+            "KINDS",
+            "NAMESPACES",
+            "STATUS",
+            "TOOLING",
+        ];
+        header.extend((style.format == Format::Wide).then_some("ID"));
+        header.extend(has_runs.then_some("RUNS"));
+        let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
+        for listing in &self.sets {
+            let mut row = listing.row(style.format);
+            row.extend(has_runs.then(|| listing.summary.runs_in_words()));
+            rows.push(row);
+        }
+        table(rows, style.table_width(), &["TOOLING", "KINDS", "NAMESPACES"])
     }
-    let has_runs = document
-        .sets
-        .iter()
-        .any(|listing| !listing.summary.runs.is_empty());
-    if has_runs {
-        header.push("RUNS");
-    }
-    let mut rows: Vec<Vec<String>> = vec![header.into_iter().map(str::to_owned).collect()];
-    for listing in &document.sets {
-        let running = has_runs.then(|| runs_in_words(&listing.summary.runs));
-        rows.push(row(listing, width).into_iter().chain(running).collect());
-    }
-    match width {
-        Width::Usual | Width::Wide => columns(&rows),
-        Width::Fitting(width) => fitting_columns(&rows, width, &["TOOLING", "KINDS", "NAMESPACES"]),
-    }
-}
 
-fn row(listing: &SetListing, width: Width) -> Vec<String> {
-    let SetSummary {
-        set,
-        group_kinds,
-        namespaces,
-        status: state,
-        ..
-    } = &listing.summary;
-    let shown = |list: &Option<Vec<String>>| match (list, width) {
-        (None, _) => UNKNOWN.to_owned(),
-        (Some(list), Width::Usual | Width::Fitting(_)) => list.len().to_string(),
-        (Some(list), Width::Wide) => list.join(","),
-    };
-    let mut row = vec![
-        set.namespace.clone().unwrap_or_default(),
-        reference(set),
-        member_count(listing.members, listing.sight),
-        shown(group_kinds),
-        shown(namespaces),
-        record_status(state.as_ref()).to_owned(),
-        set.tooling.clone().unwrap_or_default(),
-    ];
-    if width == Width::Wide {
-        row.push(set.id.clone().unwrap_or_default());
+    fn names(&self) -> Vec<String> {
+        let sets = self.sets.iter();
+        sets.map(|listing| listing.summary.set.reference()).collect()
     }
-    row
 }

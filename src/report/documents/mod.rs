@@ -12,8 +12,11 @@ use serde::Serialize;
 use crate::cluster::identity::ClusterUid;
 use crate::error::{Error, Exit};
 use crate::event::Resume;
+use crate::model::applyset::{ApplySetId, ParentIdentity};
+use crate::model::identity::GroupKind;
 use crate::model::message::Message;
 use crate::model::set::Set;
+use crate::report::style::Style;
 
 /// `apiVersion` of all documents.
 const API_VERSION: &str = "kubectl-applyset/v1";
@@ -52,6 +55,15 @@ impl<'a, T: Serialize> Envelope<'a, T> {
     }
 }
 
+/// A document that is also a table, and a list of names.
+pub trait Listing: Serialize {
+    /// The lines for people.
+    fn lines(&self, style: Style) -> Vec<String>;
+
+    /// The names of the objects that it is about.
+    fn names(&self) -> Vec<String>;
+}
+
 /// The set, as far as it is known.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SetDocument {
@@ -77,18 +89,28 @@ impl SetDocument {
             ..Self::default()
         }
     }
+
+    fn new(id: &ApplySetId, parent: &ParentIdentity, tooling: Option<String>) -> Self {
+        Self {
+            id: Some(id.to_string()),
+            kind: Some(parent.group_kind.kind.clone()),
+            group: Some(parent.group_kind.group.clone()),
+            namespace: parent.namespace.clone(),
+            name: parent.name.clone(),
+            tooling,
+        }
+    }
+
+    /// The name of the parent as the command line takes it: `secret/web`.
+    pub fn reference(&self) -> String {
+        let group = self.group.as_deref().unwrap_or_default();
+        GroupKind::new(group, self.kind.as_deref().unwrap_or_default()).object_name(&self.name)
+    }
 }
 
 impl From<&Set> for SetDocument {
     fn from(set: &Set) -> Self {
-        Self {
-            id: Some(set.id.to_string()),
-            kind: Some(set.parent.group_kind.kind.clone()),
-            group: Some(set.parent.group_kind.group.clone()),
-            namespace: set.parent.namespace.clone(),
-            name: set.parent.name.clone(),
-            tooling: Some(set.tooling.to_string()),
-        }
+        Self::new(&set.id, &set.parent, Some(set.tooling.to_string()))
     }
 }
 

@@ -6,83 +6,85 @@ use serde::Serialize;
 use super::SetDocument;
 use crate::cluster::discovery::Discovery;
 use crate::model::applyset::parent::Reading;
-use crate::model::history_annotation::{Run, RunOperation};
-use crate::model::identity::GroupKind;
+use crate::model::history_annotation::{Run, RunOperation, RunResult};
 use crate::read::found_set::{FoundSet, RecordStatus, Visibility};
 
 /// The fields of a set in `list` and `view`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(in crate::report) struct SetSummary {
+pub(super) struct SetSummary {
     #[serde(flatten)]
-    pub(in crate::report) set: SetDocument,
+    pub(super) set: SetDocument,
     /// Null if the record cannot be read.
-    pub(in crate::report) group_kinds: Option<Vec<String>>,
+    pub(super) group_kinds: Option<Vec<String>>,
     /// Null if the record cannot be read.
-    pub(in crate::report) namespaces: Option<Vec<String>>,
+    pub(super) namespaces: Option<Vec<String>>,
     /// Null if the set could not be read.
-    pub(in crate::report) status: Option<RecordStatus>,
-    pub(in crate::report) faults: Vec<String>,
+    pub(super) status: Option<RecordStatus>,
+    pub(super) faults: Vec<String>,
     /// The runs that have not ended.
-    pub(in crate::report) runs: Vec<RunUnderWay>,
+    pub(super) runs: Vec<RunUnderWay>,
+    #[serde(skip)]
+    pub(super) visibility: Visibility,
 }
 
 impl SetSummary {
-    pub(in crate::report) fn new(set: &FoundSet, discovery: &Discovery) -> Self {
+    pub(super) fn new(set: &FoundSet, discovery: &Discovery) -> Self {
         let (tooling, faults) = match &set.reading {
             Reading::Parent(applyset_record) => (Some(applyset_record.tooling.to_string()), Vec::new()),
             Reading::Unfinished(tooling) => (Some(tooling.to_string()), Vec::new()),
             Reading::Faulty(faults) => (None, faults.iter().map(ToString::to_string).collect()),
             Reading::NoRecord => (None, vec!["it has no record".to_owned()]),
         };
+        let running = set.running.iter().map(|run| (run, RunResult::Running));
+        let abandoned = set.abandoned.iter().map(|run| (run, RunResult::Abandoned));
         Self {
-            set: SetDocument {
-                id: Some(set.id.to_string()),
-                kind: Some(set.identity.group_kind.kind.clone()),
-                group: Some(set.identity.group_kind.group.clone()),
-                namespace: set.identity.namespace.clone(),
-                name: set.identity.name.clone(),
-                tooling,
-            },
+            set: SetDocument::new(&set.id, &set.identity, tooling),
             group_kinds: set.group_kinds(discovery),
             namespaces: set
                 .namespaces()
                 .map(|namespaces| namespaces.into_iter().collect()),
             status: Some(set.status(discovery)),
             faults,
-            runs: RunUnderWay::all_on(set),
+            runs: running.chain(abandoned).map(RunUnderWay::from).collect(),
+            visibility: set.visibility(discovery),
         }
+    }
+
+    /// The word for the set's status.
+    pub(super) fn status(&self) -> &'static str {
+        match self.status {
+            Some(RecordStatus::Consistent) => "consistent",
+            Some(RecordStatus::Unfinished) => "unfinished",
+            Some(RecordStatus::Invalid) => "invalid",
+            Some(RecordStatus::Unknown) => "unknown",
+            None => UNKNOWN,
+        }
+    }
+
+    /// `3`, or `3+` if there may be more.
+    pub(super) fn member_count(&self, members: Option<usize>) -> String {
+        match (members, self.visibility) {
+            (None, _) => UNKNOWN.to_owned(),
+            (Some(count), Visibility::Part) => format!("{count}+"),
+            (Some(count), _) => count.to_string(),
+        }
+    }
+
+    /// Returns the runs in words; empty without any.
+    pub(super) fn runs_in_words(&self) -> String {
+        let now = Timestamp::now();
+        let texts: Vec<String> = self.runs.iter().map(|run| run.text(now)).collect();
+        texts.join("; ")
     }
 }
 
 /// Text for an unknown value.
-pub(in crate::report) const UNKNOWN: &str = "?";
-
-pub(in crate::report) fn record_status(status: Option<&RecordStatus>) -> &'static str {
-    match status {
-        Some(RecordStatus::Consistent) => "consistent",
-        Some(RecordStatus::Unfinished) => "unfinished",
-        Some(RecordStatus::Invalid) => "invalid",
-        Some(RecordStatus::Unknown) => "unknown",
-        None => UNKNOWN,
-    }
-}
-
-/// `3`, or `3+` if there may be more.
-pub(in crate::report) fn member_count(members: Option<usize>, sight: Visibility) -> String {
-    let more = if sight == Visibility::Part { "+" } else { "" };
-    members.map_or_else(|| UNKNOWN.to_owned(), |count| format!("{count}{more}"))
-}
-
-/// The name of a set's parent as the command line takes it: `secret/web`.
-pub(in crate::report) fn reference(set: &SetDocument) -> String {
-    let group = set.group.as_deref().unwrap_or_default();
-    GroupKind::new(group, set.kind.as_deref().unwrap_or_default()).object_name(&set.name)
-}
+pub(super) const UNKNOWN: &str = "?";
 
 /// A run that has not ended.
 #[derive(Debug, Serialize)]
-pub(in crate::report) struct RunUnderWay {
+pub(super) struct RunUnderWay {
     id: String,
     operation: RunOperation,
     /// Null if the server did not name the user.
@@ -91,31 +93,12 @@ pub(in crate::report) struct RunUnderWay {
     began: String,
     /// When the run last said that it is alive, RFC 3339.
     renewed: String,
-    state: RunState,
+    /// Running, or abandoned if it has not said so for ten minutes.
+    state: RunResult,
 }
 
-/// The state of a run that has not ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum RunState {
-    /// It renews its entry.
-    Running,
-    /// It has not done so for ten minutes.
-    Abandoned,
-}
-
-impl RunUnderWay {
-    /// The runs under way on a set.
-    pub(in crate::report) fn all_on(set: &FoundSet) -> Vec<Self> {
-        let running = set.running.iter().map(|run| Self::new(run, RunState::Running));
-        let abandoned = set
-            .abandoned
-            .iter()
-            .map(|run| Self::new(run, RunState::Abandoned));
-        running.chain(abandoned).collect()
-    }
-
-    fn new(run: &Run, state: RunState) -> Self {
+impl From<(&Run, RunResult)> for RunUnderWay {
+    fn from((run, state): (&Run, RunResult)) -> Self {
         Self {
             id: run.id.clone(),
             operation: run.operation.clone(),
@@ -125,27 +108,20 @@ impl RunUnderWay {
             state,
         }
     }
-
-    /// Returns the run in words: `apply by ci, began 12s ago`.
-    fn text(&self, now: Timestamp) -> String {
-        let user = self
-            .user
-            .as_ref()
-            .map_or_else(String::new, |user| format!(" by {user}"));
-        let age = age(Some(&self.began), now);
-        let operation = self.operation.as_str();
-        match self.state {
-            RunState::Running => format!("{operation}{user}, began {age} ago"),
-            RunState::Abandoned => format!("{operation}{user}, abandoned, began {age} ago"),
-        }
-    }
 }
 
-/// Returns the runs in words; empty without any.
-pub(in crate::report) fn runs_in_words(runs: &[RunUnderWay]) -> String {
-    let now = Timestamp::now();
-    let texts: Vec<String> = runs.iter().map(|run| run.text(now)).collect();
-    texts.join("; ")
+impl RunUnderWay {
+    /// Returns the run in words: `apply by ci, began 12s ago`.
+    fn text(&self, now: Timestamp) -> String {
+        let mut text = self.operation.as_str().to_owned();
+        if let Some(user) = &self.user {
+            text.extend([" by ", user]);
+        }
+        if self.state == RunResult::Abandoned {
+            text.push_str(", abandoned");
+        }
+        format!("{text}, began {} ago", age(Some(&self.began), now))
+    }
 }
 
 const MINUTE: i64 = 60;
@@ -154,10 +130,10 @@ const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
 /// Returns the age at `now` of an object created at `created`, RFC 3339; `?` if that is not a time.
-pub(in crate::report) fn age(created: Option<&str>, now: Timestamp) -> String {
+pub(super) fn age(created: Option<&str>, now: Timestamp) -> String {
     match created.and_then(|text| text.parse::<Timestamp>().ok()) {
         Some(created) => span((now.as_second() - created.as_second()).max(0)),
-        None => super::set_summary::UNKNOWN.to_owned(),
+        None => UNKNOWN.to_owned(),
     }
 }
 

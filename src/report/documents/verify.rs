@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::ErrorDocument;
 use super::list::SetListing;
 use super::report::RequestsAndSeconds;
+use super::{ErrorDocument, Listing};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
-use crate::model::text::counted;
+use crate::model::text::{counted, one_line};
 use crate::model::write_settings::DryRun;
+use crate::report::layout::paint::wrap;
 use crate::report::style::Style;
 use crate::report::{hint, plain, text_lines};
-use crate::verify::{Finding, FixStatus, Rule, Severity};
+use crate::verify::{Finding, FixStatus, Severity};
 
 /// The document of `verify`.
 #[derive(Debug, Serialize)]
@@ -36,14 +37,8 @@ pub struct VerifyDocument {
 /// One finding.
 #[derive(Debug, Serialize)]
 struct FindingDocument {
-    rule: Rule,
-    severity: Severity,
-    /// Null for the cluster as a whole.
-    object: Option<ObjectKey>,
-    /// Id of the set that it concerns; null if that is not one set.
-    set: Option<String>,
-    message: String,
-    hint: String,
+    #[serde(flatten)]
+    finding: Finding,
     fixable: bool,
     fixed: bool,
 }
@@ -88,25 +83,15 @@ impl VerifyDocument {
         }
     }
 
-    /// Returns the names of the objects with findings, each once.
-    pub fn object_names(&self) -> Vec<String> {
-        let mut seen = BTreeSet::new();
-        let objects = self.findings.iter().filter_map(|finding| finding.object.as_ref());
-        objects
-            .filter(|key| seen.insert(*key))
-            .map(ObjectKey::object_name)
-            .collect()
-    }
-
     /// Returns whether errors or warnings remain that are not fixed.
     pub fn has_something_left(&self) -> bool {
         self.summary.errors + self.summary.warnings > 0
     }
 
     /// Prints hints and the summary to standard error.
-    pub(in crate::report) fn print_summary(&self, style: Style) {
+    pub fn print_summary(&self, style: Style) {
         let mut seen = BTreeSet::new();
-        for finding in &self.findings {
+        for FindingDocument { finding, .. } in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
                 hint(&format!("{}: {}", finding.rule.name(), finding.hint), style);
             }
@@ -114,8 +99,8 @@ impl VerifyDocument {
         let offered = self
             .findings
             .iter()
-            .filter(|finding| finding.fixable && !finding.fixed)
-            .count();
+            .filter(|document| document.finding.fix_status == FixStatus::Offered);
+        let offered = offered.count();
         if offered > 0 {
             hint(&format!("repair {offered} of these with --fix"), style);
         }
@@ -150,45 +135,61 @@ impl VerifyDocument {
     }
 }
 
+impl Listing for VerifyDocument {
+    fn lines(&self, style: Style) -> Vec<String> {
+        finding_lines(self.findings.iter().map(|document| &document.finding), style)
+    }
+
+    /// The names of the objects with findings, each once.
+    fn names(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let objects = self
+            .findings
+            .iter()
+            .filter_map(|document| document.finding.object.as_ref());
+        objects
+            .filter(|key| seen.insert(*key))
+            .map(ObjectKey::object_name)
+            .collect()
+    }
+}
+
 impl From<Finding> for FindingDocument {
     fn from(finding: Finding) -> Self {
         Self {
-            rule: finding.rule,
-            severity: finding.severity,
-            object: finding.object,
-            set: finding.set,
-            message: finding.message,
-            hint: finding.hint,
             fixable: finding.fix_status != FixStatus::ByHand,
             fixed: finding.fix_status == FixStatus::Done,
+            finding,
         }
     }
 }
 
-/// The lines of all findings.
-pub(in crate::report) fn lines(document: &VerifyDocument) -> Vec<String> {
-    finding_lines(&document.findings)
-}
-
-/// The lines of findings that are not in a document yet.
-pub(in crate::report) fn lines_of(findings: &[Finding]) -> Vec<String> {
-    let findings: Vec<FindingDocument> = findings.iter().cloned().map(FindingDocument::from).collect();
-    finding_lines(&findings)
-}
-
+/// A line for each finding; at a terminal, it is wrapped between words:
 /// `error wrong-id secret/web in namespace shop: label … (fixed)`
-fn finding_lines(findings: &[FindingDocument]) -> Vec<String> {
+pub(in crate::report) fn finding_lines<'f>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    style: Style,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for finding in findings {
         let object = finding.object.as_ref();
-        lines.push(format!(
+        let line = format!(
             "{} {} {}: {}{}",
             finding.severity.word(),
             finding.rule.name(),
             object.map_or_else(|| "cluster".to_owned(), ToString::to_string),
             finding.message,
-            if finding.fixed { " (fixed)" } else { "" }
-        ));
+            if finding.fix_status == FixStatus::Done {
+                " (fixed)"
+            } else {
+                ""
+            }
+        );
+        let parts = wrap(&one_line(&line), style.output.width().saturating_sub(2));
+        for (index, part) in parts.iter().enumerate() {
+            let margin = if index == 0 { "" } else { "  " };
+            lines.push(format!("{margin}{part}"));
+        }
     }
     lines
 }

@@ -9,7 +9,6 @@ use super::{PlanOutline, Question};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::text::{counted, first_listed};
 use crate::plan::Refusal;
-use crate::report::documents::set_summary::reference;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::rows::{self, NAMES, PlanRow};
 use crate::report::plan_view::{Counts, Effect, consequence, loses_data, loss_row};
@@ -155,7 +154,7 @@ pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
     });
     match &question.set {
         Some(set) if is_grave || data_losses(question) > 0 => {
-            let full = set.kind.as_ref().map(|_| reference(set));
+            let full = set.kind.as_ref().map(|_| set.reference());
             AnswerWanted::SetName(std::iter::once(set.name.clone()).chain(full).collect())
         }
         _ => AnswerWanted::Yes,
