@@ -10,8 +10,9 @@ use crate::model::text::{is_steering, one_line};
 /// A manifest to write.
 #[derive(Debug, Clone)]
 pub struct ManifestText {
-    key: ObjectKey,
-    manifest: Value,
+    pub key: ObjectKey,
+    /// The object as it is to be applied.
+    pub manifest: Value,
     comments: Vec<String>,
 }
 
@@ -26,16 +27,6 @@ impl ManifestText {
             manifest,
             comments,
         }
-    }
-
-    /// The object.
-    pub fn key(&self) -> &ObjectKey {
-        &self.key
-    }
-
-    /// The object as it is to be applied.
-    pub fn manifest(&self) -> &Value {
-        &self.manifest
     }
 
     /// Returns whether it holds values that only some people may read.

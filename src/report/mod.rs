@@ -40,6 +40,7 @@ pub use prompt::{PlanOutline, Question, WrittenBefore, confirm};
 pub use reporter::Reporter;
 use reporter::hints;
 pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
+use text_lines::Label;
 
 use crate::error::Error;
 use crate::model::identity::GroupVersionKind;
@@ -48,35 +49,23 @@ use crate::verify::Finding;
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
     for message in hints::shared_hints_last(error.messages()) {
-        print_message(text_lines::Label::Error, &message, colors);
+        print_message(Label::Error, &message, colors);
     }
 }
 
 /// Prints a note, unless `--quiet` is set.
 pub fn note(text: &str, style: Style) {
-    if style.verbosity > Verbosity::Quiet {
-        print_message(text_lines::Label::Note, &text.into(), style.colors);
-    }
-}
-
-/// Prints a hint, unless `--quiet` is set.
-fn hint(text: &str, style: Style) {
-    if style.verbosity > Verbosity::Quiet {
-        print_message(text_lines::Label::Hint, &text.into(), style.colors);
-    }
-}
-
-/// Prints a line without a label, unless `--quiet` is set.
-fn plain(text: &str, style: Style) {
-    if style.verbosity > Verbosity::Quiet {
-        print_message(text_lines::Label::Plain, &text.into(), style.colors);
-    }
+    print_unless_quiet(Label::Note, text, style);
 }
 
 /// Prints a warning, unless `--quiet` is set.
 pub fn warning(text: &str, style: Style) {
+    print_unless_quiet(Label::Warning, text, style);
+}
+
+fn print_unless_quiet(label: Label, text: &str, style: Style) {
     if style.verbosity > Verbosity::Quiet {
-        print_message(text_lines::Label::Warning, &text.into(), style.colors);
+        print_message(label, &text.into(), style.colors);
     }
 }
 
@@ -131,7 +120,7 @@ pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
     match style.format {
         Format::Lines | Format::Wide | Format::Yaml | Format::Markdown => output::write(file),
         Format::Json | Format::Names => {
-            let objects: Vec<Value> = manifests.iter().map(|text| text.manifest().clone()).collect();
+            let objects: Vec<Value> = manifests.iter().map(|text| text.manifest.clone()).collect();
             self::objects(&objects, style);
         }
     }
@@ -147,11 +136,11 @@ fn object_name(object: &Value) -> Option<String> {
 pub fn print_interrupted() {
     let (label, text) = match prompt::open() {
         None => (
-            text_lines::Label::Note,
+            Label::Note,
             "stopping after the requests in flight and recreations under way; a second Ctrl-C or signal stops at once",
         ),
-        Some(WrittenBefore::Nothing) => (text_lines::Label::Plain, "stopped: nothing was written"),
-        Some(WrittenBefore::Confirmed) => (text_lines::Label::Plain, "stopped: nothing more was written"),
+        Some(WrittenBefore::Nothing) => (Label::Plain, "stopped: nothing was written"),
+        Some(WrittenBefore::Confirmed) => (Label::Plain, "stopped: nothing more was written"),
     };
     if prompt::open().is_some() {
         output::say("\n");

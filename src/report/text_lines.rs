@@ -1,7 +1,5 @@
 //! The text of lines for people, in the style of kubectl.
 
-use std::time::Duration;
-
 use super::documents::report::RequestsAndSeconds;
 use super::documents::{ContextAndServer, SetDocument};
 use super::layout::paint::{Color, Line, fit};
@@ -26,24 +24,13 @@ pub(super) enum Label {
 impl Label {
     pub(super) fn text(self, colors: Colors) -> String {
         let (word, color) = match self {
-            Self::Error => ("error: ", "31;1"),
-            Self::Warning => ("warning: ", "33;1"),
-            Self::Hint => ("hint: ", "36"),
-            Self::Note => ("note: ", "2"),
-            Self::Plain => return String::new(),
+            Self::Error => ("error: ", Color::Danger),
+            Self::Warning => ("warning: ", Color::BoldYellow),
+            Self::Hint => ("hint: ", Color::Cyan),
+            Self::Note => ("note: ", Color::Dim),
+            Self::Plain => ("", Color::Plain),
         };
-        match colors {
-            Colors::On => format!("\x1b[{color}m{word}\x1b[0m"),
-            Colors::Off => word.to_owned(),
-        }
-    }
-}
-
-/// The label of an outcome's reason or error.
-pub(super) fn label(outcome: &ObjectOutcome) -> Label {
-    match outcome.action {
-        Action::Failed => Label::Error,
-        _ => Label::Note,
+        color.paint(word, colors)
     }
 }
 
@@ -102,11 +89,6 @@ pub(super) fn awaited(awaited: &Awaited) -> String {
         }
         WaitStatus::Slow => format!("waiting for {key}: {reason}"),
     }
-}
-
-/// `applying deployment.apps/web in namespace shop for 5 s`
-pub(super) fn slowest(phase: &str, key: &ObjectKey, elapsed: Duration) -> String {
-    format!("{phase} {key} for {} s", elapsed.as_secs())
 }
 
 /// `applying 5 objects`

@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::documents::report::Report;
 use super::documents::{ContextAndServer, RunEnd, SetDocument};
+use super::layout::paint::Color;
 use super::markdown::render_diff;
 use super::output::{print, print_line};
 use super::plan_view::Entry;
 use super::reporter::Reporter;
 use super::reporter::hints::shared_hints_last;
 use super::style::{Colors, Format, Verbosity};
-use super::text_lines::{self, header, title};
+use super::text_lines::{self, Label, header, title};
 use super::{document, plan_screen, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::Error;
@@ -276,12 +277,12 @@ impl Reporter {
             self.print_detail(outcome, verbosity);
         }
         for failure in &found.failures {
-            self.message(text_lines::Label::Error, failure);
+            self.message(Label::Error, failure);
         }
         if self.style.verbosity > Verbosity::Quiet || matches!(end, RunEnd::Failed(Error::NotSaved)) {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
-                self.message(text_lines::Label::Warning, &message);
+                self.message(Label::Warning, &message);
             }
         }
     }
@@ -289,19 +290,17 @@ impl Reporter {
 
 /// Adds the colors of `diff --color`.
 fn add_colors(unified: &str, colors: Colors) -> String {
-    if colors == Colors::Off {
-        return unified.to_owned();
+    let mut text = String::new();
+    for line in unified.split_inclusive('\n') {
+        let color = match line.as_bytes() {
+            [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => Color::Bold,
+            [b'@', ..] => Color::Cyan,
+            [b'-', ..] => Color::Red,
+            [b'+', ..] => Color::Green,
+            _ => Color::Plain,
+        };
+        let content = line.trim_end_matches('\n');
+        text.extend([&*color.paint(content, colors), &line[content.len()..]]);
     }
-    let lines = unified.lines();
-    lines
-        .map(|line| match line.as_bytes() {
-            [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => {
-                format!("\x1b[1m{line}\x1b[0m\n")
-            }
-            [b'@', ..] => format!("\x1b[36m{line}\x1b[0m\n"),
-            [b'-', ..] => format!("\x1b[31m{line}\x1b[0m\n"),
-            [b'+', ..] => format!("\x1b[32m{line}\x1b[0m\n"),
-            _ => format!("{line}\n"),
-        })
-        .collect()
+    text
 }

@@ -12,8 +12,9 @@ use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, one_line};
 use crate::model::write_settings::DryRun;
 use crate::report::layout::paint::wrap;
+use crate::report::print_unless_quiet;
 use crate::report::style::Style;
-use crate::report::{hint, plain, text_lines};
+use crate::report::text_lines::{self, Label};
 use crate::verify::{Finding, FixStatus, Severity};
 
 /// The document of `verify`.
@@ -93,7 +94,11 @@ impl VerifyDocument {
         let mut seen = BTreeSet::new();
         for FindingDocument { finding, .. } in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
-                hint(&format!("{}: {}", finding.rule.name(), finding.hint), style);
+                print_unless_quiet(
+                    Label::Hint,
+                    &format!("{}: {}", finding.rule.name(), finding.hint),
+                    style,
+                );
             }
         }
         let offered = self
@@ -102,9 +107,13 @@ impl VerifyDocument {
             .filter(|document| document.finding.fix_status == FixStatus::Offered);
         let offered = offered.count();
         if offered > 0 {
-            hint(&format!("repair {offered} of these with --fix"), style);
+            print_unless_quiet(
+                Label::Hint,
+                &format!("repair {offered} of these with --fix"),
+                style,
+            );
         }
-        plain(&self.summary_line(), style);
+        print_unless_quiet(Label::Plain, &self.summary_line(), style);
     }
 
     fn summary_line(&self) -> String {

@@ -13,6 +13,8 @@ pub(in crate::report) enum Color {
     Dim,
     Green,
     Yellow,
+    /// Warnings.
+    BoldYellow,
     Red,
     /// Deletions and losses.
     Danger,
@@ -27,9 +29,18 @@ impl Color {
             Self::Dim => Some("2"),
             Self::Green => Some("32"),
             Self::Yellow => Some("33"),
+            Self::BoldYellow => Some("33;1"),
             Self::Red => Some("31"),
             Self::Danger => Some("31;1"),
             Self::Cyan => Some("36"),
+        }
+    }
+
+    /// The text in this color, if it has one.
+    pub(in crate::report) fn paint(self, text: &str, colors: Colors) -> String {
+        match self.code() {
+            Some(code) if colors == Colors::On && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            _ => text.to_owned(),
         }
     }
 }
@@ -67,13 +78,7 @@ impl Line {
         for (color, text) in &self.0 {
             let text = &text[..text.len().min(left)];
             left -= text.len();
-            match color.code() {
-                Some(code) if !text.is_empty() => {
-                    let escaped = one_line(text);
-                    line.extend(["\x1b[", code, "m", &escaped, "\x1b[0m"]);
-                }
-                _ => line.push_str(&one_line(text)),
-            }
+            line.push_str(&color.paint(&one_line(text), colors));
         }
         line
     }

@@ -69,19 +69,14 @@ pub(in crate::report) fn render_run(
 
 /// The objects with one effect.
 fn list(entries: &[&Entry]) -> Part {
-    let word = entries.first().map_or("", |entry| entry.effect.done());
-    let more = match entries {
-        [
-            Entry {
-                effect: Effect::Renamed,
-                ..
-            },
-            ..,
-        ] => ": pruned, and created under another name",
+    let effect = entries[0].effect;
+    let (count, word) = (entries.len(), effect.done());
+    let more = match effect {
+        Effect::Renamed => ": pruned, and created under another name",
         _ => "",
     };
     let items = entries.iter().filter_map(|entry| item(entry)).collect();
-    Part::folded(&format!("{} {word}{more}", entries.len()), items)
+    Part::folded(&format!("{count} {word}{more}"), items)
 }
 
 fn item(entry: &Entry) -> Option<Item> {

@@ -12,7 +12,6 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::style::{Device, Progress};
-use super::text_lines;
 use crate::event::{Action, Awaited, ObjectOutcome, Phase};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
@@ -83,7 +82,7 @@ impl PhaseBar {
     /// Draws the objects that are waited for, below the summary of the writes.
     pub(super) fn wait(&mut self, screen: WaitScreen, done: &str) {
         self.clear();
-        if self.progress == Progress::Hidden || screen.total() == 0 {
+        if self.progress == Progress::Hidden || screen.rows.is_empty() {
             return;
         }
         self.bar = draw_wait(&screen, done);
@@ -136,7 +135,7 @@ impl PhaseBar {
         }
         let phase = self.phase.map_or_else(String::new, |phase| phase.to_string());
         let text = match slowest {
-            Some((key, elapsed)) => text_lines::slowest(&phase, &key, elapsed),
+            Some((key, elapsed)) => format!("{phase} {key} for {} s", elapsed.as_secs()),
             None => phase,
         };
         let text: String = one_line(&text).chars().take(MESSAGE).collect();
@@ -219,13 +218,13 @@ fn draw(message: &str, total: usize) -> ProgressBar {
 const BACK: &str = "\x1b[4D";
 
 fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
-    let bar = bar(screen.total());
+    let bar = bar(screen.rows.len());
     let template = format!(
         "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
-        screen.goal()
+        screen.goal
     );
     if let Ok(style) = ProgressStyle::with_template(&template) {
-        let limit = screen.limit();
+        let limit = screen.limit;
         let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let elapsed = clock(state.elapsed());
             // An error of drawing is not reported.

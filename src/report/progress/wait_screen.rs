@@ -21,13 +21,14 @@ const HOW_TO_STOP: &str = "Ctrl-C stops waiting; the same command continues";
 
 /// The objects of one wait.
 pub(in crate::report) struct WaitScreen {
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
     indexes: HashMap<ObjectKey, usize>,
-    limit: Option<Duration>,
-    goal: &'static str,
+    pub(super) limit: Option<Duration>,
+    /// The word for objects that have arrived.
+    pub(super) goal: &'static str,
 }
 
-struct Row {
+pub(super) struct Row {
     name: String,
     namespace: String,
     status: State,
@@ -58,19 +59,6 @@ impl WaitScreen {
                 _ => "ready",
             },
         }
-    }
-
-    /// The mark of an object that has arrived.
-    pub(in crate::report) fn goal(&self) -> &'static str {
-        self.goal
-    }
-
-    pub(in crate::report) fn limit(&self) -> Option<Duration> {
-        self.limit
-    }
-
-    pub(in crate::report) fn total(&self) -> usize {
-        self.rows.len()
     }
 
     pub(in crate::report) fn arrived(&self) -> usize {
@@ -166,7 +154,7 @@ mod tests {
             WaitStatus::Changed,
         ));
         screen.note(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
-        assert_eq!((screen.arrived(), screen.total()), (1, 6));
+        assert_eq!((screen.arrived(), screen.rows.len()), (1, 6));
         assert_eq!(
             screen.lines(80, 4),
             [

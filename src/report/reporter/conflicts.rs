@@ -10,7 +10,7 @@ use crate::model::pointer::Pointer;
 use crate::model::text::counted;
 use crate::report::output::print_message;
 use crate::report::style::Colors;
-use crate::report::text_lines;
+use crate::report::text_lines::Label;
 
 /// The conflicts that are shown in full. Output documents have all of them.
 const SHOWN: usize = 20;
@@ -37,9 +37,9 @@ impl FieldConflicts {
     /// Prints the conflicts, if there are any.
     pub(super) fn print(&self, colors: Colors) {
         let Some(message) = self.message() else { return };
-        print_message(text_lines::Label::Error, &message, colors);
+        print_message(Label::Error, &message, colors);
         for line in self.rules() {
-            print_message(text_lines::Label::Plain, &line.into(), colors);
+            print_message(Label::Plain, &line.into(), colors);
         }
     }
 

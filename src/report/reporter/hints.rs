@@ -10,7 +10,7 @@ use crate::model::recreatable_kind::{RecreatableKind, recreation_hints};
 use crate::model::text::{counted, listed, with_more};
 use crate::report::output::print_message;
 use crate::report::style::Colors;
-use crate::report::text_lines;
+use crate::report::text_lines::Label;
 
 /// The messages of one group that are printed in full.
 const SHOWN_ALIKE: usize = 3;
@@ -61,10 +61,12 @@ impl Hints {
         self.of_objects.entry(text).or_default().push(object);
     }
 
-    /// Prints the warnings about objects, equal ones as one line.
-    pub(super) fn print_warnings_of_objects(&self, colors: Colors) {
-        for line in self.warnings_of_objects() {
-            print_message(text_lines::Label::Warning, &line.into(), colors);
+    /// Prints the warnings about objects, equal ones as one line, and those that were repeated.
+    pub(super) fn print_warnings(&self, colors: Colors) {
+        let repeated = self.warnings.iter().filter(|(_, count)| **count > 1);
+        let repeated = repeated.map(|(text, count)| format!("{text} ({count} times)"));
+        for line in self.warnings_of_objects().chain(repeated) {
+            print_message(Label::Warning, &line.into(), colors);
         }
     }
 
@@ -78,18 +80,10 @@ impl Hints {
     /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
     pub(super) fn print_rest(&self, colors: Colors) {
         for message in self.rest() {
-            print_message(text_lines::Label::Error, &message, colors);
+            print_message(Label::Error, &message, colors);
         }
         for hint in recreation_hints(&self.recreatable) {
-            print_message(text_lines::Label::Hint, &hint.into(), colors);
-        }
-    }
-
-    /// Prints the warnings that were repeated.
-    pub(super) fn print_repeated(&self, colors: Colors) {
-        for (text, count) in self.warnings.iter().filter(|(_, count)| **count > 1) {
-            let line = format!("{text} ({count} times)");
-            print_message(text_lines::Label::Warning, &line.into(), colors);
+            print_message(Label::Hint, &hint.into(), colors);
         }
     }
 

@@ -17,7 +17,7 @@ use super::output::{print, print_document, print_line, print_message, save_docum
 use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
-use super::text_lines::{self, header, title};
+use super::text_lines::{self, Label, header, title};
 use super::{document, prompt};
 use crate::cluster::apiserver::{ApiServer, LastWrite};
 use crate::error::Exit;
@@ -112,7 +112,7 @@ impl Reporter {
         match event {
             Event::Phase { phase, total } => {
                 if self.style.verbosity == Verbosity::Verbose {
-                    self.note(&text_lines::phase(phase, total));
+                    super::note(&text_lines::phase(phase, total), self.style);
                 }
                 if phase == Phase::Waiting {
                     self.collected.waiting.get_or_insert_default();
@@ -126,15 +126,11 @@ impl Reporter {
                 self.hints.add_warning(object, text);
             }
             Event::Failure(text) => {
-                self.message(text_lines::Label::Error, &text);
+                self.message(Label::Error, &text);
                 self.collected.failures.push(text);
             }
-            Event::Note(text) => {
-                if self.style.verbosity > Verbosity::Quiet {
-                    self.note(&text);
-                }
-            }
-            Event::Hint(text) => super::hint(&text, self.style),
+            Event::Note(text) => super::note(&text, self.style),
+            Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
             Event::Object(outcome) => self.object(outcome),
             Event::Revised { before, now } => self.recount(before, now),
             Event::Planned(outcomes) => self.without_result.plan(outcomes),
@@ -145,10 +141,7 @@ impl Reporter {
                 }
             }
             Event::Parent(parent, action) => {
-                self.has_parent_line = true;
-                if self.style.verbosity > Verbosity::Quiet {
-                    self.note(&text_lines::parent(&parent, action, self.collected.dry_run));
-                }
+                self.parent_note(&text_lines::parent(&parent, action, self.collected.dry_run));
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
@@ -255,7 +248,11 @@ impl Reporter {
             && self.style.verbosity >= verbosity
             && let Some(detail) = text_lines::detail(outcome)
         {
-            self.message(text_lines::label(outcome), &detail);
+            let label = match outcome.action {
+                Action::Failed => Label::Error,
+                _ => Label::Note,
+            };
+            self.message(label, &detail);
         }
     }
 
@@ -288,10 +285,8 @@ impl Reporter {
     fn line(&self, outcome: &ObjectOutcome) {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
         if self.style.verbosity > Verbosity::Quiet && !is_folded {
-            print_line(
-                &text_lines::line(outcome, self.collected.dry_run),
-                self.style.output_colors,
-            );
+            let line = text_lines::line(outcome, self.collected.dry_run);
+            print_line(&line, self.style.output_colors);
         }
     }
 
@@ -307,12 +302,12 @@ impl Reporter {
         self.bars.note(&awaited);
         let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
-                (text_lines::Label::Note, Verbosity::Verbose)
+                (Label::Note, Verbosity::Verbose)
             }
             // The screen shows it.
-            WaitStatus::Slow if self.bars.shows_wait() => (text_lines::Label::Note, Verbosity::Verbose),
-            WaitStatus::Slow => (text_lines::Label::Note, Verbosity::Normal),
-            WaitStatus::Missed => (text_lines::Label::Error, Verbosity::Quiet),
+            WaitStatus::Slow if self.bars.shows_wait() => (Label::Note, Verbosity::Verbose),
+            WaitStatus::Slow => (Label::Note, Verbosity::Normal),
+            WaitStatus::Missed => (Label::Error, Verbosity::Quiet),
             WaitStatus::Explained => return,
         };
         if self.style.verbosity >= verbosity {
@@ -324,26 +319,17 @@ impl Reporter {
     }
 
     /// Prints a message unless enough of its group were printed.
-    pub(super) fn message(&mut self, label: text_lines::Label, message: &Message) {
+    pub(super) fn message(&mut self, label: Label, message: &Message) {
         if let Some(shown) = self.hints.shown(message) {
             print_message(label, &shown, self.style.colors);
         }
     }
 
     fn warn(&mut self, text: String) {
-        let is_first = self.hints.is_first(&text);
-        if is_first && self.style.verbosity > Verbosity::Quiet {
-            print_message(
-                text_lines::Label::Warning,
-                &text.as_str().into(),
-                self.style.colors,
-            );
+        if self.hints.is_first(&text) {
+            super::warning(&text, self.style);
         }
         self.collected.warnings.push(text);
-    }
-
-    fn note(&self, text: &str) {
-        print_message(text_lines::Label::Note, &text.into(), self.style.colors);
     }
 
     /// Returns whether the end of the run is printed. With exit code 2, only people read it.
@@ -399,8 +385,7 @@ impl Reporter {
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);
         if self.style.verbosity > Verbosity::Quiet {
-            self.hints.print_warnings_of_objects(self.style.colors);
-            self.hints.print_repeated(self.style.colors);
+            self.hints.print_warnings(self.style.colors);
         }
         for line in self.taken_in.lines() {
             super::note(&line, self.style);
