@@ -43,7 +43,7 @@ pub use style::{Colors, Device, Format, Progress, Style, UnchangedLines, Verbosi
 use text_lines::Label;
 
 use crate::error::Error;
-use crate::model::identity::GroupVersionKind;
+use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::verify::Finding;
 
 /// Prints an error with its hints to standard error.
@@ -110,8 +110,8 @@ pub fn objects(objects: &[Value], style: Style) {
         Format::Json => output::print_json(&json!({"apiVersion": "v1", "kind": "List", "items": objects})),
         Format::Names => objects
             .iter()
-            .filter_map(object_name)
-            .for_each(|name| print(&name)),
+            .filter_map(object_key)
+            .for_each(|key| print(&key.object_name())),
     }
 }
 
@@ -126,10 +126,15 @@ pub fn manifests(manifests: &[ManifestText], file: &str, style: Style) {
     }
 }
 
-fn object_name(object: &Value) -> Option<String> {
+/// Returns the key of an object of the API; `None` if it is none.
+fn object_key(object: &Value) -> Option<ObjectKey> {
     let text = |pointer| object.pointer(pointer)?.as_str();
     let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
-    Some(gvk.group_kind().object_name(text("/metadata/name")?))
+    Some(ObjectKey {
+        group_kind: gvk.group_kind(),
+        namespace: text("/metadata/namespace").map(str::to_owned),
+        name: text("/metadata/name")?.to_owned(),
+    })
 }
 
 /// Prints that the interrupt was received. Below a question no request is under way.

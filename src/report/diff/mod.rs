@@ -134,13 +134,12 @@ impl Differences {
 
     /// The differences of objects and parent, by file name.
     fn by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
-        let mut all = Vec::new();
-        all.extend(
-            self.objects
-                .iter()
-                .map(|object| (&object.difference, Some(object))),
-        );
-        all.extend(self.parent.iter().map(|difference| (difference, None)));
+        let objects = self
+            .objects
+            .iter()
+            .map(|object| (&object.difference, Some(object)));
+        let parent = self.parent.iter().map(|difference| (difference, None));
+        let mut all: Vec<_> = objects.chain(parent).collect();
         all.sort_by(|(one, _), (other, _)| one.file.cmp(&other.file));
         all
     }

@@ -78,18 +78,14 @@ impl RunDocument {
     }
 
     fn row(&self) -> Vec<String> {
-        let user = self.user.as_deref().unwrap_or(UNKNOWN);
-        let Self {
-            time,
-            result,
-            changes,
-            manifests,
-            version,
-            ..
-        } = self;
-        [time, result, changes, manifests, user, version]
-            .map(str::to_owned)
-            .to_vec()
+        vec![
+            self.time.clone(),
+            self.result.clone(),
+            self.changes.clone(),
+            self.manifests.clone(),
+            self.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+            self.version.clone(),
+        ]
     }
 }
 

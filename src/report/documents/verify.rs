@@ -123,23 +123,16 @@ impl VerifyDocument {
             infos,
             fixed,
         } = self.summary;
-        let counts = [
-            (errors, counted(errors, "error")),
-            (warnings, counted(warnings, "warning")),
-            (infos, counted(infos, "info")),
-            (fixed, format!("{fixed} fixed")),
-        ];
-        let counts: Vec<String> = counts
-            .into_iter()
+        let named = [(errors, "error"), (warnings, "warning"), (infos, "info")].into_iter();
+        let mut counts: Vec<String> = named
             .filter(|(count, _)| *count > 0)
-            .map(|(_, text)| text)
+            .map(|(count, word)| counted(count, word))
             .collect();
-        let counts = if counts.is_empty() {
-            "nothing to report".to_owned()
-        } else {
-            counts.join(", ")
-        };
-        let counts = format!("{counts} in {}", counted(self.sets.len(), "set"));
+        counts.extend((fixed > 0).then(|| format!("{fixed} fixed")));
+        if counts.is_empty() {
+            counts.push("nothing to report".to_owned());
+        }
+        let counts = format!("{} in {}", counts.join(", "), counted(self.sets.len(), "set"));
         text_lines::summary(&counts, DryRun::None, self.cost)
     }
 }

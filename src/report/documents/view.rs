@@ -18,6 +18,7 @@ use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
 use crate::report::layout::columns;
 use crate::report::layout::paint::{NameColumn, wrap};
+use crate::report::layout::rows::widest;
 use crate::report::style::{Format, Style, Verbosity};
 
 /// The width of the names of fields, and of the branches of the tree.
@@ -181,19 +182,15 @@ fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<
         states.push(vec![status, age(member.created.as_deref(), now)]);
     }
     let states = columns(&states);
-    let beside = states.iter().map(|state| state.chars().count() + 3).max();
+    let beside = widest(states.iter().map(String::as_str)) + 3;
     let names = members.iter().map(|member| member.name.as_str());
-    let column = NameColumn::new(names, room.saturating_sub(beside.unwrap_or_default()));
+    let column = NameColumn::new(names, room.saturating_sub(beside));
     let mut heads = Vec::new();
     for (member, state) in members.iter().zip(states) {
         heads.push(vec![column.fit(&member.name), state]);
     }
     let heads = columns(&heads);
-    let width = heads
-        .iter()
-        .map(|head| head.chars().count())
-        .max()
-        .unwrap_or_default();
+    let width = widest(heads.iter().map(String::as_str));
     let mut leaves = Vec::new();
     for (head, member) in heads.into_iter().zip(members) {
         let reason = one_line(&reason(member, verbosity));
@@ -203,11 +200,8 @@ fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<
             vec![format!("{head:width$}   {reason}")]
         } else {
             let mut lines = vec![head];
-            lines.extend(
-                wrap(&reason, room.saturating_sub(2))
-                    .iter()
-                    .map(|part| format!("  {part}")),
-            );
+            let parts = wrap(&reason, room.saturating_sub(2)).into_iter();
+            lines.extend(parts.map(|part| format!("  {part}")));
             lines
         });
     }

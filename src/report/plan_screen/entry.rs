@@ -29,19 +29,14 @@ pub(super) fn has_fields(entry: &Entry) -> bool {
 pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
     let name = fit_name(&entry.key.object_name(), columns.saturating_sub(4));
     let room = columns.saturating_sub(4 + width.max(name.chars().count()) + 2);
-    let note = note(entry);
-    let shown = match note {
-        Note::Position(ref text) => fit_left(text, room),
-        Note::Fact(ref text) => text.clone(),
-    };
+    let [note, shown] = note(entry, room);
     let (sign, color) = entry.effect.sign_and_color();
     let head = Line::new(color, format!("  {sign} ")).with(Color::Plain, format!("{name:width$}"));
     let is_below = shown.chars().count() > room || (room < 12 && !shown.is_empty());
     let below = columns.saturating_sub(INDENT.len());
     let indented = |color, text: &str| Line::new(color, format!("{INDENT}{}", fit(text, below)));
     let mut lines = if is_below {
-        let (Note::Position(text) | Note::Fact(text)) = note;
-        vec![head, indented(Color::Dim, &text)]
+        vec![head, indented(Color::Dim, &note)]
     } else {
         vec![head.with(Color::Dim, format!("  {shown}"))]
     };
@@ -60,25 +55,20 @@ pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
     lines
 }
 
-/// The note beside the name.
-enum Note {
-    /// The position in the manifests, of which the end matters most.
-    Position(String),
-    Fact(String),
-}
-
-fn note(entry: &Entry) -> Note {
-    let Some(outcome) = entry.outcome else {
-        return Note::Fact("the set's parent".to_owned());
-    };
-    match entry.ownership() {
-        Some(change) => Note::Fact(change),
-        None if entry.effect == Effect::Renamed => Note::Fact(format!("-> {}", outcome.subject.name)),
-        None => {
+/// The note beside the name, and the same in this room: of a position in the manifests, the end matters most.
+fn note(entry: &Entry, room: usize) -> [String; 2] {
+    let fact = match (entry.outcome, entry.ownership()) {
+        (None, _) => "the set's parent".to_owned(),
+        (Some(_), Some(change)) => change,
+        (Some(outcome), None) if entry.effect == Effect::Renamed => format!("-> {}", outcome.subject.name),
+        (Some(outcome), None) => {
             let position = outcome.source.as_ref();
-            Note::Position(position.map_or_else(String::new, ToString::to_string))
+            let position = position.map_or_else(String::new, ToString::to_string);
+            let shown = fit_left(&position, room);
+            return [position, shown];
         }
-    }
+    };
+    [fact.clone(), fact]
 }
 
 fn changes(entry: &Entry) -> Vec<FieldChange> {

@@ -12,14 +12,13 @@ pub(super) use effect::{Counts, Effect};
 
 use std::borrow::Cow;
 
-use danger::{DATA_OF_IT, consequence_text, loss};
-use serde_json::Value;
-
 use super::diff::{Comparison, Differences};
+use super::object_key;
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::event::{Action, Claims, ObjectOutcome};
-use crate::model::identity::{GroupVersionKind, ObjectKey};
+use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
+use danger::{DATA_OF_IT, consequence_text, loss};
 
 /// A plan as `diff` shows it, or a run as `apply` does.
 #[derive(Default)]
@@ -143,18 +142,12 @@ impl<'a> Entry<'a> {
     /// The set's parent; `None` if it does not change.
     pub(super) fn from_parent(difference: &'a Difference) -> Option<Self> {
         let predicted = difference.predicted.as_ref().filter(|_| !difference.is_empty())?;
-        let text = |pointer| predicted.pointer(pointer).and_then(Value::as_str);
-        let gvk = GroupVersionKind::from_api_version(text("/apiVersion")?, text("/kind")?);
         Some(Self {
             effect: match difference.live {
                 None => Effect::Created,
                 Some(_) => Effect::Changed,
             },
-            key: ObjectKey {
-                group_kind: gvk.group_kind(),
-                namespace: text("/metadata/namespace").map(str::to_owned),
-                name: text("/metadata/name")?.to_owned(),
-            },
+            key: object_key(predicted)?,
             outcome: None,
             difference: Cow::Borrowed(difference),
             ownership: None,

@@ -10,7 +10,7 @@ use super::output::{print_message, say};
 use super::plan_view::Effect;
 use super::progress;
 use super::style::{Colors, Device};
-use super::text_lines::{Label, header};
+use super::text_lines::Label;
 use crate::model::identity::ObjectKey;
 use crate::plan::{Refusal, SkipReason};
 use screen::AnswerWanted;
@@ -103,19 +103,12 @@ impl PlanOutline {
 
 /// Shows the question, and returns whether the answer confirms.
 pub fn confirm(question: &Question) -> bool {
-    let columns = question.device.columns();
+    let wanted = screen::wanted_answer(question);
     let mut text = String::from("\n");
-    let title = screen::title(question);
-    let mut lines = vec![header(&title, &question.place, columns)];
-    let (below, wanted) = screen::lines(question);
-    lines.extend(below);
-    for line in lines {
-        text.push_str(&line.text(question.colors));
-        text.push('\n');
+    for line in screen::lines(question) {
+        text.extend([&line.text(question.colors), "\n"]);
     }
-    text.push('\n');
-    text.push_str(&screen::prompt(question).text(question.colors));
-    text.push(' ');
+    text.extend(["\n", &screen::prompt(question).text(question.colors), " "]);
     progress::clear();
     discard_typed();
     set_open(Some(question.written));

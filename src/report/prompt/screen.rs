@@ -12,7 +12,7 @@ use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::rows::{self, NAMES, PlanRow};
 use crate::report::plan_view::{Counts, Effect, consequence, loses_data, loss_row};
-use crate::report::text_lines;
+use crate::report::text_lines::{self, header};
 
 /// Limit of kept objects that are named.
 const KEPT: usize = 5;
@@ -47,17 +47,18 @@ impl AnswerWanted {
 }
 
 /// The subject of the first line.
-pub(super) fn title(question: &Question) -> String {
+fn title(question: &Question) -> String {
     match &question.set {
         Some(set) => text_lines::title(set),
         None => "records to repair".to_owned(),
     }
 }
 
-/// The lines below the header, and the expected answer.
-pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
+/// The lines of the question: the set and the cluster first.
+pub(super) fn lines(question: &Question) -> Vec<Line> {
     let columns = question.device.columns();
-    let mut lines: Vec<Line> = plan_line(question).into_iter().collect();
+    let mut lines = vec![header(&title(question), &question.place, columns)];
+    lines.extend(plan_line(question));
     lines.push(Line::default());
     let dangers = dangers(question);
     let mut others = others(question, &dangers);
@@ -75,7 +76,7 @@ pub(super) fn lines(question: &Question) -> (Vec<Line>, AnswerWanted) {
     if let Some(outline) = &question.outline {
         lines.extend(recreation_lines(&outline.recreatable, columns));
     }
-    (lines, wanted_answer(question))
+    lines
 }
 
 /// The objects that no danger names, by effect, namespace and kind.

@@ -39,8 +39,7 @@ fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
 }
 
 fn shown(question: &Question) -> Vec<String> {
-    let (lines, _) = lines(question);
-    let lines = lines.into_iter().chain([prompt(question)]);
+    let lines = lines(question).into_iter().skip(1).chain([prompt(question)]);
     lines.map(|line| line.text(Colors::Off)).collect()
 }
 
