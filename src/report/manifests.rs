@@ -36,11 +36,8 @@ impl ManifestText {
 
     /// Returns its document, with its comments.
     pub fn document(&self) -> String {
-        let comments: String = self
-            .comments
-            .iter()
-            .map(|comment| comment_line(comment))
-            .collect();
+        let comments = self.comments.iter().map(String::as_str);
+        let comments: String = comments.map(comment_line).collect();
         format!("{comments}{}", manifest_yaml(&self.manifest))
     }
 

@@ -96,11 +96,7 @@ impl Widths {
 
     /// The name and the namespace.
     fn head(&self, key: &ObjectKey) -> String {
-        let Self {
-            name: width,
-            namespace: namespace_width,
-            ..
-        } = self;
+        let (width, namespace_width) = (self.name, self.namespace);
         let name = self.names.fit(&key.object_name());
         match &key.namespace {
             None => format!("{name:width$}   "),

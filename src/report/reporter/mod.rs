@@ -167,13 +167,13 @@ impl Reporter {
         for outcome in self.without_result.take(&not_done) {
             let key = outcome.subject.key();
             let path = outcome.subject.resource.path_of(&key);
-            let error = match server.and_then(|server| server.last_write(&path)) {
+            // The beginning or the end of the run was written to a parent.
+            let is_done = |write: &LastWrite| {
+                *write == LastWrite::Done && self.parents.iter().any(|parent| parent.key() == key)
+            };
+            let last_write = server.and_then(|server| server.last_write(&path));
+            let error = match last_write.filter(|write| !is_done(write)) {
                 None => {
-                    self.not_sent(outcome, &not_done);
-                    continue;
-                }
-                // The beginning or the end of the run was written to it.
-                Some(LastWrite::Done) if self.parents.iter().any(|parent| parent.key() == key) => {
                     self.not_sent(outcome, &not_done);
                     continue;
                 }
@@ -194,13 +194,11 @@ impl Reporter {
             });
         }
         for parent in mem::take(&mut self.parents) {
-            if unfinished.unanswered.contains(&parent.key()) {
-                continue;
-            }
-            let path = parent.resource.path_of(&parent.key());
+            let key = parent.key();
+            let path = parent.resource.path_of(&key);
             let last_write = server.and_then(|server| server.last_write(&path));
-            if last_write == Some(LastWrite::Unanswered) {
-                unfinished.unanswered.push(parent.key());
+            if last_write == Some(LastWrite::Unanswered) && !unfinished.unanswered.contains(&key) {
+                unfinished.unanswered.push(key);
             }
         }
         unfinished.not_sent = mem::take(&mut self.not_sent);
