@@ -148,7 +148,7 @@ pub fn print_interrupted() {
         Some(WrittenBefore::Confirmed) => (Label::Plain, "stopped: nothing more was written"),
     };
     if prompt::open().is_some() {
-        output::say("\n");
+        output::write_stderr("\n");
     }
     print_message(label, &text.into(), Colors::Off);
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::layout::paint::{Line, wrap};
-use super::progress::undrawn;
+use super::progress::without_progress;
 use super::style::Colors;
 use super::text_lines::Label;
 use crate::model::message::Message;
@@ -17,25 +17,25 @@ use crate::model::text::{is_steering, one_line, printable_json};
 
 /// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {
-    put(&[&format!("{}\n", one_line(line.trim_end()))]);
+    write_stdout(&[&format!("{}\n", one_line(line.trim_end()))]);
 }
 
 /// Prints a line of data with colors.
 pub(super) fn print_line(line: &Line, colors: Colors) {
-    put(&[&format!("{}\n", line.text(colors))]);
+    write_stdout(&[&format!("{}\n", line.text(colors))]);
 }
 
 /// Writes texts to standard output as one, with progress hidden.
-fn put(texts: &[&str]) {
-    put_with(|stdout| {
+fn write_stdout(texts: &[&str]) {
+    with_stdout(|stdout| {
         let mut texts = texts.iter();
         texts.try_for_each(|text| stdout.write_all(text.as_bytes()))
     });
 }
 
 /// Writes to standard output, with progress hidden.
-fn put_with(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
-    let written = undrawn(|| {
+fn with_stdout(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
+    let written = without_progress(|| {
         let mut stdout = io::stdout().lock();
         write(&mut stdout)?;
         stdout.flush()
@@ -45,8 +45,8 @@ fn put_with(write: impl FnOnce(&mut StdoutLock<'static>) -> io::Result<()>) {
 
 /// Writes text to standard error, with progress hidden. One write prevents other programs of a pipeline
 /// from writing into the middle of a line.
-pub(super) fn say(text: &str) {
-    undrawn(|| {
+pub(super) fn write_stderr(text: &str) {
+    without_progress(|| {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes());
         let _ = stderr.flush();
@@ -57,7 +57,7 @@ pub(super) fn say(text: &str) {
 ///
 /// `json` and `yaml` have escaped what a terminal would act upon.
 pub(super) fn print_document(text: &str) {
-    put(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
+    write_stdout(&[text.strip_suffix('\n').unwrap_or(text), "\n"]);
 }
 
 /// Writes a document to a file.
@@ -70,7 +70,7 @@ pub(super) fn save_document(file: &Path, text: &str) {
 pub(super) fn print_message(label: Label, message: &Message, colors: Colors) {
     let size = terminal_size::terminal_size_of(io::stderr());
     let columns = size.map_or(usize::MAX, |(columns, _)| columns.0.into());
-    say(&message_text(label, message, colors, columns));
+    write_stderr(&message_text(label, message, colors, columns));
 }
 
 fn message_text(label: Label, message: &Message, colors: Colors, columns: usize) -> String {
@@ -101,7 +101,7 @@ fn add_label(label: Label, line: &str, colors: Colors, columns: usize) -> String
 ///
 /// That of a large set is too large to be in memory at once.
 pub(super) fn print_json<T: Serialize>(document: &T) {
-    put_with(|stdout| {
+    with_stdout(|stdout| {
         write_json(document, &mut *stdout)?;
         stdout.write_all(b"\n")
     });
@@ -177,7 +177,7 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
 
 /// Prints a text, such as a completion script, as it is.
 pub fn write(text: &str) {
-    put(&[text]);
+    write_stdout(&[text]);
 }
 
 /// Returns whether data could not be written to standard output, or a page to its file.

@@ -3,7 +3,8 @@
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
 use super::{
-    end_messages, end_word, failed, headline, in_words, kept, line, losses, taken_in, warnings, with_errors,
+    end_messages, end_word, failures_part, headline, in_words, kept_part, line, losses_part, taken_in_part,
+    warnings_part, with_errors,
 };
 use crate::error::Error;
 use crate::model::message::Message;
@@ -46,20 +47,20 @@ pub(in crate::report) fn render_run(
     }
     let mut parts = vec![
         Part::messages(errors, end_messages(end, &collected.failures)),
-        losses(lost, &changed, |effect, key, _| {
+        losses_part(lost, &changed, |effect, key, _| {
             format!("{key} {}", effect.done())
         }),
-        failed("Failed", &failing),
+        failures_part("Failed", &failing),
         Part::messages("Not ready", late),
-        warnings(&collected.warnings),
-        taken_in(taken),
+        warnings_part(&collected.warnings),
+        taken_in_part(taken),
     ];
     parts.extend(
         changed
             .chunk_by(|one, other| one.effect == other.effect)
             .map(list),
     );
-    parts.push(kept(&view, "skipped"));
+    parts.push(kept_part(&view, "skipped"));
     Page {
         headline: headline((set, place), &words, &counts.others),
         parts,
@@ -76,7 +77,7 @@ fn list(entries: &[&Entry]) -> Part {
         _ => "",
     };
     let items = entries.iter().filter_map(|entry| item(entry)).collect();
-    Part::folded(&format!("{count} {word}{more}"), items)
+    Part::collapsed(&format!("{count} {word}{more}"), items)
 }
 
 fn item(entry: &Entry) -> Option<Item> {

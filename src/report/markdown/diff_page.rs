@@ -1,9 +1,10 @@
 //! The page of `diff`, for a pull request.
 
-use super::page::{Counted, Item, Page, Part, opening, title};
+use super::page::{Counted, Item, Page, Part, collapsed_item, title};
 use super::text::{code, fence};
 use super::{
-    end_messages, end_word, failed, headline, in_words, kept, losses, taken_in, warnings, with_errors,
+    end_messages, end_word, failures_part, headline, in_words, kept_part, losses_part, taken_in_part,
+    warnings_part, with_errors,
 };
 use crate::plan::Refusal;
 use crate::report::diff::Differences;
@@ -31,15 +32,15 @@ pub(in crate::report) fn render_diff(
             "Refused: apply would write nothing",
             Refusal::messages(&found.refusals),
         ),
-        losses("Data would be lost", &changing, |effect, key, loss| {
+        losses_part("Data would be lost", &changing, |effect, key, loss| {
             format!("{} {key}: {loss}", effect.verb())
         }),
         Part::messages("Errors", end_messages(end, &found.failures)),
-        failed("Would fail", &failing),
-        warnings(warned),
-        taken_in(taken),
+        failures_part("Would fail", &failing),
+        warnings_part(warned),
+        taken_in_part(taken),
         Part::objects(changing.into_iter().chain(&view.parent).map(item).collect()),
-        kept(&view, "kept"),
+        kept_part(&view, "kept"),
     ];
     let refused = (!found.refusals.is_empty()).then_some("refused");
     let ended = end_word(end).or(refused).or(with_errors(&found.failures));
@@ -61,7 +62,7 @@ fn item(entry: &Entry) -> Item {
     let diff = fence("diff", &entry.difference.hunks());
     let Some(outcome) = entry.outcome else {
         let title = format!("{}, the set's parent", title(verb, &entry.key.object_name(), ""));
-        return opening(&title, &diff, Counted::Object("parent"));
+        return collapsed_item(&title, &diff, Counted::Object("parent"));
     };
     let key = entry.key.to_string();
     let counted = Counted::Object(entry.effect.intended());
@@ -85,5 +86,5 @@ fn item(entry: &Entry) -> Item {
     if let Some(mark) = mark {
         below.extend([&code(&mark), "\n\n"]);
     }
-    opening(&title(verb, &key, &reason), &(below + &diff), counted)
+    collapsed_item(&title(verb, &key, &reason), &(below + &diff), counted)
 }

@@ -94,7 +94,7 @@ fn headline((set, place): (&SetDocument, &ContextAndServer), counts: &[String], 
 }
 
 /// The warnings of a run; one that was repeated is shown once.
-fn warnings(warnings: &[String]) -> Part {
+fn warnings_part(warnings: &[String]) -> Part {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut first = Vec::new();
     for warning in warnings {
@@ -112,7 +112,7 @@ fn warnings(warnings: &[String]) -> Part {
 }
 
 /// Objects that existed in no set.
-fn taken_in(lines: Vec<String>) -> Part {
+fn taken_in_part(lines: Vec<String>) -> Part {
     Part::messages(
         "Taken into the set",
         lines.into_iter().map(Message::new).collect(),
@@ -120,7 +120,7 @@ fn taken_in(lines: Vec<String>) -> Part {
 }
 
 /// The objects whose data are lost; `text` is of the effect, the object as code, and the loss.
-fn losses(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
+fn losses_part(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> String) -> Part {
     let losses = entries.iter().filter_map(|entry| {
         let text = text(entry.effect, &code(&entry.key.to_string()), entry.loss.as_ref()?);
         Some(Item::line(&text, Counted::Message))
@@ -129,16 +129,16 @@ fn losses(title: &str, entries: &[&Entry], text: fn(Effect, &str, &str) -> Strin
 }
 
 /// The messages of objects that fail.
-fn failed(title: &str, entries: &[&Entry]) -> Part {
+fn failures_part(title: &str, entries: &[&Entry]) -> Part {
     let outcomes = entries.iter().filter_map(|entry| entry.outcome);
     Part::messages(title, outcomes.filter_map(text_lines::detail).collect())
 }
 
 /// The objects that are kept, in this word.
-fn kept(view: &PlanView, word: &'static str) -> Part {
+fn kept_part(view: &PlanView, word: &'static str) -> Part {
     let kept = view.kept.iter();
     let items = kept.map(|outcome| line(&outcome.subject.key(), &outcome.reason, word));
-    Part::folded(&format!("{} {word}", view.kept.len()), items.collect())
+    Part::collapsed(&format!("{} {word}", view.kept.len()), items.collect())
 }
 
 /// `- configmap/web in namespace shop: reason`

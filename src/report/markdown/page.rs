@@ -92,7 +92,7 @@ impl Part {
     }
 
     /// A list below a title that opens it.
-    pub(super) fn folded(title: &str, items: Vec<Item>) -> Self {
+    pub(super) fn collapsed(title: &str, items: Vec<Item>) -> Self {
         Self {
             open: format!("\n<details>\n<summary>{title}</summary>\n\n"),
             items,
@@ -139,7 +139,7 @@ fn message(message: &Message) -> Item {
 }
 
 /// Returns an object that opens: a line, and the diff below it. `title` is HTML.
-pub(super) fn opening(title: &str, below: &str, counted: Counted) -> Item {
+pub(super) fn collapsed_item(title: &str, below: &str, counted: Counted) -> Item {
     Item {
         text: format!("\n<details>\n<summary>{title}</summary>\n\n{below}\n</details>\n"),
         brief: Some(format!("\n<p>{title} (diff left out)</p>\n")),

@@ -27,7 +27,7 @@ const REDRAWS: u8 = 10;
 static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Runs `print` with nothing drawn.
-pub(super) fn undrawn<T>(print: impl FnOnce() -> T) -> T {
+pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
     let bar = DRAWN.lock().ok().and_then(|drawn| drawn.clone());
     match bar {
         Some(bar) => bar.suspend(print),
@@ -80,7 +80,7 @@ impl PhaseBar {
     }
 
     /// Draws the objects that are waited for, below the summary of the writes.
-    pub(super) fn wait(&mut self, screen: WaitScreen, done: &str) {
+    pub(super) fn begin_wait(&mut self, screen: WaitScreen, done: &str) {
         self.clear();
         if self.progress == Progress::Hidden || screen.rows.is_empty() {
             return;
@@ -129,7 +129,7 @@ impl PhaseBar {
     }
 
     /// Shows the object that the server has been working on for the longest time, if it is slow.
-    pub(super) fn dwell(&self, slowest: Option<(ObjectKey, Duration)>) {
+    pub(super) fn show_slowest(&self, slowest: Option<(ObjectKey, Duration)>) {
         if self.shows_wait() {
             return;
         }
@@ -143,9 +143,9 @@ impl PhaseBar {
     }
 
     /// Shows the status of an object that is waited for.
-    pub(super) fn note(&mut self, awaited: &Awaited) {
+    pub(super) fn update(&mut self, awaited: &Awaited) {
         if let Some(screen) = &mut self.waiting {
-            screen.note(awaited);
+            screen.update(awaited);
             self.redraw();
         }
     }

@@ -66,7 +66,7 @@ impl WaitScreen {
     }
 
     /// Records the status of an object.
-    pub(in crate::report) fn note(&mut self, awaited: &Awaited) {
+    pub(in crate::report) fn update(&mut self, awaited: &Awaited) {
         let index = self.indexes.get(&awaited.subject.key());
         if let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) {
             row.status = awaited.status;
@@ -141,19 +141,19 @@ mod tests {
         let names = ["web", "redis", "billing", "a", "b", "c"];
         let subjects: Vec<Subject> = names.iter().map(|name| subject(name)).collect();
         let mut screen = WaitScreen::new(Operation::Apply, &subjects, None);
-        screen.note(&awaited(
+        screen.update(&awaited(
             "web",
             State::InProgress,
             "1 of 3 replicas are ready",
             WaitStatus::Changed,
         ));
-        screen.note(&awaited(
+        screen.update(&awaited(
             "billing",
             State::Failed,
             "ImagePullBackOff: not\nfound",
             WaitStatus::Changed,
         ));
-        screen.note(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
+        screen.update(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
         assert_eq!((screen.arrived(), screen.rows.len()), (1, 6));
         assert_eq!(
             screen.lines(80, 4),

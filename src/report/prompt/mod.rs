@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Mutex;
 
 use super::documents::{ContextAndServer, SetDocument};
-use super::output::{print_message, say};
+use super::output::{print_message, write_stderr};
 use super::plan_view::Effect;
 use super::progress;
 use super::style::{Colors, Device};
@@ -112,12 +112,12 @@ pub fn confirm(question: &Question) -> bool {
     progress::clear();
     discard_typed();
     set_open(Some(question.written));
-    say(&text);
+    write_stderr(&text);
     let (answer, is_ended) = read(&mut io::stdin().lock(), &wanted);
     set_open(None);
     // The next message would be on the line of the prompt.
     if !is_ended {
-        say("\n");
+        write_stderr("\n");
     }
     if answer == Answer::Other {
         print_message(Label::Note, &wanted.expected().into(), question.colors);

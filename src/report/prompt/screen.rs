@@ -71,7 +71,7 @@ pub(super) fn lines(question: &Question) -> Vec<Line> {
         let more = counted(hidden, "more kind");
         rows.push(PlanRow::for_run(' ', format!("… and objects of {more}")));
     }
-    rows.extend(kept(question));
+    rows.extend(kept_rows(question));
     lines.extend(rows::lines(&rows, columns));
     if let Some(outline) = &question.outline {
         lines.extend(recreation_lines(&outline.recreatable, columns));
@@ -87,7 +87,7 @@ fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
         Effect::Changed,
         Effect::Created,
     ];
-    let (named, mut rows) = (named(dangers), Vec::new());
+    let (named, mut rows) = (objects_of(dangers), Vec::new());
     for effect in effects {
         let keys = question.with(effect).iter();
         rows.extend(fold(effect, keys.filter(|key| !named.contains(key))));
@@ -102,13 +102,13 @@ fn others(question: &Question, dangers: &[PlanRow]) -> Vec<PlanRow> {
     rows
 }
 
-fn named(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
+fn objects_of(rows: &[PlanRow]) -> BTreeSet<&ObjectKey> {
     rows.iter().filter_map(|row| row.object.as_ref()).collect()
 }
 
 /// The first of the kept objects, and the number of the others. Objects that a run does not concern are
 /// only counted, in the line of the plan.
-fn kept(question: &Question) -> Vec<PlanRow> {
+fn kept_rows(question: &Question) -> Vec<PlanRow> {
     let kept = question.outline.iter().flat_map(|outline| &outline.kept);
     let named = kept.filter(|(_, reason)| reason.is_reported());
     let mut rows: Vec<PlanRow> = named
@@ -165,7 +165,7 @@ pub(super) fn wanted_answer(question: &Question) -> AnswerWanted {
 /// What needs consent, losses of data first.
 fn dangers(question: &Question) -> Vec<PlanRow> {
     let mut dangers: Vec<PlanRow> = question.refusals.iter().filter_map(consequence).collect();
-    let named = named(&dangers);
+    let named = objects_of(&dangers);
     let planned = question.with(Effect::Pruned).iter();
     let pruned = planned.filter(|key| !named.contains(key));
     let mut losses: Vec<PlanRow> = pruned.filter_map(|key| loss_row(Effect::Pruned, key)).collect();

@@ -27,7 +27,7 @@ pub(super) struct FieldConflicts(Vec<FieldConflict>);
 
 impl FieldConflicts {
     /// Keeps the conflicts of an outcome, and returns whether it has any: then they are its error.
-    pub(super) fn note(&mut self, outcome: &ObjectOutcome) -> bool {
+    pub(super) fn add(&mut self, outcome: &ObjectOutcome) -> bool {
         let conflicts = outcome.error.iter().flat_map(|error| error.conflicts.iter());
         let before = self.0.len();
         self.0.extend(conflicts.cloned());
@@ -186,9 +186,9 @@ mod tests {
         let subject = Subject::new(&conflicts[0].object, &resource, None);
         let mut outcome = ObjectOutcome::new(subject, Action::Failed);
         let mut all = FieldConflicts::default();
-        assert!(!all.note(&outcome));
+        assert!(!all.add(&outcome));
         outcome.error = Some(Message::new("conflicts").with_conflicts(conflicts).into());
-        assert!(all.note(&outcome));
+        assert!(all.add(&outcome));
         all
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Hints {
 impl Hints {
     /// Returns the message as it is to be printed: without hints that were printed before. `None` if
     /// enough messages of its group were printed; `rest` counts it.
-    pub(super) fn shown(&mut self, message: &Message) -> Option<Message> {
+    pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
         if let Some(group) = &message.alike {
             let subjects = self.alike.entry(group.to_string()).or_default();
             subjects.push(message.subject().to_owned());
@@ -50,7 +50,7 @@ impl Hints {
     }
 
     /// Counts a warning, and returns whether it is the first with this text.
-    pub(super) fn is_first(&mut self, warning: &str) -> bool {
+    pub(super) fn count_warning(&mut self, warning: &str) -> bool {
         let count = self.warnings.entry(warning.to_owned()).or_default();
         *count += 1;
         *count == 1
@@ -114,7 +114,7 @@ pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
 
 impl TakenIn {
     /// Adds the object of this outcome if it was taken in.
-    pub(super) fn note(&mut self, outcome: &ObjectOutcome) {
+    pub(super) fn add(&mut self, outcome: &ObjectOutcome) {
         if outcome.joined_set() {
             let objects = self.0.entry(outcome.reason.clone()).or_default();
             objects.push(outcome.subject.key());
@@ -153,7 +153,7 @@ mod tests {
             ),
             (failed.clone(), failed.clone()),
         ] {
-            assert_eq!(hints.shown(&message), Some(shown));
+            assert_eq!(hints.without_repeats(&message), Some(shown));
         }
         assert_eq!(hints.rest(), []);
     }
@@ -182,7 +182,7 @@ mod tests {
             };
             let failed = Message::new("immutable").with_recreation(kind);
             assert_eq!(failed.hints.len(), 1);
-            assert_eq!(hints.shown(&failed), Some(Message::new("immutable")));
+            assert_eq!(hints.without_repeats(&failed), Some(Message::new("immutable")));
         }
         assert_eq!(
             recreation_hints(&hints.recreatable),
@@ -199,7 +199,7 @@ mod tests {
             let message = Message::new("conflict")
                 .in_group("conflict with \"helm\"")
                 .with_prefix(format_args!("configmap/{number}: "));
-            assert_eq!(hints.shown(&message).is_some(), number < 3, "{number}");
+            assert_eq!(hints.without_repeats(&message).is_some(), number < 3, "{number}");
         }
         let rest = hints.rest();
         assert_eq!(rest.len(), 1);
@@ -245,21 +245,21 @@ mod tests {
     #[test]
     fn many_objects_take_one_line() {
         let mut found = TakenIn::default();
-        found.note(&ObjectOutcome {
+        found.add(&ObjectOutcome {
             taken_in: false,
             ..outcome(0, "changed")
         });
-        found.note(&ObjectOutcome {
+        found.add(&ObjectOutcome {
             action: Action::Failed,
             ..outcome(0, "existed before; pruned")
         });
         assert_eq!(found.lines(), [""; 0]);
-        found.note(&outcome(0, "existed before; kept"));
+        found.add(&outcome(0, "existed before; kept"));
         assert_eq!(
             found.lines(),
             ["configmap/map-0 in namespace shop existed before; kept"]
         );
-        (1..=300).for_each(|number| found.note(&outcome(number, "existed before; pruned")));
+        (1..=300).for_each(|number| found.add(&outcome(number, "existed before; pruned")));
         let lines = found.lines();
         assert_eq!(lines.len(), 2);
         let line = &lines[1];

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::documents::report::{Collected, Report, RequestsAndSeconds};
 use super::documents::{ContextAndServer, RunEnd, SetDocument};
 use super::markdown::{BYTES_OF_COMMENT, Page, render_run};
-use super::output::{print, print_document, print_line, print_message, save_document, say};
+use super::output::{print, print_document, print_line, print_message, save_document, write_stderr};
 use super::progress::PhaseBar;
 use super::progress::wait_screen::WaitScreen;
 use super::style::{Format, Style, UnchangedLines, Verbosity};
@@ -97,7 +97,7 @@ impl Reporter {
     pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
         if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
             let line = header(&title(set), place, self.style.messages.columns());
-            say(&format!("{}\n", line.text(self.style.colors)));
+            write_stderr(&format!("{}\n", line.text(self.style.colors)));
         }
     }
 
@@ -119,7 +119,7 @@ impl Reporter {
                 }
                 self.bars.begin(phase, total);
             }
-            Event::Slowest(slowest) => self.bars.dwell(slowest),
+            Event::Slowest(slowest) => self.bars.show_slowest(slowest),
             Event::Warning(text) => self.warn(text),
             Event::WarningOfObject { object, text } => {
                 self.collected.warnings.push(format!("{object}: {text}"));
@@ -146,7 +146,7 @@ impl Reporter {
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
                 let done = self.terminal_summary(RunEnd::Complete, self.cost(0));
-                self.bars.wait(screen, &done.text(self.style.colors));
+                self.bars.begin_wait(screen, &done.text(self.style.colors));
             }
             Event::Awaited(awaited) => self.awaited(awaited),
         }
@@ -212,7 +212,7 @@ impl Reporter {
     }
 
     fn object(&mut self, outcome: ObjectOutcome) {
-        let planned = self.without_result.note(&outcome);
+        let planned = self.without_result.remove(&outcome);
         if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
             self.still_deleted.push(outcome.subject.key());
         }
@@ -240,8 +240,8 @@ impl Reporter {
     /// Prints the reason or the error of an outcome from this verbosity on. Conflicts, and objects that are taken
     /// in, are reported together at the end.
     pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
-        self.taken_in.note(outcome);
-        let is_reported_later = self.conflicts.note(outcome) || outcome.joined_set();
+        self.taken_in.add(outcome);
+        let is_reported_later = self.conflicts.add(outcome) || outcome.joined_set();
         if !is_reported_later
             && self.style.verbosity >= verbosity
             && let Some(detail) = text_lines::detail(outcome)
@@ -297,7 +297,7 @@ impl Reporter {
 
     fn awaited(&mut self, awaited: Awaited) {
         let text = text_lines::awaited(&awaited);
-        self.bars.note(&awaited);
+        self.bars.update(&awaited);
         let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
                 (Label::Note, Verbosity::Verbose)
@@ -318,13 +318,13 @@ impl Reporter {
 
     /// Prints a message unless enough of its group were printed.
     pub(super) fn message(&mut self, label: Label, message: &Message) {
-        if let Some(shown) = self.hints.shown(message) {
+        if let Some(shown) = self.hints.without_repeats(message) {
             print_message(label, &shown, self.style.colors);
         }
     }
 
     fn warn(&mut self, text: String) {
-        if self.hints.is_first(&text) {
+        if self.hints.count_warning(&text) {
             super::warning(&text, self.style);
         }
         self.collected.warnings.push(text);

@@ -5,7 +5,7 @@ use crate::event::Action;
 use crate::report::documents::RunEnd;
 use crate::report::documents::report::RequestsAndSeconds;
 use crate::report::layout::paint::{Color, Line};
-use crate::report::output::{print_message, say};
+use crate::report::output::{print_message, write_stderr};
 use crate::report::style::Verbosity;
 use crate::report::text_lines::{self, Label, sign_and_color};
 
@@ -14,7 +14,7 @@ impl Reporter {
     pub(super) fn print_summary(&self, end: RunEnd, cost: RequestsAndSeconds) {
         if self.style.messages.is_terminal() && self.style.verbosity == Verbosity::Normal {
             let line = self.terminal_summary(end, cost);
-            say(&format!("{}\n", line.text(self.style.colors)));
+            write_stderr(&format!("{}\n", line.text(self.style.colors)));
         } else {
             self.print_full_summary(end, cost);
         }
