@@ -74,7 +74,7 @@ fn print_unless_quiet(label: Label, text: &str, style: Style) {
 pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
     let has_lines = matches!(style.format, Format::Lines | Format::Wide);
     if has_lines {
-        finding_lines(findings, style).iter().for_each(|line| print(line));
+        print_lines(&finding_lines(findings, style));
     }
     has_lines
 }
@@ -82,9 +82,15 @@ pub fn findings_to_repair(findings: &[Finding], style: Style) -> bool {
 /// Prints a document in the chosen format: for people, as names, or as it is.
 pub fn listing<T: Listing>(document: &T, place: &ContextAndServer, style: Style) {
     match style.format {
-        Format::Lines | Format::Wide => document.lines(style).iter().for_each(|line| print(line)),
-        Format::Names => document.names().iter().for_each(|name| print(name)),
+        Format::Lines | Format::Wide => print_lines(&document.lines(style)),
+        Format::Names => print_lines(&document.names()),
         Format::Json | Format::Yaml | Format::Markdown => self::document(document, place, style),
+    }
+}
+
+fn print_lines(lines: &[String]) {
+    for line in lines {
+        print(line);
     }
 }
 

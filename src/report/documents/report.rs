@@ -103,9 +103,9 @@ impl<'a> Report<'a> {
             Some(found) => found.objects.iter().map(ObjectDocument::from).collect(),
         };
         let mut counts = Summary::default();
-        results
-            .iter()
-            .for_each(|object| counts.add(object.outcome.action));
+        for object in &results {
+            counts.add(object.outcome.action);
+        }
         let actions = collected.operation.actions().into_iter();
         Self {
             kind: "Report",
