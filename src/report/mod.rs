@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 pub use diff::external::{ExternalDiff, ExternalVerdict, show as show_externally};
 pub use diff::kinds::{Cause, DifferenceKind};
-pub use diff::{Comparison, DiffLayout, DiffSummary, Differences, RecordChange, RecordDocument};
+pub use diff::{Comparison, DiffLayout, Differences, RecordChange, RecordDocument};
 pub use documents::history::HistoryDocument;
 pub use documents::list::{ListDocument, SetListing};
 pub use documents::report::RequestsAndSeconds;
@@ -114,10 +114,10 @@ pub fn objects(objects: &[Value], style: Style) {
             }
         }
         Format::Json => output::print_json(&json!({"apiVersion": "v1", "kind": "List", "items": objects})),
-        Format::Names => objects
-            .iter()
-            .filter_map(object_key)
-            .for_each(|key| print(&key.object_name())),
+        Format::Names => {
+            let keys = objects.iter().filter_map(object_key);
+            print_lines(&keys.map(|key| key.object_name()).collect::<Vec<_>>());
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub use adopt_move_disband::{DisbandOptions, MembershipOptions, MoveOptions, Sel
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::{connection, connection_as_typed};
 pub use delete::{DeleteOptions, MissingSet};
-pub use diff::{DiffOptions, Layout};
+pub use diff::DiffOptions;
 pub use ignore::Ignore;
 pub use rbac::{RbacOptions, Recorded};
 pub use recreate::RecreateChoice;

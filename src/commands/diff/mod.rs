@@ -23,14 +23,14 @@ use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{
-    self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
-    RunEnd, SetDocument,
+    self, Cause, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, RunEnd,
+    SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
 use crate::session::prepare::{self, Input, Prepared, saved_plan, state_for_saved_plan};
 use crate::session::prompt::Questions;
-use crate::settings::{self, DiffOptions, Layout};
+use crate::settings::{self, DiffOptions};
 
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -99,22 +99,19 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             outcome
         }
     };
-    let summary = match (options.layout, style.format) {
-        (Layout::Grouped, Format::Lines | Format::Wide) if options.external.is_none() => DiffSummary::InPlan,
-        _ => DiffSummary::Printed,
+    let layout = match options.external {
+        Some(_) => DiffLayout::Unified,
+        None => options.layout,
     };
-    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
+    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), layout)
 }
 
 /// Prints the differences. After an error or an interrupt, there may be nothing to show yet.
-fn print(run: &mut CommandRun, found: &Differences, layout: Layout, outcome: &Result<Exit, Error>) {
+fn print(run: &mut CommandRun, found: &Differences, layout: DiffLayout, outcome: &Result<Exit, Error>) {
     let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
-    let layout = match layout {
-        Layout::Grouped if is_partial && found.objects.is_empty() => return,
-        Layout::Grouped => DiffLayout::Grouped(&run.set, &run.place),
-        Layout::Unified => DiffLayout::Unified,
-    };
-    run.reporter.differences(found, &layout);
+    if layout == DiffLayout::Unified || !is_partial || !found.objects.is_empty() {
+        run.reporter.differences((&run.set, &run.place), found, layout);
+    }
 }
 
 /// Returns the exit code after an external diff. As in kubectl, its verdict counts for the objects that
@@ -134,7 +131,7 @@ fn finish(
     run: CommandRun,
     found: &Differences,
     outcome: Result<Exit, Error>,
-    summary: DiffSummary,
+    layout: DiffLayout,
 ) -> Result<Exit, Error> {
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
     let end = match &outcome {
@@ -144,7 +141,7 @@ fn finish(
     };
     if run.reporter.is_end_printed(end) {
         run.reporter
-            .finish_diff((run.set, &run.place), found, end, requests, summary);
+            .finish_diff((run.set, &run.place), found, end, requests, layout);
     }
     outcome
 }

@@ -57,20 +57,12 @@ pub struct Comparison {
 }
 
 /// The layout of differences for people.
-pub enum DiffLayout<'a> {
-    /// Text as `kubectl diff` prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffLayout {
+    /// The full text, as `kubectl diff` prints it, and the summary at the end.
     Unified,
     /// A summary, and the changes by namespace, below a line with the set and the cluster.
-    Grouped(&'a SetDocument, &'a ContextAndServer),
-}
-
-/// The summary at the end of `diff`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiffSummary {
-    /// A line of its own.
-    Printed,
-    /// The plan has it at the top.
-    InPlan,
+    Grouped,
 }
 
 /// `record` of the document.
@@ -210,20 +202,25 @@ impl Reporter {
     }
 
     /// Prints all differences as text; nothing if a document was requested.
-    pub fn differences(&mut self, found: &Differences, layout: &DiffLayout<'_>) {
+    pub fn differences(
+        &mut self,
+        (set, place): (&SetDocument, &ContextAndServer),
+        found: &Differences,
+        layout: DiffLayout,
+    ) {
         self.bars.clear();
         let colors = self.style.output_colors;
         match self.style.format {
-            Format::Lines | Format::Wide => match layout {
-                DiffLayout::Unified => text(&add_colors(&printable_text(&found.text()), colors)),
-                DiffLayout::Grouped(set, place) => {
-                    let columns = self.style.output.columns();
-                    let header = header(&title(set), place, columns);
-                    for line in plan_screen::lines(header, found, columns) {
-                        print_line(&line, colors);
-                    }
+            Format::Lines | Format::Wide if layout == DiffLayout::Unified => {
+                text(&add_colors(&printable_text(&found.text()), colors));
+            }
+            Format::Lines | Format::Wide => {
+                let columns = self.style.output.columns();
+                let header = header(&title(set), place, columns);
+                for line in plan_screen::lines(header, found, columns) {
+                    print_line(&line, colors);
                 }
-            },
+            }
             Format::Names => found
                 .objects
                 .iter()
@@ -240,13 +237,15 @@ impl Reporter {
         found: &Differences,
         end: RunEnd,
         requests: u64,
-        summary: DiffSummary,
+        layout: DiffLayout,
     ) {
         let cost = self.cost(requests);
         self.bars.clear();
         self.print_messages(found, end);
         self.print_rest();
-        if !matches!(end, RunEnd::Failed(_)) && summary == DiffSummary::Printed {
+        let is_in_plan =
+            layout == DiffLayout::Grouped && matches!(self.style.format, Format::Lines | Format::Wide);
+        if !is_in_plan && !matches!(end, RunEnd::Failed(_)) {
             if let Some(text) = found.parent_alone() {
                 self.parent_note(&text);
             }

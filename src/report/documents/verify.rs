@@ -24,7 +24,7 @@ pub struct VerifyDocument {
     /// The sets that were checked, as in the document of `list`.
     pub sets: Vec<SetListing>,
     findings: Vec<FindingDocument>,
-    summary: Counts,
+    summary: FindingCounts,
     /// Resources that could not be listed in all namespaces, and groups that could not be read:
     /// their objects are unknown.
     unread: BTreeSet<String>,
@@ -46,7 +46,7 @@ struct FindingDocument {
 
 /// The number of remaining findings by severity, and of fixed ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Counts {
+struct FindingCounts {
     errors: usize,
     warnings: usize,
     infos: usize,
@@ -63,7 +63,7 @@ impl VerifyDocument {
         error: Option<&Error>,
         cost: RequestsAndSeconds,
     ) -> Self {
-        let mut summary = Counts::default();
+        let mut summary = FindingCounts::default();
         for finding in &findings {
             let count = match (finding.fix_status, finding.severity) {
                 (FixStatus::Done, _) => &mut summary.fixed,
@@ -117,7 +117,7 @@ impl VerifyDocument {
     }
 
     fn summary_line(&self) -> String {
-        let Counts {
+        let FindingCounts {
             errors,
             warnings,
             infos,

@@ -185,11 +185,8 @@ const DIFFERENCE: usize = 12;
 /// Cuts two texts off that are shown one above the other: of what both begin with, as much as hides their difference.
 pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
     let texts = [first, second];
-    let longest = texts
-        .map(|text| text.chars().count())
-        .into_iter()
-        .max()
-        .unwrap_or_default();
+    let [one, other] = texts.map(|text| text.chars().count());
+    let longest = one.max(other);
     let pairs = first.chars().zip(second.chars());
     let common = pairs.take_while(|(one, other)| one == other).count();
     if longest <= width || common + DIFFERENCE < width {

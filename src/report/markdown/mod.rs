@@ -18,7 +18,7 @@ use page::{Counted, Item, Part};
 use text::{code, short_code};
 
 use super::documents::{ContextAndServer, INTERRUPTED, RunEnd, SetDocument};
-use super::plan_view::{Counts, Effect, Entry, PlanView};
+use super::plan_view::{Effect, EffectCounts, Entry, PlanView};
 use super::text_lines::{self, title};
 use crate::error::Exit;
 use crate::model::identity::ObjectKey;
@@ -62,7 +62,7 @@ fn with_errors(failures: &[Message]) -> Option<&'static str> {
 
 /// The counts of the headline in these words, and the end.
 fn in_words(
-    counts: &Counts,
+    counts: &EffectCounts,
     word: fn(Effect) -> &'static str,
     end: Option<&'static str>,
     nothing: &str,

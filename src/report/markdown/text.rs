@@ -35,17 +35,12 @@ pub(super) fn short_code(text: &str, limit: usize) -> String {
 /// Returns the text as HTML, for lines within which Markdown means nothing.
 pub(super) fn html_code(text: &str) -> String {
     let text = clip(&one_line(text), LONGEST);
-    let escaped = text.chars().fold(String::new(), |mut escaped, character| {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '`' => escaped.push_str("&#96;"),
-            other => escaped.push(other),
-        }
-        escaped
-    });
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('`', "&#96;");
     format!("<code>{escaped}</code>")
 }
 

@@ -40,12 +40,8 @@ pub(super) fn lines(entry: &Entry, width: usize, columns: usize) -> Vec<Line> {
     } else {
         vec![head.with(Color::Dim, format!("  {shown}"))]
     };
-    if let Some(recreation) = recreation(entry) {
-        lines.extend(
-            wrap(&recreation, below)
-                .iter()
-                .map(|text| indented(Color::Danger, text)),
-        );
+    for text in recreation(entry).iter().flat_map(|text| wrap(text, below)) {
+        lines.push(indented(Color::Danger, &text));
     }
     if let Some(error) = entry.outcome.and_then(|outcome| outcome.error.as_ref()) {
         lines.push(indented(Color::Red, &error.text));
@@ -149,10 +145,8 @@ fn limit_changes(changes: Vec<Vec<Line>>) -> Vec<Line> {
     }
     let more = count - shown.len();
     if more > 0 {
-        shown.push(Line::new(
-            Color::Dim,
-            format!("{INDENT}… {more} more lines: --full"),
-        ));
+        let more = format!("{INDENT}… {more} more lines: --full");
+        shown.push(Line::new(Color::Dim, more));
     }
     shown
 }

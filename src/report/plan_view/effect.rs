@@ -77,14 +77,14 @@ const COUNTED: [Effect; 5] = [
 ];
 
 /// How many objects a plan or a run changes, and in which way. A renamed object counts as pruned and as created.
-pub(in crate::report) struct Counts {
+pub(in crate::report) struct EffectCounts {
     /// The effects that there are.
     pub(in crate::report) effects: Vec<(usize, Effect)>,
     /// `2 renamed`, `24 unchanged`, `2 kept`
     pub(in crate::report) others: Vec<String>,
 }
 
-impl Counts {
+impl EffectCounts {
     /// The words if nothing changes.
     pub(in crate::report) const NOTHING: &str = "no changes";
 

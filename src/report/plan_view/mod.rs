@@ -8,7 +8,7 @@ mod effect;
 mod renames;
 
 pub(super) use danger::{WARNED, consequence, loses_data, loss_row};
-pub(super) use effect::{Counts, Effect};
+pub(super) use effect::{Effect, EffectCounts};
 
 use std::borrow::Cow;
 
@@ -89,17 +89,17 @@ impl<'a> PlanView<'a> {
         view
     }
 
-    /// Counts the objects; `kept` is the word for those that are kept.
-    pub(super) fn counts(&self, kept: &str) -> Counts {
+    /// EffectCounts the objects; `kept` is the word for those that are kept.
+    pub(super) fn counts(&self, kept: &str) -> EffectCounts {
         let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
-        Counts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])
+        EffectCounts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])
     }
 
     /// Returns the words for a plan that changes no member.
     pub(super) fn no_changes(&self) -> &'static str {
         match self.parent {
             Some(_) => "only the set's parent changes",
-            None => Counts::NOTHING,
+            None => EffectCounts::NOTHING,
         }
     }
 }

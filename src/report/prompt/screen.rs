@@ -11,7 +11,7 @@ use crate::model::text::{counted, first_listed};
 use crate::plan::Refusal;
 use crate::report::layout::paint::{Color, Line, fit, wrap};
 use crate::report::layout::rows::{self, NAMES, PlanRow};
-use crate::report::plan_view::{Counts, Effect, consequence, loses_data, loss_row};
+use crate::report::plan_view::{Effect, EffectCounts, consequence, loses_data, loss_row};
 use crate::report::text_lines::{self, header};
 
 /// Limit of kept objects that are named.
@@ -189,13 +189,13 @@ fn plan_line(question: &Question) -> Option<Line> {
     let deletes_set = refusals.any(|refusal| matches!(refusal, Refusal::DeletesSet { .. }));
     let verb = if deletes_set { "DELETE" } else { "PRUNE" };
     let others = [(outline.unchanged, "unchanged"), (outline.kept.len(), "kept")];
-    let counts = Counts::new(|effect| question.with(effect).len(), others);
+    let counts = EffectCounts::new(|effect| question.with(effect).len(), others);
     let mut line = counts.line(verb);
     // A kept object keeps the parent, which records it.
     let ends_set = deletes_set && outline.kept.is_empty();
     match (counts.effects.last(), members(outline)) {
         (None, _) if ends_set => line.push(Color::Danger, "DELETE the set"),
-        (None, _) => line.push(Color::Plain, Counts::NOTHING),
+        (None, _) => line.push(Color::Plain, EffectCounts::NOTHING),
         (Some((_, Effect::Recreated | Effect::Pruned)), members) => {
             line.push(Color::Danger, format!(" of {}", counted(members, "member")));
         }
@@ -207,7 +207,7 @@ fn plan_line(question: &Question) -> Option<Line> {
     Some(line.with(Color::Plain, counts.in_parentheses()))
 }
 
-/// Counts the members that there are before the run.
+/// EffectCounts the members that there are before the run.
 fn members(outline: &PlanOutline) -> usize {
     let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
     outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()

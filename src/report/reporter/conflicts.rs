@@ -91,16 +91,8 @@ impl FieldConflicts {
 
 /// The lines of one conflict.
 fn lines(conflict: &FieldConflict) -> Vec<String> {
-    let FieldConflict {
-        object,
-        place,
-        field,
-        owner,
-        since,
-        values,
-        ..
-    } = conflict;
-    let subject = format!("{place}: {object}");
+    let FieldConflict { field, owner, .. } = conflict;
+    let subject = format!("{}: {}", conflict.place, conflict.object);
     let line = format!("{subject}: {field}");
     // Details are indented by two columns.
     let mut lines = if line.chars().count() + 2 > COLUMNS {
@@ -108,11 +100,12 @@ fn lines(conflict: &FieldConflict) -> Vec<String> {
     } else {
         vec![line]
     };
-    let since = since
-        .as_ref()
-        .map_or_else(String::new, |time| format!(", last write {time}"));
+    let since = match &conflict.since {
+        Some(time) => format!(", last write {time}"),
+        None => String::new(),
+    };
     lines.push(format!("  owner:    {owner}{since}"));
-    if let Some([live, manifest]) = values {
+    if let Some([live, manifest]) = &conflict.values {
         lines.push(format!("  live:     {live}"));
         lines.push(format!("  manifest: {manifest}"));
     }
