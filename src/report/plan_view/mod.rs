@@ -89,7 +89,7 @@ impl<'a> PlanView<'a> {
         view
     }
 
-    /// EffectCounts the objects; `kept` is the word for those that are kept.
+    /// Counts the objects; `kept` is the word for those that are kept.
     pub(super) fn counts(&self, kept: &str) -> EffectCounts {
         let count = |effect| self.entries.iter().filter(|entry| entry.effect == effect).count();
         EffectCounts::new(count, [(self.unchanged, "unchanged"), (self.kept.len(), kept)])

@@ -122,7 +122,7 @@ fn kept_rows(question: &Question) -> Vec<PlanRow> {
     rows
 }
 
-/// Returns the question, and the answer that confirms.
+/// The question, which names the answer that confirms.
 pub(super) fn prompt(question: &Question) -> Line {
     let lossy = data_losses(question);
     let of_these = match lossy {
@@ -207,7 +207,7 @@ fn plan_line(question: &Question) -> Option<Line> {
     Some(line.with(Color::Plain, counts.in_parentheses()))
 }
 
-/// EffectCounts the members that there are before the run.
+/// Counts the members that there are before the run.
 fn members(outline: &PlanOutline) -> usize {
     let kept = outline.kept.iter().filter(|(_, reason)| reason.is_of_member());
     outline.changed.len() + outline.recreated.len() + outline.removed.len() + outline.unchanged + kept.count()
