@@ -17,7 +17,11 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
     let found = unless_stopped(&listen(), history(&reference, shared, &mut known)).await;
     let document = match found {
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&HistoryDocument::failed(known.set, &error), &known.place, style);
+            report::document(
+                &HistoryDocument::from_error(known.set, &error),
+                &known.place,
+                style,
+            );
             return Err(error);
         }
         found => found?,

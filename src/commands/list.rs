@@ -22,7 +22,7 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {
-        report::document(&ListDocument::failed(error), &place, style);
+        report::document(&ListDocument::from_error(error), &place, style);
     }
     listed.map(|()| Exit::Done)
 }

@@ -108,7 +108,7 @@ impl Differences {
     /// Returns whether there is a difference of one of these kinds. What would fail or be refused
     /// always counts: the effect of an apply is not known then.
     pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
-        let refused = self.refused();
+        let refused = self.refusals_by_object();
         let parent_differs = self.parent.as_ref().is_some_and(|parent| !parent.is_empty());
         !self.refusals.is_empty()
             || !self.failures.is_empty()

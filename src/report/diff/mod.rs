@@ -99,7 +99,7 @@ impl RecordDocument {
 
 impl Differences {
     /// The refusals that are about one object, by this object.
-    pub(super) fn refused(&self) -> BTreeMap<&ObjectKey, &Refusal> {
+    pub(super) fn refusals_by_object(&self) -> BTreeMap<&ObjectKey, &Refusal> {
         let refusals = self.refusals.iter();
         refusals
             .filter_map(|refusal| Some((refusal.object()?, refusal)))
@@ -263,7 +263,7 @@ impl Reporter {
     /// Prints to standard error what the text of the differences leaves out. If the error is about
     /// refusals, they are printed even with `--quiet`.
     fn print_messages(&mut self, found: &Differences, end: RunEnd) {
-        let refused = found.refused();
+        let refused = found.refusals_by_object();
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
             let verbosity = match outcome.action {
@@ -275,12 +275,12 @@ impl Reporter {
             self.print_detail(outcome, verbosity);
         }
         for failure in &found.failures {
-            self.message(Label::Error, failure);
+            self.print_unless_repeated(Label::Error, failure);
         }
         if self.style.verbosity > Verbosity::Quiet || matches!(end, RunEnd::Failed(Error::NotSaved)) {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
-                self.message(Label::Warning, &message);
+                self.print_unless_repeated(Label::Warning, &message);
             }
         }
     }

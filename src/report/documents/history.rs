@@ -100,7 +100,7 @@ impl HistoryDocument {
     }
 
     /// The document of an error.
-    pub fn failed(set: SetDocument, error: &Error) -> Self {
+    pub fn from_error(set: SetDocument, error: &Error) -> Self {
         Self {
             error: Some(error.into()),
             ..Self::new(set, Vec::new(), Timestamp::UNIX_EPOCH)

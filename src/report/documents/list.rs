@@ -42,7 +42,7 @@ impl ListDocument {
     }
 
     /// The document of an error.
-    pub fn failed(error: &Error) -> Self {
+    pub fn from_error(error: &Error) -> Self {
         Self {
             error: Some(error.into()),
             ..Self::new(Vec::new(), Vec::new())

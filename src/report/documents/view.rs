@@ -82,7 +82,7 @@ impl ViewDocument {
     }
 
     /// The document of an error.
-    pub fn failed(set: SetDocument, error: &Error) -> Self {
+    pub fn from_error(set: SetDocument, error: &Error) -> Self {
         Self {
             summary: SetSummary {
                 set,

@@ -50,7 +50,7 @@ pub(super) struct Entry<'a> {
 impl<'a> PlanView<'a> {
     /// The view of a plan.
     pub(super) fn from_differences(found: &'a Differences) -> Self {
-        let refused = found.refused();
+        let refused = found.refusals_by_object();
         let objects = found.objects.iter().map(|object| {
             let refusal = refused.get(&object.outcome.subject.key()).copied();
             (&object.outcome, Some(object), refusal)

@@ -126,18 +126,18 @@ impl Reporter {
                 self.hints.add_warning(object, text);
             }
             Event::Failure(text) => {
-                self.message(Label::Error, &text);
+                self.print_unless_repeated(Label::Error, &text);
                 self.collected.failures.push(text);
             }
             Event::Note(text) => super::note(&text, self.style),
             Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
-            Event::Object(outcome) => self.object(outcome),
+            Event::Object(outcome) => self.report_object(outcome),
             Event::Revised { before, now } => self.recount(before, now),
             Event::Planned(outcomes) => self.without_result.plan(outcomes),
             Event::ParentWithoutResult(parent) => self.parents.push(parent),
             Event::NotDone(not_done) => {
                 for outcome in self.without_result.take(&not_done) {
-                    self.not_sent(outcome, &not_done);
+                    self.report_not_sent(outcome, &not_done);
                 }
             }
             Event::Parent(parent, action) => {
@@ -148,7 +148,7 @@ impl Reporter {
                 let done = self.terminal_summary(RunEnd::Complete, self.cost(0));
                 self.bars.begin_wait(screen, &done.text(self.style.colors));
             }
-            Event::Awaited(awaited) => self.awaited(awaited),
+            Event::Awaited(awaited) => self.report_awaited(awaited),
         }
     }
 
@@ -174,7 +174,7 @@ impl Reporter {
             let last_write = server.and_then(|server| server.last_write(&path));
             let error = match last_write.filter(|write| !is_done(write)) {
                 None => {
-                    self.not_sent(outcome, &not_done);
+                    self.report_not_sent(outcome, &not_done);
                     continue;
                 }
                 // An object of the manifests is deleted only to be created again.
@@ -188,7 +188,7 @@ impl Reporter {
                     Message::new("outcome unknown: the request may have taken effect")
                 }
             };
-            self.object(ObjectOutcome {
+            self.report_object(ObjectOutcome {
                 source: outcome.source,
                 ..ObjectOutcome::failed(outcome.subject, error)
             });
@@ -211,14 +211,14 @@ impl Reporter {
         super::note(text, self.style);
     }
 
-    fn object(&mut self, outcome: ObjectOutcome) {
+    fn report_object(&mut self, outcome: ObjectOutcome) {
         let planned = self.without_result.remove(&outcome);
         if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
             self.still_deleted.push(outcome.subject.key());
         }
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
-            Format::Lines => self.line(&outcome),
+            Format::Lines => self.print_object_line(&outcome),
             Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
             _ => {}
         }
@@ -250,7 +250,7 @@ impl Reporter {
                 Action::Failed => Label::Error,
                 _ => Label::Note,
             };
-            self.message(label, &detail);
+            self.print_unless_repeated(label, &detail);
         }
     }
 
@@ -258,7 +258,7 @@ impl Reporter {
     /// already.
     fn recount(&mut self, before: Action, now: ObjectOutcome) {
         if self.style.format == Format::Lines {
-            self.line(&now);
+            self.print_object_line(&now);
         }
         self.summary.recount(before, now.action);
         let key = now.subject.key();
@@ -270,17 +270,17 @@ impl Reporter {
 
     /// Reports an object that the run did not process. It counts as not sent unless it has a reason of its own. The
     /// reason is printed once, for all of them; `-o name` prints only processed objects.
-    fn not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
+    fn report_not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
         if outcome.reason == not_done.reason {
             self.not_sent.push(outcome.subject.key());
         }
         if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
-            self.line(&outcome);
+            self.print_object_line(&outcome);
         }
         self.keep(outcome);
     }
 
-    fn line(&self, outcome: &ObjectOutcome) {
+    fn print_object_line(&self, outcome: &ObjectOutcome) {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
         if self.style.verbosity > Verbosity::Quiet && !is_folded {
             let line = text_lines::line(outcome, self.collected.dry_run);
@@ -295,7 +295,7 @@ impl Reporter {
         }
     }
 
-    fn awaited(&mut self, awaited: Awaited) {
+    fn report_awaited(&mut self, awaited: Awaited) {
         let text = text_lines::awaited(&awaited);
         self.bars.update(&awaited);
         let (label, verbosity) = match awaited.wait_status {
@@ -317,7 +317,7 @@ impl Reporter {
     }
 
     /// Prints a message unless enough of its group were printed.
-    pub(super) fn message(&mut self, label: Label, message: &Message) {
+    pub(super) fn print_unless_repeated(&mut self, label: Label, message: &Message) {
         if let Some(shown) = self.hints.without_repeats(message) {
             print_message(label, &shown, self.style.colors);
         }
