@@ -1,18 +1,18 @@
 //! `history`: the last runs that changed a set.
 
-use crate::cli::{GlobalFlags, History};
+use crate::cli::{GlobalFlags, SetArgument};
 use crate::error::{Error, Exit};
 use crate::model::applyset::parent::Reading;
-use crate::model::history_annotation;
+use crate::model::history_annotation::History;
 use crate::report::{self, HistoryDocument};
 use crate::session::set_to_show::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
 /// Runs `history`.
-pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exit, Error> {
+pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
-    let reference = SetReference::new(&arguments.set)?;
+    let reference = SetReference::new(set)?;
     let mut known = Known::named(&reference.name);
     let found = unless_stopped(&listen(), history(&reference, shared, &mut known)).await;
     let document = match found {
@@ -51,7 +51,7 @@ async fn history(
     }
     Ok(HistoryDocument::new(
         known.set.clone(),
-        history_annotation::History::from_annotations(&parent.annotations).into_runs(),
+        History::from_annotations(&parent.annotations).into_runs(),
         cluster.server.now(),
     ))
 }

@@ -124,9 +124,9 @@ fn is_about_kind(object: &InvalidObject) -> bool {
 /// Returns one message for all permissions that are missing.
 pub(super) fn forbidden(missing: &[Permission]) -> Vec<Message> {
     vec![match missing {
-        [one] => Message::new(format!("forbidden: you {}", one.denied())),
+        [one] => Message::new(format!("forbidden: you {}", one.denial())),
         all => Message::new(format!("forbidden: {} missing", counted(all.len(), "permission")))
-            .with_details(all.iter().map(Permission::denied)),
+            .with_details(all.iter().map(Permission::denial)),
     }]
 }
 

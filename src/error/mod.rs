@@ -19,7 +19,7 @@ use crate::model::message::Message;
 use crate::model::permission::Permission;
 use crate::model::text::members_missed;
 use crate::plan::Refusal;
-use crate::plan::saved::{Alteration, ChangeSincePlan};
+use crate::plan::saved::ChangeSincePlan;
 use crate::read::{FailedList, MissingDependency, MissingNamespace};
 
 /// The end of a run, as its exit code shows it.
@@ -144,7 +144,7 @@ pub enum Error {
     Overtaken(Vec<ChangeSincePlan>),
     /// Secrets of the manifests have changed since a saved plan was made.
     #[error("{}", text_without_hints(&messages::each(.0)))]
-    Altered(Vec<Alteration>),
+    Altered(Vec<String>),
     /// A plan is not saved, because it could not be applied.
     #[error("plan not saved: it could not be applied")]
     NotSaved,

@@ -8,7 +8,7 @@ use super::{Execution, ParentWriteError, RunState, Sink};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::Run;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
 
 impl Execution<'_> {

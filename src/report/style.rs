@@ -1,5 +1,7 @@
 //! The style of the output, as values; `settings` chooses them.
 
+use clap::ValueEnum;
+
 /// The style of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -87,20 +89,22 @@ pub enum UnchangedLines {
     Folded,
 }
 
-/// The format of standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The format of standard output. The comments of values are on the page of `-o`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Lines as kubectl prints them.
+    #[value(skip)]
     Lines,
-    /// Tables with more columns.
-    Wide,
-    /// Names, a line each.
-    Names,
-    /// One JSON document.
+    /// One document.
     Json,
-    /// One YAML document.
+    /// One document.
     Yaml,
-    /// One document for people, on a page of a pull request.
+    /// Only the names, one per line.
+    #[value(name = "name")]
+    Names,
+    /// A table with more columns; of `list`, `view` and `history`.
+    Wide,
+    /// For a pull request or a job summary; of `diff` and `apply`.
     Markdown,
 }
 

@@ -36,7 +36,7 @@ pub fn flags(
 }
 
 fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {
-    let own = Tooling::of_this_program();
+    let own = Tooling::this_program();
     if !tooling.is_same_program(&own) && field_manager == member_field_manager(tooling) {
         format!(" --tooling {}", shell_word(&tooling.to_string()))
     } else if field_manager == MEMBER_FIELD_MANAGER {

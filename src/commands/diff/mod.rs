@@ -176,7 +176,7 @@ async fn compare(
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
     found.record = record_change(&prepared, &record_after);
     let live_parent = compare_parent(&prepared, &record_after, parent, found);
-    let unanswered = unanswered(&predictions);
+    let unanswered = find_unanswered(&predictions);
     for object in &predictions {
         for text in &object.warnings {
             run.reporter.event(Event::WarningOfObject {
@@ -220,7 +220,7 @@ async fn compare(
 }
 
 /// Returns the objects for which the server did not answer, and why.
-fn unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
+fn find_unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {
@@ -258,7 +258,7 @@ async fn predict_run(
         phase: Phase::Comparing,
         total: prepared.plan.objects(),
     });
-    let refused = refused(prepared);
+    let refused = find_refused(prepared);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
         reporter.borrow_mut().advance();
@@ -277,7 +277,7 @@ async fn predict_run(
 }
 
 /// Returns the objects that a refusal stops, with the refusal.
-fn refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
+fn find_refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
     let refusals = prepared.plan.refusals.iter();
     refusals
         .filter_map(|refusal| Some((refusal.object()?, refusal)))
@@ -304,7 +304,7 @@ fn comparisons(
                 .map(|member| (&member.key, &member.resource)),
         )
         .collect();
-    let mut refused = refused(prepared);
+    let mut refused = find_refused(prepared);
     let mut comparisons = Vec::new();
     for Prediction {
         mut outcome,
@@ -320,7 +320,7 @@ fn comparisons(
         }
         if let Some(resource) = resources.get(&key) {
             let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
-            let taken = taken(&outcome, live.as_ref(), predicted.as_ref(), prepared);
+            let taken = find_taken_fields(&outcome, live.as_ref(), predicted.as_ref(), prepared);
             comparisons.push(Comparison {
                 ownership: ownership(&outcome, &difference, live.as_ref(), predicted.as_ref()),
                 cause: match plan {
@@ -362,7 +362,7 @@ fn ownership(
 }
 
 /// Returns the fields that others have changed since the last apply, as far as managed fields show it.
-fn taken(
+fn find_taken_fields(
     outcome: &ObjectOutcome,
     live: Option<&Value>,
     predicted: Option<&Value>,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Desired, DesiredObject, InvalidObject, InvalidObjectProblem};
 use crate::model::applyset::ParentIdentity;
-use crate::model::dependency_ranks::Graph;
+use crate::model::dependency_ranks::DependencyGraph;
 use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
 
@@ -80,7 +80,7 @@ pub(super) fn find_cycle(desired: &Desired) -> Option<InvalidObject> {
 }
 
 /// Returns the order of members, each in its wave; `None` if none depends on another.
-pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<Graph> {
+pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<DependencyGraph> {
     if members.iter().all(|member| member.depends_on.is_empty()) {
         return None;
     }
@@ -90,7 +90,7 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
         .enumerate()
         .filter_map(|(place, member)| Some((defined_kind(member)?, place)))
         .collect();
-    let mut graph = Graph::new(members.iter().map(wave));
+    let mut graph = DependencyGraph::new(members.iter().map(wave));
     for (place, member) in members.iter().enumerate() {
         let namespace = member.key.namespace.as_ref().map(|namespace| ObjectKey {
             group_kind: GroupKind::new("", "Namespace"),

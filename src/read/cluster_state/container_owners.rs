@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
-use crate::model::container_owners::{Containers, Owners};
+use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
-use crate::model::namespace::NamespaceState;
 use crate::read::{ReadError, owners_of_containers};
 
 /// Reads the owners, except those of namespaces that were read before.

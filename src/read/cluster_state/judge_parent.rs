@@ -9,9 +9,9 @@ use crate::cluster::apiserver::ApiServer;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::parent::Reading;
-use crate::model::namespace::NamespaceState;
-use crate::model::parent_object::ParentObject;
-use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, TakeOver};
+use crate::model::containers::NamespaceState;
+use crate::model::set::ParentObject;
+use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, Risk};
 use crate::read::orphans::Parent;
 use crate::read::{NamedSet, ParentError, ReadError, WholeParent};
 
@@ -110,9 +110,9 @@ fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
 }
 
 /// Refuses a parent that has to be taken over, if this command never does that or lacks the flag.
-fn check_take_over(needed: Option<&Refusal>, take_over: TakeOver) -> Result<(), ReadError> {
+fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), ReadError> {
     match needed {
-        Some(refusal) if take_over == TakeOver::Refused || !refusal.is_take_over() => {
+        Some(refusal) if take_over == Risk::Refused || !refusal.is_take_over() => {
             Err(ReadError::Refused(vec![refusal.clone()]))
         }
         Some(_) | None => Ok(()),

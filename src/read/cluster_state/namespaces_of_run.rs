@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::manifest::desired::Desired;
+use crate::model::containers::NamespaceState;
 use crate::model::live::Presence;
-use crate::model::namespace::NamespaceState;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::plan::Refusal;
 use crate::read::error::{MissingNamespace, ParentError};
 use crate::read::{NamedSet, ReadError};

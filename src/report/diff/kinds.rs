@@ -130,9 +130,8 @@ mod tests {
     use super::*;
     use crate::compare::diff::Difference;
     use crate::event::{ObjectOutcome, Subject};
-    use crate::model::field_conflict::FieldConflict;
     use crate::model::identity::{GroupKind, ObjectKey};
-    use crate::model::message::Message;
+    use crate::model::message::{FieldConflict, Message};
     use crate::model::resource::{Resource, Scope};
     use crate::plan::Refusal;
 

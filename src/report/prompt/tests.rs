@@ -108,7 +108,7 @@ fn a_whole_set_wants_its_name_and_a_harmless_change_a_yes() {
     let foreign = Refusal::OtherTooling {
         parent: key("Secret", Some("platform"), "shop"),
         found: Tooling::parse("kubectl/v1.36.0").expect("tooling"),
-        ours: Tooling::of_this_program(),
+        ours: Tooling::this_program(),
     };
     let lines = shown(&question(vec![foreign], None));
     assert_eq!(

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::event::ObjectOutcome;
-use crate::model::field_conflict::FieldConflict;
 use crate::model::identity::ObjectKey;
-use crate::model::message::Message;
+use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
 use crate::report::output::print_message;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
-use crate::model::message::Message;
-use crate::model::recreatable_kind::{RecreatableKind, recreation_hints};
+use crate::model::message::{Message, RecreatableKind, recreation_hints};
 use crate::model::text::{counted, listed, with_more};
 use crate::report::output::print_message;
 use crate::report::style::Colors;
@@ -138,7 +137,6 @@ mod tests {
     use super::*;
     use crate::event::{Action, Subject};
     use crate::model::identity::GroupKind;
-    use crate::model::recreatable_kind::Loss;
     use crate::model::resource::{Resource, Scope};
 
     #[test]
@@ -178,7 +176,7 @@ mod tests {
         for kind in ["Job", "CronJob", "Job"] {
             let kind = RecreatableKind {
                 kind: GroupKind::new("batch", kind),
-                loss: Loss::None,
+                loses_data: false,
             };
             let failed = Message::new("immutable").with_recreation(kind);
             assert_eq!(failed.hints.len(), 1);

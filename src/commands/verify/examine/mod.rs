@@ -185,7 +185,7 @@ impl Inspection<'_> {
         strays: Vec<Finding>,
         object: Option<&ObjectKey>,
     ) -> Looked {
-        let lost = self.lost(sets).await;
+        let lost = self.find_lost(sets).await;
         let others = match self.options.scope {
             VerifyScope::Set(_) | VerifyScope::Namespace if !lost.is_empty() => self.other_sets(sets).await,
             VerifyScope::Set(_) | VerifyScope::Namespace | VerifyScope::Cluster => Vec::new(),
@@ -298,7 +298,7 @@ impl Inspection<'_> {
     }
 
     /// Finds objects in the scope of the sets that were applied as members, and are not in a set.
-    async fn lost(&mut self, sets: &[Examined]) -> Vec<Live> {
+    async fn find_lost(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let places = found_set::places(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;

@@ -1,12 +1,11 @@
 //! Permissions on the API server, in terms of RBAC.
 
-mod subject_rules_review;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use subject_rules_review::Rules;
+use serde::Deserialize;
 
+use super::identity::ObjectKey;
 use super::resource::Resource;
 
 /// A verb of RBAC.
@@ -76,12 +75,11 @@ impl Permission {
         }
     }
 
-    /// The same permission on one object only.
-    #[must_use]
-    pub fn named(self, name: &str) -> Self {
+    /// The permission on one object only.
+    pub fn on_object(verb: Verb, resource: &Resource, key: &ObjectKey) -> Self {
         Self {
-            name: Some(name.to_owned()),
-            ..self
+            name: Some(key.name.clone()),
+            ..Self::on(verb, resource, key.namespace.as_deref())
         }
     }
 
@@ -110,7 +108,7 @@ impl Permission {
 
     /// The denial in the words of the API server: `cannot delete resource "deployments" in API group
     /// "apps" in the namespace "shop"`.
-    pub fn denied(&self) -> String {
+    pub fn denial(&self) -> String {
         let name = self
             .name
             .as_ref()
@@ -150,4 +148,54 @@ pub struct NeededPermissions {
     /// Namespaces that the run creates, unless they exist. The creator of a namespace may get
     /// permissions in it at that moment, so missing ones prove nothing before.
     pub brought_namespaces: BTreeSet<String>,
+}
+
+/// The rules of a user in one namespace: `status` of a `SelfSubjectRulesReview`. Matching is that of RBAC (kubernetes,
+/// `pkg/apis/rbac/v1/evaluation_helpers.go`), with the additional wildcards of `ResourceRule` in authorization.k8s.io.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SubjectRules {
+    /// Rules for resources; those for other paths are not needed.
+    #[serde(default)]
+    pub resource_rules: Vec<ResourceRule>,
+}
+
+/// `ResourceRule`: every verb on every resource of every group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ResourceRule {
+    /// Verbs; `*` is all.
+    pub verbs: Vec<String>,
+    /// API groups, the core group being empty; `*` is all.
+    pub api_groups: Vec<String>,
+    /// Resources; `*` is all, `pods/log` a subresource.
+    pub resources: Vec<String>,
+    /// Names of objects; none is all, and so is `*`.
+    pub resource_names: Vec<String>,
+}
+
+impl SubjectRules {
+    /// Returns whether these rules grant the permission. Rules may be incomplete: `false` is not a
+    /// proof.
+    pub fn allow(&self, permission: &Permission) -> bool {
+        self.resource_rules.iter().any(|rule| rule.allows(permission))
+    }
+}
+
+impl ResourceRule {
+    fn allows(&self, permission: &Permission) -> bool {
+        let names = &self.resource_names;
+        has(&self.verbs, permission.verb.as_str())
+            && has(&self.api_groups, &permission.group)
+            && has(&self.resources, &permission.resource)
+            && (names.is_empty()
+                || permission
+                    .name
+                    .as_ref()
+                    .map_or_else(|| has(names, "*"), |name| has(names, name)))
+    }
+}
+
+fn has(allowed: &[String], wanted: &str) -> bool {
+    allowed.iter().any(|entry| entry == "*" || entry == wanted)
 }
