@@ -110,7 +110,7 @@ impl ExportSource<'_> {
             .map(|(key, object)| manifest_text(key, object, export_live(object), run));
         let mut manifests: Vec<ManifestText> =
             exported.chain(unowned).chain(self.parent(run).await?).collect();
-        manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
+        manifests.sort_by(|one, other| apply_order(&one.key).cmp(&apply_order(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = listed(&live.part_of_writers);
             format!(

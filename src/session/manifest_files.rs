@@ -25,7 +25,7 @@ pub fn flags(
     manifests: &[ManifestText],
     connection: &ConnectionFlags,
 ) -> String {
-    let mut objects = manifests.iter().map(|text| Object::from(text.manifest()));
+    let mut objects = manifests.iter().map(|text| Object::from(&text.manifest));
     let hooks = if objects.any(|object| Hook::from_object(&object).is_some()) {
         " --hooks=apply"
     } else {

@@ -23,8 +23,8 @@ use crate::plan::Refusal;
 use crate::plan::permissions;
 use crate::plan::saved::SavedPlan;
 use crate::report::{
-    self, Cause, Comparison, DiffLayout, DiffSummary, DifferenceKind, Differences, ExternalVerdict, Format,
-    RequestsAndSeconds, RunEnd, SetDocument,
+    self, Cause, Comparison, DiffLayout, DifferenceKind, Differences, ExternalVerdict, Format, RunEnd,
+    SetDocument,
 };
 use crate::session;
 use crate::session::command_run::CommandRun;
@@ -87,7 +87,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
         }
         (outcome, _) => {
-            print(&mut run, &found, &options, &outcome);
+            print(&mut run, &found, options.layout, &outcome);
             if matches!(outcome, Ok(Exit::Interrupted)) {
                 let text = if found.objects.is_empty() {
                     "interrupted: not all objects were compared, and no difference was found before that"
@@ -99,24 +99,19 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             outcome
         }
     };
-    let summary = match style.format {
-        Format::Lines | Format::Wide if options.is_grouped && options.external.is_none() => {
-            DiffSummary::InPlan
-        }
-        _ => DiffSummary::Printed,
+    let layout = match options.external {
+        Some(_) => DiffLayout::Unified,
+        None => options.layout,
     };
-    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), summary)
+    finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), layout)
 }
 
 /// Prints the differences. After an error or an interrupt, there may be nothing to show yet.
-fn print(run: &mut CommandRun, found: &Differences, options: &DiffOptions, outcome: &Result<Exit, Error>) {
+fn print(run: &mut CommandRun, found: &Differences, layout: DiffLayout, outcome: &Result<Exit, Error>) {
     let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
-    let layout = match options.is_grouped {
-        true if is_partial && found.objects.is_empty() => return,
-        true => DiffLayout::Grouped(&run.set, &run.place),
-        false => DiffLayout::Unified,
-    };
-    run.reporter.differences(found, &layout);
+    if layout == DiffLayout::Unified || !is_partial || !found.objects.is_empty() {
+        run.reporter.differences((&run.set, &run.place), found, layout);
+    }
 }
 
 /// Returns the exit code after an external diff. As in kubectl, its verdict counts for the objects that
@@ -136,19 +131,17 @@ fn finish(
     run: CommandRun,
     found: &Differences,
     outcome: Result<Exit, Error>,
-    summary: DiffSummary,
+    layout: DiffLayout,
 ) -> Result<Exit, Error> {
-    let seconds = run.reporter.seconds();
     let requests = run.server.as_ref().map_or(0, ApiServer::requests);
-    let error = outcome.as_ref().err();
-    if run.reporter.is_end_printed(error) {
-        let completeness = match outcome {
-            Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
-            Ok(_) | Err(_) => RunEnd::Complete,
-        };
-        let cost = RequestsAndSeconds { requests, seconds };
+    let end = match &outcome {
+        Ok(Exit::Interrupted) => RunEnd::Interrupted(Resume::SameCommand),
+        Ok(_) => RunEnd::Complete,
+        Err(error) => RunEnd::Failed(error),
+    };
+    if run.reporter.is_end_printed(end) {
         run.reporter
-            .finish_diff((run.set, &run.place), found, error, completeness, cost, summary);
+            .finish_diff((run.set, &run.place), found, end, requests, layout);
     }
     outcome
 }
@@ -268,7 +261,7 @@ async fn predict_run(
     let refused = find_refused(prepared);
     let reporter = RefCell::new(reporter);
     let mut predicted = |object: Prediction, _: &mut Sink<'_>| {
-        reporter.borrow_mut().compared();
+        reporter.borrow_mut().advance();
         predictions.push(object);
     };
     let mut sink = |event: Event| reporter.borrow_mut().event(event);

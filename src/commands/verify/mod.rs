@@ -60,12 +60,14 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     for warning in &document.warnings {
         report::warning(warning, style);
     }
+    let print = || {
+        report::listing(&document, place, style);
+        document.print_summary(style);
+    };
     match &outcome {
-        Err(Error::NotConfirmed) if verifying.are_printed => report::findings_below(&document, style),
-        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => {
-            report::findings(&document, place, style);
-        }
-        Err(Error::Interrupted) if has_looked => report::findings(&document, place, style),
+        Err(Error::NotConfirmed) if verifying.are_printed => document.print_summary(style),
+        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => print(),
+        Err(Error::Interrupted) if has_looked => print(),
         // Nothing was read, so there are no findings to count.
         Err(_) => report::document(&document, place, style),
     }

@@ -25,7 +25,7 @@ use crate::read::{
     self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentError, ParentKind,
     Selector,
 };
-use crate::report::{self, Loudness, SearchBar, SetListing, Style};
+use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
 use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
 
@@ -232,7 +232,7 @@ impl Inspection<'_> {
         let mut namespaces = found_set::places(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
         let selector = selector(labels);
-        if self.style.loudness == Loudness::Verbose {
+        if self.style.verbosity == Verbosity::Verbose {
             let kinds = counted(self.resources.len(), "kind");
             report::note(&format!("searching {kinds} for members"), self.style);
         }

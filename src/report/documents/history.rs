@@ -1,20 +1,22 @@
 //! The output of `history`: a document, or a table.
 
+use std::iter;
+
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::{columns, fitting_columns};
-use super::document::ErrorDocument;
-use super::set_summary::{UNKNOWN, reference};
-use super::{SetDocument, Width};
+use super::set_summary::UNKNOWN;
+use super::{ErrorDocument, Listing, SetDocument};
 use crate::error::Error;
 use crate::model::history_annotation::{Run, RunOperation};
+use crate::report::layout::table;
+use crate::report::style::Style;
 
 /// The document of `history`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryDocument {
-    set: SetDocument,
+    pub set: SetDocument,
     /// The runs, the latest first.
     pub runs: Vec<RunDocument>,
     error: Option<ErrorDocument>,
@@ -52,13 +54,13 @@ impl RunDocument {
             RunOperation::Apply => String::new(),
             operation => format!("{}: ", operation.as_str()),
         };
+        let result = match run.result {
+            _ if is_abandoned => "abandoned",
+            ref result => result.as_str(),
+        };
         Self {
+            result: result.to_owned(),
             time: run.time,
-            result: if is_abandoned {
-                "abandoned".to_owned()
-            } else {
-                run.result.as_str().to_owned()
-            },
             operation: run.operation.as_str().to_owned(),
             created: run.counts.created,
             configured: run.counts.configured,
@@ -74,6 +76,17 @@ impl RunDocument {
             changes: format!("{mark}{}", changes.join(", ")),
         }
     }
+
+    fn row(&self) -> Vec<String> {
+        vec![
+            self.time.clone(),
+            self.result.clone(),
+            self.changes.clone(),
+            self.manifests.clone(),
+            self.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
+            self.version.clone(),
+        ]
+    }
 }
 
 impl HistoryDocument {
@@ -87,40 +100,26 @@ impl HistoryDocument {
     }
 
     /// The document of an error.
-    pub fn failed(set: SetDocument, error: &Error) -> Self {
+    pub fn from_error(set: SetDocument, error: &Error) -> Self {
         Self {
             error: Some(error.into()),
             ..Self::new(set, Vec::new(), Timestamp::UNIX_EPOCH)
         }
     }
-
-    /// The name of the parent, as the command line takes it: `secret/web`.
-    pub fn reference(&self) -> String {
-        reference(&self.set)
-    }
 }
 
-/// The table of `history`; without runs it is empty.
-pub(super) fn table(document: &HistoryDocument, width: Width) -> Vec<String> {
-    if document.runs.is_empty() {
-        return Vec::new();
+impl Listing for HistoryDocument {
+    /// The table; without runs it is empty.
+    fn lines(&self, style: Style) -> Vec<String> {
+        if self.runs.is_empty() {
+            return Vec::new();
+        }
+        let header = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"].map(str::to_owned);
+        let rows = iter::once(header.to_vec()).chain(self.runs.iter().map(RunDocument::row));
+        table(rows.collect(), style.table_width(), &["VERSION"])
     }
-    let header = ["TIME", "RESULT", "CHANGES", "MANIFESTS", "USER", "VERSION"];
-    let mut rows = vec![header.map(str::to_owned).to_vec()];
-    rows.extend(document.runs.iter().map(row));
-    match width {
-        Width::Usual | Width::Wide => columns(&rows),
-        Width::Fitting(width) => fitting_columns(&rows, width, &["VERSION"]),
-    }
-}
 
-fn row(run: &RunDocument) -> Vec<String> {
-    vec![
-        run.time.clone(),
-        run.result.clone(),
-        run.changes.clone(),
-        run.manifests.clone(),
-        run.user.clone().unwrap_or_else(|| UNKNOWN.to_owned()),
-        run.version.clone(),
-    ]
+    fn names(&self) -> Vec<String> {
+        vec![self.set.reference()]
+    }
 }

@@ -50,12 +50,9 @@ fn run(program: &ExternalDiff, differences: &[&Difference]) -> Result<ExitStatus
     let live = directory("LIVE-")?;
     let merged = directory("MERGED-")?;
     for difference in differences {
-        write(live.path(), &difference.file, &text(difference.live.as_ref()))?;
-        write(
-            merged.path(),
-            &difference.file,
-            &text(difference.predicted.as_ref()),
-        )?;
+        for (directory, state) in [(&live, &difference.live), (&merged, &difference.predicted)] {
+            write(directory.path(), &difference.file, &text(state.as_ref()))?;
+        }
     }
     command
         .args([live.path(), merged.path()])

@@ -1,20 +1,23 @@
 //! The output of `diff`: text as `kubectl diff` prints it, a page, or a document.
 
+pub(super) mod external;
+pub(super) mod kinds;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::context_header::{header, title};
-use super::difference_kinds::Cause;
-use super::document::{Report, RequestsAndSeconds, SetDocument};
-use super::hints::shared_hints_last;
-use super::markdown::{self, End};
-use super::output::print_line;
+use super::documents::report::Report;
+use super::documents::{ContextAndServer, RunEnd, SetDocument};
+use super::layout::paint::Color;
+use super::markdown::render_diff;
+use super::output::{print, print_line};
 use super::plan_view::Entry;
-use super::{
-    Colors, ContextAndServer, Format, Loudness, Reporter, RunEnd, document, plan_screen, print, text,
-    text_lines,
-};
+use super::reporter::Reporter;
+use super::reporter::hints::shared_hints_last;
+use super::style::{Colors, Format, Verbosity};
+use super::text_lines::{self, Label, header, title};
+use super::{document, plan_screen, text};
 use crate::compare::diff::{Difference, OwnershipChange};
 use crate::error::Error;
 use crate::event::{Action, ObjectOutcome};
@@ -23,6 +26,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::text::{one_line, printable_text};
 use crate::plan::Refusal;
+use kinds::Cause;
 
 /// The differences between the cluster and its state after a run.
 #[derive(Debug, Default)]
@@ -53,20 +57,12 @@ pub struct Comparison {
 }
 
 /// The layout of differences for people.
-pub enum DiffLayout<'a> {
-    /// Text as `kubectl diff` prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffLayout {
+    /// The full text, as `kubectl diff` prints it, and the summary at the end.
     Unified,
     /// A summary, and the changes by namespace, below a line with the set and the cluster.
-    Grouped(&'a SetDocument, &'a ContextAndServer),
-}
-
-/// The summary at the end of `diff`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiffSummary {
-    /// A line of its own.
-    Printed,
-    /// The plan has it at the top.
-    InPlan,
+    Grouped,
 }
 
 /// `record` of the document.
@@ -103,7 +99,7 @@ impl RecordDocument {
 
 impl Differences {
     /// The refusals that are about one object, by this object.
-    pub(super) fn refused(&self) -> BTreeMap<&ObjectKey, &Refusal> {
+    pub(super) fn refusals_by_object(&self) -> BTreeMap<&ObjectKey, &Refusal> {
         let refusals = self.refusals.iter();
         refusals
             .filter_map(|refusal| Some((refusal.object()?, refusal)))
@@ -130,13 +126,12 @@ impl Differences {
 
     /// The differences of objects and parent, by file name.
     fn by_file(&self) -> Vec<(&Difference, Option<&Comparison>)> {
-        let mut all = Vec::new();
-        all.extend(
-            self.objects
-                .iter()
-                .map(|object| (&object.difference, Some(object))),
-        );
-        all.extend(self.parent.iter().map(|difference| (difference, None)));
+        let objects = self
+            .objects
+            .iter()
+            .map(|object| (&object.difference, Some(object)));
+        let parent = self.parent.iter().map(|difference| (difference, None));
+        let mut all: Vec<_> = objects.chain(parent).collect();
         all.sort_by(|(one, _), (other, _)| one.file.cmp(&other.file));
         all
     }
@@ -168,7 +163,7 @@ impl Differences {
     /// A line about the parent if a run would write nothing else. The summary does not count the
     /// parent.
     fn parent_alone(&self) -> Option<String> {
-        let parent = self.parent.as_ref().and_then(Entry::of_parent)?;
+        let parent = self.parent.as_ref().and_then(Entry::from_parent)?;
         if !self.objects.iter().all(Comparison::is_untouched) {
             return None;
         }
@@ -202,25 +197,30 @@ impl Comparison {
 
 impl Reporter {
     /// Advances the progress bar by one compared object.
-    pub fn compared(&mut self) {
+    pub fn advance(&mut self) {
         self.bars.advance_by_one();
     }
 
     /// Prints all differences as text; nothing if a document was requested.
-    pub fn differences(&mut self, found: &Differences, layout: &DiffLayout<'_>) {
+    pub fn differences(
+        &mut self,
+        (set, place): (&SetDocument, &ContextAndServer),
+        found: &Differences,
+        layout: DiffLayout,
+    ) {
         self.bars.clear();
         let colors = self.style.output_colors;
         match self.style.format {
-            Format::Lines | Format::Wide => match layout {
-                DiffLayout::Unified => text(&colored(&printable_text(&found.text()), colors)),
-                DiffLayout::Grouped(set, place) => {
-                    let columns = self.style.output.columns();
-                    let header = header(&title(set), place, columns);
-                    for line in plan_screen::lines(header, found, columns) {
-                        print_line(&line, colors);
-                    }
+            Format::Lines | Format::Wide if layout == DiffLayout::Unified => {
+                text(&add_colors(&printable_text(&found.text()), colors));
+            }
+            Format::Lines | Format::Wide => {
+                let columns = self.style.output.columns();
+                let header = header(&title(set), place, columns);
+                for line in plan_screen::lines(header, found, columns) {
+                    print_line(&line, colors);
                 }
-            },
+            }
             Format::Names => found
                 .objects
                 .iter()
@@ -235,71 +235,70 @@ impl Reporter {
         mut self,
         (set, place): (SetDocument, &ContextAndServer),
         found: &Differences,
-        error: Option<&Error>,
-        completeness: RunEnd,
-        cost: RequestsAndSeconds,
-        summary: DiffSummary,
+        end: RunEnd,
+        requests: u64,
+        layout: DiffLayout,
     ) {
+        let cost = self.cost(requests);
         self.bars.clear();
-        self.print_messages(found, error);
+        self.print_messages(found, end);
         self.print_rest();
-        if self.style.loudness > Loudness::Quiet && error.is_none() && summary == DiffSummary::Printed {
+        let is_in_plan =
+            layout == DiffLayout::Grouped && matches!(self.style.format, Format::Lines | Format::Wide);
+        if !is_in_plan && !matches!(end, RunEnd::Failed(_)) {
             if let Some(text) = found.parent_alone() {
                 self.parent_note(&text);
             }
-            self.print_full_summary(completeness, cost);
+            self.print_full_summary(end, cost);
         }
         self.collected.failures.extend(found.failures.iter().cloned());
         if self.style.format == Format::Markdown {
-            let end = End { error, completeness };
             let (warned, taken_in) = (&self.collected.warnings, self.taken_in.lines());
-            self.print_page(&markdown::of_diff((&set, place), found, end, warned, taken_in));
+            self.print_page(&render_diff((&set, place), found, end, warned, taken_in));
         }
-        let report = Report::new(set, &self.collected, error, completeness, cost).with(found);
+        let report = Report::new(set, &self.collected, Some(found), end, cost);
         document(&report, place, self.style);
     }
 
-    /// Prints to standard error what the text of the differences leaves out. If `error` is about
+    /// Prints to standard error what the text of the differences leaves out. If the error is about
     /// refusals, they are printed even with `--quiet`.
-    fn print_messages(&mut self, found: &Differences, error: Option<&Error>) {
-        let refused = found.refused();
+    fn print_messages(&mut self, found: &Differences, end: RunEnd) {
+        let refused = found.refusals_by_object();
         for Comparison { outcome, .. } in &found.objects {
             self.summary.add(outcome.action);
-            let loudness = match outcome.action {
+            let verbosity = match outcome.action {
                 Action::Failed if refused.contains_key(&outcome.subject.key()) => continue,
-                Action::Failed => Loudness::Quiet,
-                Action::Skipped => Loudness::Normal,
-                _ => Loudness::Verbose,
+                Action::Failed => Verbosity::Quiet,
+                Action::Skipped => Verbosity::Normal,
+                _ => Verbosity::Verbose,
             };
-            self.print_detail(outcome, loudness);
+            self.print_detail(outcome, verbosity);
         }
         for failure in &found.failures {
-            self.message(text_lines::Label::Error, failure);
+            self.print_unless_repeated(Label::Error, failure);
         }
-        if self.style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
+        if self.style.verbosity > Verbosity::Quiet || matches!(end, RunEnd::Failed(Error::NotSaved)) {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
-                self.message(text_lines::Label::Warning, &message);
+                self.print_unless_repeated(Label::Warning, &message);
             }
         }
     }
 }
 
 /// Adds the colors of `diff --color`.
-fn colored(unified: &str, colors: Colors) -> String {
-    if colors == Colors::Off {
-        return unified.to_owned();
+fn add_colors(unified: &str, colors: Colors) -> String {
+    let mut text = String::new();
+    for line in unified.split_inclusive('\n') {
+        let color = match line.as_bytes() {
+            [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => Color::Bold,
+            [b'@', ..] => Color::Cyan,
+            [b'-', ..] => Color::Red,
+            [b'+', ..] => Color::Green,
+            _ => Color::Plain,
+        };
+        let content = line.trim_end_matches('\n');
+        text.extend([&*color.paint(content, colors), &line[content.len()..]]);
     }
-    let lines = unified.lines();
-    lines
-        .map(|line| match line.as_bytes() {
-            [b'd', ..] | [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => {
-                format!("\x1b[1m{line}\x1b[0m\n")
-            }
-            [b'@', ..] => format!("\x1b[36m{line}\x1b[0m\n"),
-            [b'-', ..] => format!("\x1b[31m{line}\x1b[0m\n"),
-            [b'+', ..] => format!("\x1b[32m{line}\x1b[0m\n"),
-            _ => format!("{line}\n"),
-        })
-        .collect()
+    text
 }

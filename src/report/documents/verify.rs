@@ -4,13 +4,18 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::document::{ErrorDocument, RequestsAndSeconds};
-use super::{SetListing, Style, hint, text_lines};
+use super::list::SetListing;
+use super::report::RequestsAndSeconds;
+use super::{ErrorDocument, Listing};
 use crate::error::Error;
 use crate::model::identity::ObjectKey;
-use crate::model::text::counted;
+use crate::model::text::{counted, one_line};
 use crate::model::write_settings::DryRun;
-use crate::verify::{Finding, FixStatus, Rule, Severity};
+use crate::report::layout::paint::wrap;
+use crate::report::print_unless_quiet;
+use crate::report::style::Style;
+use crate::report::text_lines::{self, Label};
+use crate::verify::{Finding, FixStatus, Severity};
 
 /// The document of `verify`.
 #[derive(Debug, Serialize)]
@@ -19,35 +24,29 @@ pub struct VerifyDocument {
     /// The sets that were checked, as in the document of `list`.
     pub sets: Vec<SetListing>,
     findings: Vec<FindingDocument>,
-    summary: Counts,
+    summary: FindingCounts,
     /// Resources that could not be listed in all namespaces, and groups that could not be read:
     /// their objects are unknown.
     unread: BTreeSet<String>,
     /// Failed reads and writes.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
-    requests: u64,
-    seconds: f64,
+    #[serde(flatten)]
+    cost: RequestsAndSeconds,
 }
 
 /// One finding.
 #[derive(Debug, Serialize)]
 struct FindingDocument {
-    rule: Rule,
-    severity: Severity,
-    /// Null for the cluster as a whole.
-    object: Option<ObjectKey>,
-    /// Id of the set that it concerns; null if that is not one set.
-    set: Option<String>,
-    message: String,
-    hint: String,
+    #[serde(flatten)]
+    finding: Finding,
     fixable: bool,
     fixed: bool,
 }
 
 /// The number of remaining findings by severity, and of fixed ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Counts {
+struct FindingCounts {
     errors: usize,
     warnings: usize,
     infos: usize,
@@ -64,7 +63,7 @@ impl VerifyDocument {
         error: Option<&Error>,
         cost: RequestsAndSeconds,
     ) -> Self {
-        let mut summary = Counts::default();
+        let mut summary = FindingCounts::default();
         for finding in &findings {
             let count = match (finding.fix_status, finding.severity) {
                 (FixStatus::Done, _) => &mut summary.fixed,
@@ -81,19 +80,8 @@ impl VerifyDocument {
             unread,
             warnings,
             error: error.map(ErrorDocument::from),
-            requests: cost.requests,
-            seconds: cost.seconds,
+            cost,
         }
-    }
-
-    /// Returns the names of the objects with findings, each once.
-    pub fn object_names(&self) -> Vec<String> {
-        let mut seen = BTreeSet::new();
-        let objects = self.findings.iter().filter_map(|finding| finding.object.as_ref());
-        objects
-            .filter(|key| seen.insert(*key))
-            .map(ObjectKey::object_name)
-            .collect()
     }
 
     /// Returns whether errors or warnings remain that are not fixed.
@@ -102,95 +90,108 @@ impl VerifyDocument {
     }
 
     /// Prints hints and the summary to standard error.
-    pub(super) fn print_summary(&self, style: Style) {
+    pub fn print_summary(&self, style: Style) {
         let mut seen = BTreeSet::new();
-        for finding in &self.findings {
+        for FindingDocument { finding, .. } in &self.findings {
             if !finding.hint.is_empty() && seen.insert((finding.rule, &finding.hint)) {
-                hint(&format!("{}: {}", finding.rule.name(), finding.hint), style);
+                print_unless_quiet(
+                    Label::Hint,
+                    &format!("{}: {}", finding.rule.name(), finding.hint),
+                    style,
+                );
             }
         }
         let offered = self
             .findings
             .iter()
-            .filter(|finding| finding.fixable && !finding.fixed)
-            .count();
+            .filter(|document| document.finding.fix_status == FixStatus::Offered);
+        let offered = offered.count();
         if offered > 0 {
-            hint(&format!("repair {offered} of these with --fix"), style);
+            print_unless_quiet(
+                Label::Hint,
+                &format!("repair {offered} of these with --fix"),
+                style,
+            );
         }
-        super::plain(&self.summary_line(), style);
+        print_unless_quiet(Label::Plain, &self.summary_line(), style);
     }
 
     fn summary_line(&self) -> String {
-        let Counts {
+        let FindingCounts {
             errors,
             warnings,
             infos,
             fixed,
         } = self.summary;
-        let counts = [
-            (errors, counted(errors, "error")),
-            (warnings, counted(warnings, "warning")),
-            (infos, counted(infos, "info")),
-            (fixed, format!("{fixed} fixed")),
-        ];
-        let counts: Vec<String> = counts
-            .into_iter()
+        let named = [(errors, "error"), (warnings, "warning"), (infos, "info")].into_iter();
+        let mut counts: Vec<String> = named
             .filter(|(count, _)| *count > 0)
-            .map(|(_, text)| text)
+            .map(|(count, word)| counted(count, word))
             .collect();
-        let counts = if counts.is_empty() {
-            "nothing to report".to_owned()
-        } else {
-            counts.join(", ")
-        };
-        let counts = format!("{counts} in {}", counted(self.sets.len(), "set"));
-        let cost = RequestsAndSeconds {
-            requests: self.requests,
-            seconds: self.seconds,
-        };
-        text_lines::summary(&counts, DryRun::None, cost)
+        counts.extend((fixed > 0).then(|| format!("{fixed} fixed")));
+        if counts.is_empty() {
+            counts.push("nothing to report".to_owned());
+        }
+        let counts = format!("{} in {}", counts.join(", "), counted(self.sets.len(), "set"));
+        text_lines::summary(&counts, DryRun::None, self.cost)
+    }
+}
+
+impl Listing for VerifyDocument {
+    fn lines(&self, style: Style) -> Vec<String> {
+        finding_lines(self.findings.iter().map(|document| &document.finding), style)
+    }
+
+    /// The names of the objects with findings, each once.
+    fn names(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let objects = self
+            .findings
+            .iter()
+            .filter_map(|document| document.finding.object.as_ref());
+        objects
+            .filter(|key| seen.insert(*key))
+            .map(ObjectKey::object_name)
+            .collect()
     }
 }
 
 impl From<Finding> for FindingDocument {
     fn from(finding: Finding) -> Self {
         Self {
-            rule: finding.rule,
-            severity: finding.severity,
-            object: finding.object,
-            set: finding.set,
-            message: finding.message,
-            hint: finding.hint,
             fixable: finding.fix_status != FixStatus::ByHand,
             fixed: finding.fix_status == FixStatus::Done,
+            finding,
         }
     }
 }
 
-/// The lines of all findings.
-pub(super) fn lines(document: &VerifyDocument) -> Vec<String> {
-    finding_lines(&document.findings)
-}
-
-/// The lines of findings that are not in a document yet.
-pub(super) fn lines_of(findings: &[Finding]) -> Vec<String> {
-    let findings: Vec<FindingDocument> = findings.iter().cloned().map(FindingDocument::from).collect();
-    finding_lines(&findings)
-}
-
+/// A line for each finding; at a terminal, it is wrapped between words:
 /// `error wrong-id secret/web in namespace shop: label … (fixed)`
-fn finding_lines(findings: &[FindingDocument]) -> Vec<String> {
+pub(in crate::report) fn finding_lines<'f>(
+    findings: impl IntoIterator<Item = &'f Finding>,
+    style: Style,
+) -> Vec<String> {
     let mut lines = Vec::new();
     for finding in findings {
         let object = finding.object.as_ref();
-        lines.push(format!(
+        let line = format!(
             "{} {} {}: {}{}",
             finding.severity.word(),
             finding.rule.name(),
             object.map_or_else(|| "cluster".to_owned(), ToString::to_string),
             finding.message,
-            if finding.fixed { " (fixed)" } else { "" }
-        ));
+            if finding.fix_status == FixStatus::Done {
+                " (fixed)"
+            } else {
+                ""
+            }
+        );
+        let parts = wrap(&one_line(&line), style.output.width().saturating_sub(2));
+        for (index, part) in parts.iter().enumerate() {
+            let margin = if index == 0 { "" } else { "  " };
+            lines.push(format!("{margin}{part}"));
+        }
     }
     lines
 }

@@ -1,18 +1,13 @@
 //! The output of `view`: a document, a page with the members as a tree, or a table of them.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
-use super::age::age;
-use super::columns::columns;
-use super::document::ErrorDocument;
-use super::paint::NameColumn;
-use super::paint::wrapped;
-use super::runs::runs_in_words;
-use super::set_summary::{SetSummary, UNKNOWN, member_count, record_status, reference};
-use super::{Loudness, SetDocument, Style, Width};
+use super::set_summary::{SetSummary, UNKNOWN, age};
+use super::{ErrorDocument, Listing, SetDocument};
 use crate::cluster::discovery::Discovery;
 use crate::compare::status::State;
 use crate::error::Error;
@@ -21,13 +16,17 @@ use crate::model::live::Live;
 use crate::model::text::one_line;
 use crate::read::MemberState;
 use crate::read::found_set::{FoundSet, Visibility};
+use crate::report::layout::columns;
+use crate::report::layout::paint::{NameColumn, wrap};
+use crate::report::layout::rows::widest;
+use crate::report::style::{Format, Style, Verbosity};
 
 /// The width of the names of fields, and of the branches of the tree.
 const FIELD: usize = 12;
 const TREE: usize = 6;
 
 /// The document of `view`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewDocument {
     #[serde(flatten)]
@@ -37,19 +36,6 @@ pub struct ViewDocument {
     /// Warnings about the set, and failed reads.
     pub warnings: Vec<String>,
     error: Option<ErrorDocument>,
-    #[serde(skip)]
-    sight: Visibility,
-    #[serde(skip)]
-    detail: Detail,
-}
-
-/// The detail of each member on the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    /// The reason, unless it is Current.
-    Reasons,
-    /// The reason in any case, and the rule that decided.
-    Rules,
 }
 
 /// One member of `view`.
@@ -80,53 +66,45 @@ impl ViewDocument {
         states: &BTreeMap<String, MemberState>,
         warnings: Vec<String>,
     ) -> Self {
-        let sight = set.visibility(discovery);
-        let members = (sight != Visibility::Nothing).then(|| {
+        let summary = SetSummary::new(set, discovery);
+        let members = (summary.visibility != Visibility::Nothing).then(|| {
             let members = set.members.iter();
             members
                 .map(|live| MemberDocument::new(live, states.get(&live.uid)))
                 .collect()
         });
         Self {
-            summary: SetSummary::new(set, discovery),
+            summary,
             members,
             warnings,
             error: None,
-            sight,
-            detail: Detail::Reasons,
         }
-    }
-
-    /// The same, with this detail.
-    #[must_use]
-    pub fn with_detail_of(mut self, style: Style) -> Self {
-        if style.loudness == Loudness::Verbose {
-            self.detail = Detail::Rules;
-        }
-        self
     }
 
     /// The document of an error.
-    pub fn failed(set: SetDocument, error: &Error) -> Self {
+    pub fn from_error(set: SetDocument, error: &Error) -> Self {
         Self {
             summary: SetSummary {
                 set,
-                group_kinds: None,
-                namespaces: None,
-                status: None,
-                faults: Vec::new(),
-                runs: Vec::new(),
+                ..SetSummary::default()
             },
-            members: None,
-            warnings: Vec::new(),
             error: Some(error.into()),
-            sight: Visibility::Nothing,
-            detail: Detail::Reasons,
+            ..Self::default()
+        }
+    }
+}
+
+impl Listing for ViewDocument {
+    /// The page of the set, or the table of its members.
+    fn lines(&self, style: Style) -> Vec<String> {
+        match style.format {
+            Format::Wide => members_table(self.members.iter().flatten()),
+            _ => page(self, style),
         }
     }
 
     /// The names of the visible members: `deployment.apps/web`.
-    pub fn member_names(&self) -> Vec<String> {
+    fn names(&self) -> Vec<String> {
         let members = self.members.iter().flatten();
         members.map(MemberDocument::object_name).collect()
     }
@@ -155,44 +133,40 @@ impl MemberDocument {
 }
 
 /// The set's fields, and its members by namespace and kind.
-pub(super) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
-    let columns = match width {
-        Width::Fitting(columns) => columns,
-        Width::Usual | Width::Wide => usize::MAX,
-    };
+fn page(document: &ViewDocument, style: Style) -> Vec<String> {
+    let columns = style.output.width();
     let mut lines = fields(document, columns);
     let members = document.members.as_deref().unwrap_or_default();
-    let mut leaves = leaves(members, document.detail, columns.saturating_sub(TREE)).into_iter();
+    let mut leaves = leaves(members, style.verbosity, columns.saturating_sub(TREE)).into_iter();
     for place in members.chunk_by(|one, other| one.namespace == other.namespace) {
         lines.push(String::new());
         lines.push(match &place[0].namespace {
             Some(namespace) => format!("namespace {namespace}"),
             None => "cluster-scoped".to_owned(),
         });
-        let kinds: Vec<&[MemberDocument]> = place
-            .chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind))
-            .collect();
-        for (index, kind) in kinds.iter().enumerate() {
-            let is_last_kind = index + 1 == kinds.len();
-            let (branch, trunk) = if is_last_kind {
-                ("└─", "   ")
-            } else {
-                ("├─", "│  ")
-            };
-            let name = GroupKind::new(&kind[0].group, &kind[0].kind);
-            lines.push(format!("{branch} {name}"));
-            for (index, _) in kind.iter().enumerate() {
-                let (twig, below) = if index + 1 == kind.len() {
-                    ("└─ ", "   ")
-                } else {
-                    ("├─ ", "│  ")
-                };
-                let leaf = leaves.next().unwrap_or_default();
-                for (index, line) in leaf.iter().enumerate() {
-                    let twig = if index == 0 { twig } else { below };
-                    lines.push(format!("{trunk}{twig}{line}"));
-                }
-            }
+        let mut kinds = Vec::new();
+        for kind in place.chunk_by(|one, other| (&one.group, &one.kind) == (&other.group, &other.kind)) {
+            let members = branches(leaves.by_ref().take(kind.len()).collect());
+            let name = GroupKind::new(&kind[0].group, &kind[0].kind).to_string();
+            kinds.push(iter::once(name).chain(members).collect());
+        }
+        lines.extend(branches(kinds));
+    }
+    lines
+}
+
+/// Returns the lines of blocks as branches of a tree.
+fn branches(blocks: Vec<Vec<String>>) -> Vec<String> {
+    let count = blocks.len();
+    let mut lines = Vec::new();
+    for (number, block) in blocks.into_iter().enumerate() {
+        let [first, below] = if number + 1 == count {
+            ["└─ ", "   "]
+        } else {
+            ["├─ ", "│  "]
+        };
+        for (index, line) in block.into_iter().enumerate() {
+            lines.push(format!("{}{line}", if index == 0 { first } else { below }));
         }
     }
     lines
@@ -200,7 +174,7 @@ pub(super) fn page(document: &ViewDocument, width: Width) -> Vec<String> {
 
 /// Returns the lines of each member in the tree, which are aligned on any branch: name, status, age, and the reason. A
 /// reason that does not fit beside them is below them.
-fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<String>> {
+fn leaves(members: &[MemberDocument], verbosity: Verbosity, room: usize) -> Vec<Vec<String>> {
     let now = Timestamp::now();
     let mut states = Vec::new();
     for member in members {
@@ -208,47 +182,40 @@ fn leaves(members: &[MemberDocument], detail: Detail, room: usize) -> Vec<Vec<St
         states.push(vec![status, age(member.created.as_deref(), now)]);
     }
     let states = columns(&states);
-    let beside = states.iter().map(|state| state.chars().count() + 3).max();
+    let beside = widest(states.iter().map(String::as_str)) + 3;
     let names = members.iter().map(|member| member.name.as_str());
-    let column = NameColumn::of(names, room.saturating_sub(beside.unwrap_or_default()));
+    let column = NameColumn::new(names, room.saturating_sub(beside));
     let mut heads = Vec::new();
     for (member, state) in members.iter().zip(states) {
-        heads.push(vec![column.fitted(&member.name), state]);
+        heads.push(vec![column.fit(&member.name), state]);
     }
     let heads = columns(&heads);
-    let width = heads
-        .iter()
-        .map(|head| head.chars().count())
-        .max()
-        .unwrap_or_default();
+    let width = widest(heads.iter().map(String::as_str));
     let mut leaves = Vec::new();
     for (head, member) in heads.into_iter().zip(members) {
-        let reason = one_line(&reason(member, detail));
+        let reason = one_line(&reason(member, verbosity));
         leaves.push(if reason.is_empty() {
             vec![head]
         } else if width + 3 + reason.chars().count() <= room {
             vec![format!("{head:width$}   {reason}")]
         } else {
             let mut lines = vec![head];
-            lines.extend(
-                wrapped(&reason, room.saturating_sub(2))
-                    .iter()
-                    .map(|part| format!("  {part}")),
-            );
+            let parts = wrap(&reason, room.saturating_sub(2)).into_iter();
+            lines.extend(parts.map(|part| format!("  {part}")));
             lines
         });
     }
     leaves
 }
 
-/// The reason, unless the member is Current; with rules, the reason in any case and the rule.
-fn reason(member: &MemberDocument, detail: Detail) -> String {
+/// The reason, unless the member is Current; with `-v`, the reason in any case and the rule.
+fn reason(member: &MemberDocument, verbosity: Verbosity) -> String {
     let reason = on_one_line(&member.reason);
-    match detail {
-        Detail::Rules if member.rule.is_empty() || member.rule == reason => reason,
-        Detail::Rules => format!("{reason} [{}]", on_one_line(&member.rule)),
-        Detail::Reasons if member.status != State::Current => reason,
-        Detail::Reasons => String::new(),
+    match verbosity {
+        Verbosity::Verbose if member.rule.is_empty() || member.rule == reason => reason,
+        Verbosity::Verbose => format!("{reason} [{}]", on_one_line(&member.rule)),
+        _ if member.status != State::Current => reason,
+        _ => String::new(),
     }
 }
 
@@ -258,11 +225,11 @@ fn on_one_line(reason: &str) -> String {
 }
 
 /// The table of members.
-pub(super) fn table(document: &ViewDocument) -> Vec<String> {
+fn members_table<'m>(members: impl Iterator<Item = &'m MemberDocument>) -> Vec<String> {
     let header = ["NAMESPACE", "NAME", "STATUS", "AGE", "UID", "REASON"];
     let now = Timestamp::now();
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    for member in document.members.iter().flatten() {
+    for member in members {
         rows.push(vec![
             member.namespace.clone().unwrap_or_default(),
             member.object_name(),
@@ -276,17 +243,17 @@ pub(super) fn table(document: &ViewDocument) -> Vec<String> {
 }
 
 fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
-    let ViewDocument { summary, .. } = document;
+    let summary = &document.summary;
     let or_none = |names: Option<&[String]>| match names {
         None => UNKNOWN.to_owned(),
         Some([]) => "none".to_owned(),
         Some(names) => names.join(", "),
     };
-    let mut set = reference(&summary.set);
+    let mut set = summary.set.reference();
     if let Some(namespace) = &summary.set.namespace {
         set.extend([" in namespace ", namespace]);
     }
-    let mut status = vec![record_status(summary.status.as_ref())];
+    let mut status = vec![summary.status()];
     status.extend(summary.faults.iter().map(String::as_str));
     let mut fields = vec![
         ("Set", set),
@@ -298,12 +265,12 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
         ("Members", members(document)),
     ];
     if !summary.runs.is_empty() {
-        fields.push(("Runs", runs_in_words(&summary.runs)));
+        fields.push(("Runs", summary.runs_in_words()));
     }
     let mut lines = Vec::new();
     for (name, value) in fields {
         let mut name = format!("{name}:");
-        for part in wrapped(&one_line(&value), columns.saturating_sub(FIELD)) {
+        for part in wrap(&one_line(&value), columns.saturating_sub(FIELD)) {
             lines.push(format!("{name:FIELD$}{part}"));
             name.clear();
         }
@@ -314,7 +281,7 @@ fn fields(document: &ViewDocument, columns: usize) -> Vec<String> {
 /// `3 (2 Current, 1 InProgress)`
 fn members(document: &ViewDocument) -> String {
     let members = document.members.as_deref();
-    let count = member_count(members.map(<[_]>::len), document.sight);
+    let count = document.summary.member_count(members.map(<[_]>::len));
     let mut states: BTreeMap<State, usize> = BTreeMap::new();
     for member in members.unwrap_or_default() {
         *states.entry(member.status).or_default() += 1;
@@ -347,15 +314,15 @@ mod tests {
             created: None,
         };
         let members = ["blue", "green"].map(member);
-        let shown = leaves(&members, Detail::Reasons, 74);
+        let shown = leaves(&members, Verbosity::Normal, 74);
         for (leaf, end) in shown.iter().zip(["-blue ", "-green "]) {
             assert!(leaf[0].contains(end), "{leaf:?}");
             assert!(leaf[1].starts_with("  some of its Pods"), "{leaf:?}");
             assert!(leaf.iter().all(|line| line.chars().count() <= 74), "{leaf:?}");
         }
-        let whole = leaves(&members, Detail::Reasons, usize::MAX);
+        let whole = leaves(&members, Verbosity::Normal, usize::MAX);
         assert_eq!(whole[0].len(), 1);
         assert!(whole[0][0].starts_with(&members[0].name), "{whole:?}");
-        assert_eq!(leaves(&members, Detail::Rules, usize::MAX), whole);
+        assert_eq!(leaves(&members, Verbosity::Verbose, usize::MAX), whole);
     }
 }

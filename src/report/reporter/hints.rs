@@ -3,10 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::output::print_message;
-use super::{Colors, text_lines};
+use crate::event::ObjectOutcome;
+use crate::model::identity::ObjectKey;
 use crate::model::message::{Message, RecreatableKind, recreation_hints};
-use crate::model::text::{counted, with_more};
+use crate::model::text::{counted, listed, with_more};
+use crate::report::output::print_message;
+use crate::report::style::Colors;
+use crate::report::text_lines::Label;
 
 /// The messages of one group that are printed in full.
 const SHOWN_ALIKE: usize = 3;
@@ -28,7 +31,7 @@ pub(super) struct Hints {
 impl Hints {
     /// Returns the message as it is to be printed: without hints that were printed before. `None` if
     /// enough messages of its group were printed; `rest` counts it.
-    pub(super) fn shown(&mut self, message: &Message) -> Option<Message> {
+    pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
         if let Some(group) = &message.alike {
             let subjects = self.alike.entry(group.to_string()).or_default();
             subjects.push(message.subject().to_owned());
@@ -46,7 +49,7 @@ impl Hints {
     }
 
     /// Counts a warning, and returns whether it is the first with this text.
-    pub(super) fn is_first(&mut self, warning: &str) -> bool {
+    pub(super) fn count_warning(&mut self, warning: &str) -> bool {
         let count = self.warnings.entry(warning.to_owned()).or_default();
         *count += 1;
         *count == 1
@@ -57,10 +60,12 @@ impl Hints {
         self.of_objects.entry(text).or_default().push(object);
     }
 
-    /// Prints the warnings about objects, equal ones as one line.
-    pub(super) fn print_warnings_of_objects(&self, colors: Colors) {
-        for line in self.warnings_of_objects() {
-            print_message(text_lines::Label::Warning, &line.into(), colors);
+    /// Prints the warnings about objects, equal ones as one line, and those that were repeated.
+    pub(super) fn print_warnings(&self, colors: Colors) {
+        let repeated = self.warnings.iter().filter(|(_, count)| **count > 1);
+        let repeated = repeated.map(|(text, count)| format!("{text} ({count} times)"));
+        for line in self.warnings_of_objects().chain(repeated) {
+            print_message(Label::Warning, &line.into(), colors);
         }
     }
 
@@ -74,18 +79,10 @@ impl Hints {
     /// Prints the messages that were only counted, and the hint for all objects that may be recreated.
     pub(super) fn print_rest(&self, colors: Colors) {
         for message in self.rest() {
-            print_message(text_lines::Label::Error, &message, colors);
+            print_message(Label::Error, &message, colors);
         }
         for hint in recreation_hints(&self.recreatable) {
-            print_message(text_lines::Label::Hint, &hint.into(), colors);
-        }
-    }
-
-    /// Prints the warnings that were repeated.
-    pub(super) fn print_repeated(&self, colors: Colors) {
-        for (text, count) in self.warnings.iter().filter(|(_, count)| **count > 1) {
-            let line = format!("{text} ({count} times)");
-            print_message(text_lines::Label::Warning, &line.into(), colors);
+            print_message(Label::Hint, &hint.into(), colors);
         }
     }
 
@@ -100,7 +97,7 @@ impl Hints {
 }
 
 /// Keeps a hint that consecutive messages share only on the last of these.
-pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
+pub(in crate::report) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
     for place in 1..messages.len() {
         let (before, after) = messages.split_at_mut(place);
         if let (Some(one), Some(next)) = (before.last_mut(), after.first()) {
@@ -110,10 +107,37 @@ pub(super) fn shared_hints_last(mut messages: Vec<Message>) -> Vec<Message> {
     messages
 }
 
+/// The objects that were taken in so far, by reason.
+#[derive(Debug, Default)]
+pub(in crate::report) struct TakenIn(BTreeMap<String, Vec<ObjectKey>>);
+
+impl TakenIn {
+    /// Adds the object of this outcome if it was taken in.
+    pub(super) fn add(&mut self, outcome: &ObjectOutcome) {
+        if outcome.joined_set() {
+            let objects = self.0.entry(outcome.reason.clone()).or_default();
+            objects.push(outcome.subject.key());
+        }
+    }
+
+    /// One line for each reason.
+    pub(in crate::report) fn lines(&self) -> Vec<String> {
+        let lines = self.0.iter().map(|(reason, keys)| match keys.as_slice() {
+            [key] => format!("{key} {reason}"),
+            keys => format!("each of these {} objects {reason}: {}", keys.len(), listed(keys)),
+        });
+        lines.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::event::{Action, Subject};
     use crate::model::identity::GroupKind;
+    use crate::model::resource::{Resource, Scope};
 
     #[test]
     fn each_hint_is_printed_once() {
@@ -127,7 +151,7 @@ mod tests {
             ),
             (failed.clone(), failed.clone()),
         ] {
-            assert_eq!(hints.shown(&message), Some(shown));
+            assert_eq!(hints.without_repeats(&message), Some(shown));
         }
         assert_eq!(hints.rest(), []);
     }
@@ -156,7 +180,7 @@ mod tests {
             };
             let failed = Message::new("immutable").with_recreation(kind);
             assert_eq!(failed.hints.len(), 1);
-            assert_eq!(hints.shown(&failed), Some(Message::new("immutable")));
+            assert_eq!(hints.without_repeats(&failed), Some(Message::new("immutable")));
         }
         assert_eq!(
             recreation_hints(&hints.recreatable),
@@ -173,7 +197,7 @@ mod tests {
             let message = Message::new("conflict")
                 .in_group("conflict with \"helm\"")
                 .with_prefix(format_args!("configmap/{number}: "));
-            assert_eq!(hints.shown(&message).is_some(), number < 3, "{number}");
+            assert_eq!(hints.without_repeats(&message).is_some(), number < 3, "{number}");
         }
         let rest = hints.rest();
         assert_eq!(rest.len(), 1);
@@ -201,5 +225,46 @@ mod tests {
             Message::new("e"),
         ];
         assert_eq!(shared_hints_last(messages), expected);
+    }
+
+    fn outcome(number: usize, reason: &str) -> ObjectOutcome {
+        let key = ObjectKey {
+            group_kind: GroupKind::new("", "ConfigMap"),
+            namespace: Some("shop".to_owned()),
+            name: format!("map-{number}"),
+        };
+        let resource = Arc::new(Resource::regular("", "v1", "ConfigMap", Scope::Namespaced));
+        ObjectOutcome {
+            taken_in: true,
+            ..ObjectOutcome::with_reason(Subject::new(&key, &resource, None), Action::Configured, reason)
+        }
+    }
+
+    #[test]
+    fn many_objects_take_one_line() {
+        let mut found = TakenIn::default();
+        found.add(&ObjectOutcome {
+            taken_in: false,
+            ..outcome(0, "changed")
+        });
+        found.add(&ObjectOutcome {
+            action: Action::Failed,
+            ..outcome(0, "existed before; pruned")
+        });
+        assert_eq!(found.lines(), [""; 0]);
+        found.add(&outcome(0, "existed before; kept"));
+        assert_eq!(
+            found.lines(),
+            ["configmap/map-0 in namespace shop existed before; kept"]
+        );
+        (1..=300).for_each(|number| found.add(&outcome(number, "existed before; pruned")));
+        let lines = found.lines();
+        assert_eq!(lines.len(), 2);
+        let line = &lines[1];
+        assert!(line.starts_with("each of these 300 objects existed before; pruned: configmap/map-1 in"));
+        assert!(
+            line.ends_with("configmap/map-10 in namespace shop and 290 more"),
+            "{line}"
+        );
     }
 }

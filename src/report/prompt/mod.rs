@@ -1,17 +1,19 @@
 //! The prompt: the consequences, and the answer that confirms.
 
+mod screen;
+
 use std::io;
 use std::sync::Mutex;
 
-use super::context_header::header;
-use super::output::{print_message, say};
+use super::documents::{ContextAndServer, SetDocument};
+use super::output::{print_message, write_stderr};
 use super::plan_view::Effect;
 use super::progress;
-use super::prompt_screen;
+use super::style::{Colors, Device};
 use super::text_lines::Label;
-use super::{Colors, ContextAndServer, Device, SetDocument, prompt_screen::AnswerWanted};
 use crate::model::identity::ObjectKey;
 use crate::plan::{Refusal, SkipReason};
+use screen::AnswerWanted;
 
 /// Everything that a prompt shows.
 #[derive(Debug, Clone)]
@@ -101,28 +103,21 @@ impl PlanOutline {
 
 /// Shows the question, and returns whether the answer confirms.
 pub fn confirm(question: &Question) -> bool {
-    let columns = question.device.columns();
+    let wanted = screen::wanted_answer(question);
     let mut text = String::from("\n");
-    let title = prompt_screen::title(question);
-    let mut lines = vec![header(&title, &question.place, columns)];
-    let (below, wanted) = prompt_screen::lines(question);
-    lines.extend(below);
-    for line in lines {
-        text.push_str(&line.text(question.colors));
-        text.push('\n');
+    for line in screen::lines(question) {
+        text.extend([&line.text(question.colors), "\n"]);
     }
-    text.push('\n');
-    text.push_str(&prompt_screen::prompt(question).text(question.colors));
-    text.push(' ');
+    text.extend(["\n", &screen::prompt(question).text(question.colors), " "]);
     progress::clear();
     discard_typed();
     set_open(Some(question.written));
-    say(&text);
+    write_stderr(&text);
     let (answer, is_ended) = read(&mut io::stdin().lock(), &wanted);
     set_open(None);
     // The next message would be on the line of the prompt.
     if !is_ended {
-        say("\n");
+        write_stderr("\n");
     }
     if answer == Answer::Other {
         print_message(Label::Note, &wanted.expected().into(), question.colors);
@@ -167,46 +162,4 @@ fn read(answers: &mut impl io::BufRead, wanted: &AnswerWanted) -> (Answer, bool)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_wanted_answer_confirms() {
-        let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
-        for (typed, wanted, answer, is_ended) in [
-            ("yes\n", &AnswerWanted::Yes, Answer::Confirmed, true),
-            (" yes \n", &AnswerWanted::Yes, Answer::Confirmed, true),
-            ("yes", &AnswerWanted::Yes, Answer::Confirmed, false),
-            ("y\n", &AnswerWanted::Yes, Answer::Other, true),
-            ("Yes\n", &AnswerWanted::Yes, Answer::Other, true),
-            ("yes please\n", &AnswerWanted::Yes, Answer::Other, true),
-            ("no\n", &AnswerWanted::Yes, Answer::Declined, true),
-            ("N\n", &AnswerWanted::Yes, Answer::Declined, true),
-            ("\n", &AnswerWanted::Yes, Answer::Declined, true),
-            ("", &AnswerWanted::Yes, Answer::Declined, false),
-            ("shop\n", &name, Answer::Confirmed, true),
-            ("secret/shop\n", &name, Answer::Confirmed, true),
-            ("yes\n", &name, Answer::Other, true),
-            ("Shop\n", &name, Answer::Other, true),
-            ("n\n", &name, Answer::Declined, true),
-            ("\n", &name, Answer::Declined, true),
-            ("", &name, Answer::Declined, false),
-        ] {
-            assert_eq!(
-                read(&mut typed.as_bytes(), wanted),
-                (answer, is_ended),
-                "{typed:?} {wanted:?}"
-            );
-        }
-        // A set may have the name of an answer.
-        let named = AnswerWanted::SetName(vec!["no".to_owned()]);
-        assert_eq!(read(&mut "no\n".as_bytes(), &named), (Answer::Confirmed, true));
-    }
-
-    #[test]
-    fn another_answer_shows_what_was_expected() {
-        let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
-        assert_eq!(name.expected(), "only the set's name confirms: shop");
-        assert_eq!(AnswerWanted::Yes.expected(), "only `yes` confirms");
-    }
-}
+mod tests;

@@ -3,17 +3,19 @@
 //!
 //! Both are drawn only at a terminal, removed before anything is printed, and at the end.
 
+pub(super) mod wait_screen;
+
 use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::wait_screen::WaitScreen;
-use super::{Device, Progress, text_lines};
+use super::style::{Device, Progress};
 use crate::event::{Action, Awaited, ObjectOutcome, Phase};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
+use wait_screen::WaitScreen;
 
 /// The most characters of the message next to the bar.
 const MESSAGE: usize = 60;
@@ -25,7 +27,7 @@ const REDRAWS: u8 = 10;
 static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Runs `print` with nothing drawn.
-pub(super) fn undrawn<T>(print: impl FnOnce() -> T) -> T {
+pub(super) fn without_progress<T>(print: impl FnOnce() -> T) -> T {
     let bar = DRAWN.lock().ok().and_then(|drawn| drawn.clone());
     match bar {
         Some(bar) => bar.suspend(print),
@@ -73,17 +75,17 @@ impl PhaseBar {
         if self.progress == Progress::Hidden || total == 0 || phase == Phase::Waiting {
             return;
         }
-        self.bar = drawn(&phase.to_string(), total);
+        self.bar = draw(&phase.to_string(), total);
         show(Some(&self.bar));
     }
 
     /// Draws the objects that are waited for, below the summary of the writes.
-    pub(super) fn wait(&mut self, screen: WaitScreen, done: &str) {
+    pub(super) fn begin_wait(&mut self, screen: WaitScreen, done: &str) {
         self.clear();
-        if self.progress == Progress::Hidden || screen.total() == 0 {
+        if self.progress == Progress::Hidden || screen.rows.is_empty() {
             return;
         }
-        self.bar = waiting(&screen, done);
+        self.bar = draw_wait(&screen, done);
         self.waiting = Some(screen);
         self.redraw();
         show(Some(&self.bar));
@@ -127,13 +129,13 @@ impl PhaseBar {
     }
 
     /// Shows the object that the server has been working on for the longest time, if it is slow.
-    pub(super) fn dwell(&self, slowest: Option<(ObjectKey, Duration)>) {
+    pub(super) fn show_slowest(&self, slowest: Option<(ObjectKey, Duration)>) {
         if self.shows_wait() {
             return;
         }
         let phase = self.phase.map_or_else(String::new, |phase| phase.to_string());
         let text = match slowest {
-            Some((key, elapsed)) => text_lines::slowest(&phase, &key, elapsed),
+            Some((key, elapsed)) => format!("{phase} {key} for {} s", elapsed.as_secs()),
             None => phase,
         };
         let text: String = one_line(&text).chars().take(MESSAGE).collect();
@@ -141,9 +143,9 @@ impl PhaseBar {
     }
 
     /// Shows the status of an object that is waited for.
-    pub(super) fn note(&mut self, awaited: &Awaited) {
+    pub(super) fn update(&mut self, awaited: &Awaited) {
         if let Some(screen) = &mut self.waiting {
-            screen.note(awaited);
+            screen.update(awaited);
             self.redraw();
         }
     }
@@ -175,7 +177,7 @@ impl SearchBar {
         if progress == Progress::Hidden {
             return Self(ProgressBar::hidden());
         }
-        let bar = drawn("looking", total);
+        let bar = draw("looking", total);
         show(Some(&bar));
         Self(bar)
     }
@@ -199,7 +201,7 @@ fn bar(total: usize) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr_with_hz(REDRAWS))
 }
 
-fn drawn(message: &str, total: usize) -> ProgressBar {
+fn draw(message: &str, total: usize) -> ProgressBar {
     let bar = bar(total);
     if let Ok(style) =
         ProgressStyle::with_template(&format!("{{msg:>9}} [{{wide_bar}}] {{pos}}/{{len}}    {BACK}"))
@@ -215,14 +217,14 @@ fn drawn(message: &str, total: usize) -> ProgressBar {
 /// another line: the bar would stay.
 const BACK: &str = "\x1b[4D";
 
-fn waiting(screen: &WaitScreen, done: &str) -> ProgressBar {
-    let bar = bar(screen.total());
+fn draw_wait(screen: &WaitScreen, done: &str) -> ProgressBar {
+    let bar = bar(screen.rows.len());
     let template = format!(
         "{{prefix}}\nwaiting  {{pos}}/{{len}} {}  [{{wide_bar}}]  {{clock}}\n{{msg}}",
-        screen.goal()
+        screen.goal
     );
     if let Ok(style) = ProgressStyle::with_template(&template) {
-        let limit = screen.limit();
+        let limit = screen.limit;
         let clock = move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let elapsed = clock(state.elapsed());
             // An error of drawing is not reported.

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::paint::{NameColumn, fitted};
 use crate::compare::status::State;
 use crate::event::{Awaited, Operation, Subject, WaitStatus};
 use crate::model::identity::ObjectKey;
 use crate::model::text::one_line;
+use crate::report::layout::paint::{NameColumn, fit};
 
 /// The widest column of names, and of namespaces.
 const NAME: usize = 32;
@@ -20,14 +20,15 @@ const NAMESPACE: usize = 16;
 const HOW_TO_STOP: &str = "Ctrl-C stops waiting; the same command continues";
 
 /// The objects of one wait.
-pub(super) struct WaitScreen {
-    rows: Vec<Row>,
+pub(in crate::report) struct WaitScreen {
+    pub(super) rows: Vec<Row>,
     indexes: HashMap<ObjectKey, usize>,
-    limit: Option<Duration>,
-    goal: &'static str,
+    pub(super) limit: Option<Duration>,
+    /// The word for objects that have arrived.
+    pub(super) goal: &'static str,
 }
 
-struct Row {
+pub(super) struct Row {
     name: String,
     namespace: String,
     status: State,
@@ -36,7 +37,7 @@ struct Row {
 }
 
 impl WaitScreen {
-    pub(super) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
+    pub(in crate::report) fn new(operation: Operation, objects: &[Subject], limit: Option<Duration>) -> Self {
         let mut rows = Vec::new();
         let mut indexes = HashMap::new();
         for (index, key) in objects.iter().map(Subject::key).enumerate() {
@@ -60,25 +61,12 @@ impl WaitScreen {
         }
     }
 
-    /// The mark of an object that has arrived.
-    pub(super) fn goal(&self) -> &'static str {
-        self.goal
-    }
-
-    pub(super) fn limit(&self) -> Option<Duration> {
-        self.limit
-    }
-
-    pub(super) fn total(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub(super) fn arrived(&self) -> usize {
+    pub(in crate::report) fn arrived(&self) -> usize {
         self.rows.iter().filter(|row| row.has_arrived).count()
     }
 
     /// Records the status of an object.
-    pub(super) fn note(&mut self, awaited: &Awaited) {
+    pub(in crate::report) fn update(&mut self, awaited: &Awaited) {
         let index = self.indexes.get(&awaited.subject.key());
         if let Some(row) = index.and_then(|index| self.rows.get_mut(*index)) {
             row.status = awaited.status;
@@ -88,28 +76,28 @@ impl WaitScreen {
     }
 
     /// Returns the lines for a terminal of this width, up to this number.
-    pub(super) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
+    pub(in crate::report) fn lines(&self, columns: usize, rows: usize) -> Vec<String> {
         let mut pending: Vec<&Row> = self.rows.iter().filter(|row| !row.has_arrived).collect();
         pending.sort_by_key(|row| (row.status != State::Failed, row.reason.is_empty()));
         // The last line explains how to stop.
         let shown = rows.saturating_sub(1).max(1).min(pending.len());
         let more = pending.len() - shown;
         let pending = &pending[..shown];
-        let namespaces = NameColumn::of(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
+        let namespaces = NameColumn::new(pending.iter().map(|row| row.namespace.as_str()), NAMESPACE);
         let namespace_width = namespaces.width;
         let most = NAME.min(columns.saturating_sub(namespace_width + 6));
-        let names = NameColumn::of(pending.iter().map(|row| row.name.as_str()), most);
+        let names = NameColumn::new(pending.iter().map(|row| row.name.as_str()), most);
         let name_width = names.width;
         let mut lines = Vec::new();
         for row in pending {
             let mark = if row.status == State::Failed { 'x' } else { '.' };
-            let name = names.fitted(&row.name);
-            let namespace = namespaces.fitted(&row.namespace);
+            let name = names.fit(&row.name);
+            let namespace = namespaces.fit(&row.namespace);
             let line = format!(
                 "  {mark} {name:name_width$}  {namespace:namespace_width$}  {}",
                 row.reason
             );
-            lines.push(fitted(line.trim_end(), columns));
+            lines.push(fit(line.trim_end(), columns));
         }
         let last = match more {
             0 => format!("    {HOW_TO_STOP}"),
@@ -118,7 +106,7 @@ impl WaitScreen {
                 format!("  . {more:name_width$}  {HOW_TO_STOP}")
             }
         };
-        lines.push(fitted(&last, columns));
+        lines.push(fit(&last, columns));
         lines
     }
 }
@@ -153,20 +141,20 @@ mod tests {
         let names = ["web", "redis", "billing", "a", "b", "c"];
         let subjects: Vec<Subject> = names.iter().map(|name| subject(name)).collect();
         let mut screen = WaitScreen::new(Operation::Apply, &subjects, None);
-        screen.note(&awaited(
+        screen.update(&awaited(
             "web",
             State::InProgress,
             "1 of 3 replicas are ready",
             WaitStatus::Changed,
         ));
-        screen.note(&awaited(
+        screen.update(&awaited(
             "billing",
             State::Failed,
             "ImagePullBackOff: not\nfound",
             WaitStatus::Changed,
         ));
-        screen.note(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
-        assert_eq!((screen.arrived(), screen.total()), (1, 6));
+        screen.update(&awaited("redis", State::Current, "ready", WaitStatus::Arrived));
+        assert_eq!((screen.arrived(), screen.rows.len()), (1, 6));
         assert_eq!(
             screen.lines(80, 4),
             [

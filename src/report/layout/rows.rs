@@ -1,27 +1,31 @@
 //! Rows about objects: a sign, the name, the namespace and a text in columns, and details below.
 
-use super::paint::{Color, Line, NameColumn, fitted, fitted_name, wrapped};
+use super::paint::{Color, Line, NameColumn, fit, fit_name, wrap};
 use crate::model::identity::ObjectKey;
 
 /// The widest column of names, and of namespaces.
-pub(super) const NAMES: usize = 36;
+pub(in crate::report) const NAMES: usize = 36;
 const NAMESPACE: usize = 16;
 /// The indentation of what is below a row.
 const INDENT: &str = "        ";
 
 /// Objects, or a text about the run.
-pub(super) struct PlanRow {
-    pub(super) mark: (char, Color),
+pub(in crate::report) struct PlanRow {
+    pub(in crate::report) mark: (char, Color),
     /// The object, or several of one namespace and kind; `None` if the text is about the run.
-    pub(super) object: Option<ObjectKey>,
-    pub(super) text: String,
+    pub(in crate::report) object: Option<ObjectKey>,
+    pub(in crate::report) text: String,
     /// What is below the text.
-    pub(super) details: Vec<String>,
+    pub(in crate::report) details: Vec<String>,
 }
 
 impl PlanRow {
     /// A row without details.
-    pub(super) fn new(mark: (char, Color), object: Option<&ObjectKey>, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn new(
+        mark: (char, Color),
+        object: Option<&ObjectKey>,
+        text: impl Into<String>,
+    ) -> Self {
         Self {
             mark,
             object: object.cloned(),
@@ -31,7 +35,7 @@ impl PlanRow {
     }
 
     /// A row about the run.
-    pub(super) fn of_run(sign: char, text: String) -> Self {
+    pub(in crate::report) fn for_run(sign: char, text: String) -> Self {
         Self::new((sign, Color::Plain), None, text)
     }
 
@@ -45,16 +49,16 @@ impl PlanRow {
             if format!("{head}{}", self.text).trim_end().chars().count() <= room {
                 lines.push(sign.with(Color::Plain, head).with(Color::Danger, &self.text));
             } else {
-                lines.push(sign.with(Color::Plain, fitted_name(head.trim_end(), room)));
-                let text = fitted(&self.text, below);
+                lines.push(sign.with(Color::Plain, fit_name(head.trim_end(), room)));
+                let text = fit(&self.text, below);
                 lines.push(Line::new(Color::Danger, format!("{INDENT}{text}")));
             }
         } else {
-            let mut parts = wrapped(&self.text, room).into_iter();
+            let mut parts = wrap(&self.text, room).into_iter();
             lines.push(sign.with(Color::Plain, parts.next().unwrap_or_default()));
             lines.extend(parts.map(|part| Line::new(Color::Plain, format!("    {part}"))));
         }
-        let details = self.details.iter().flat_map(|detail| wrapped(detail, below));
+        let details = self.details.iter().flat_map(|detail| wrap(detail, below));
         lines.extend(details.map(|detail| Line::new(Color::Plain, format!("{INDENT}{detail}"))));
         lines
     }
@@ -69,7 +73,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(rows: &[PlanRow], all: usize) -> Self {
+    fn new(rows: &[PlanRow], all: usize) -> Self {
         let rows = rows
             .iter()
             .filter_map(|row| Some((row.object.as_ref()?, &row.text)));
@@ -79,7 +83,7 @@ impl Widths {
         let others = 10 + namespace + widest(rows.map(|(_, text)| text.as_str()));
         let least = NAMES.min(all.saturating_sub(4));
         let most = all.saturating_sub(others).max(least);
-        let column = NameColumn::of(names.iter().map(String::as_str), most);
+        let column = NameColumn::new(names.iter().map(String::as_str), most);
         Self {
             name: widest(names.iter().map(String::as_str))
                 .min(NAMES)
@@ -92,12 +96,8 @@ impl Widths {
 
     /// The name and the namespace.
     fn head(&self, key: &ObjectKey) -> String {
-        let Self {
-            name: width,
-            namespace: namespace_width,
-            ..
-        } = self;
-        let name = self.names.fitted(&key.object_name());
+        let (width, namespace_width) = (self.name, self.namespace);
+        let name = self.names.fit(&key.object_name());
         match &key.namespace {
             None => format!("{name:width$}   "),
             Some(namespace) => format!("{name:width$}   {namespace:namespace_width$}   "),
@@ -106,13 +106,13 @@ impl Widths {
 }
 
 /// Returns the width of the widest of these texts.
-pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+pub(in crate::report) fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
     let widths = texts.map(|text| text.chars().count());
     widths.max().unwrap_or_default()
 }
 
 /// Returns the lines of all rows.
-pub(super) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
-    let widths = Widths::of(rows, columns);
+pub(in crate::report) fn lines(rows: &[PlanRow], columns: usize) -> Vec<Line> {
+    let widths = Widths::new(rows, columns);
     rows.iter().flat_map(|row| row.lines(&widths)).collect()
 }

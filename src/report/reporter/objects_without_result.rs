@@ -38,7 +38,7 @@ impl ObjectsWithoutResult {
     }
 
     /// Removes an object that was reported, and returns its planned outcome.
-    pub(super) fn note(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
+    pub(super) fn remove(&mut self, outcome: &ObjectOutcome) -> Option<ObjectOutcome> {
         let waiting = self.outcomes.iter().skip(self.next);
         self.next += waiting.take_while(|planned| planned.is_none()).count();
         let is_next = self
@@ -47,13 +47,13 @@ impl ObjectsWithoutResult {
             .and_then(Option::as_ref)
             .is_some_and(|planned| planned.subject.has_key_of(&outcome.subject));
         if is_next {
-            return self.remove(self.next);
+            return self.remove_at(self.next);
         }
         if self.left == 0 {
             return None;
         }
         let index = self.index_of(&outcome.subject.key())?;
-        self.remove(index)
+        self.remove_at(index)
     }
 
     fn index_of(&mut self, key: &ObjectKey) -> Option<usize> {
@@ -67,7 +67,7 @@ impl ObjectsWithoutResult {
         indexes.get(key).copied()
     }
 
-    fn remove(&mut self, index: usize) -> Option<ObjectOutcome> {
+    fn remove_at(&mut self, index: usize) -> Option<ObjectOutcome> {
         let outcome = self.outcomes[index].take()?;
         self.left -= 1;
         if self.left == 0 {
@@ -86,7 +86,7 @@ impl ObjectsWithoutResult {
                 .iter()
                 .filter_map(|key| {
                     let index = self.index_of(key)?;
-                    self.remove(index)
+                    self.remove_at(index)
                 })
                 .collect(),
         };
@@ -217,9 +217,9 @@ mod tests {
             );
             for index in order {
                 let reported = outcome("A", names[index], Action::Created, "");
-                let planned = without_result.note(&reported).map(|planned| planned.reason);
+                let planned = without_result.remove(&reported).map(|planned| planned.reason);
                 assert_eq!(planned.as_deref(), Some(names[index]), "{order:?}");
-                assert_eq!(without_result.note(&reported), None, "{order:?}");
+                assert_eq!(without_result.remove(&reported), None, "{order:?}");
             }
             assert!(without_result.outcomes.is_empty(), "{order:?}");
         }
@@ -235,8 +235,8 @@ mod tests {
             outcome("A", "done", Action::Skipped, ""),
             outcome("A", "same", Action::Unchanged, ""),
         ]);
-        without_result.note(&outcome("A", "done", Action::Created, ""));
-        without_result.note(&outcome("A", "unplanned", Action::Created, ""));
+        without_result.remove(&outcome("A", "done", Action::Created, ""));
+        without_result.remove(&outcome("A", "unplanned", Action::Created, ""));
         let of_b = NotDone::some(
             vec![outcome("B", "b", Action::Skipped, "").subject.key()],
             "no kind",

@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
 
+use super::screen::{lines, prompt, wanted_answer};
 use super::*;
 use crate::event::Operation;
 use crate::model::applyset::Tooling;
 use crate::model::identity::GroupKind;
 use crate::plan::SkipReason;
-use crate::report::prompt::PlanOutline;
-use crate::report::{Colors, ContextAndServer, Device, SetDocument, WrittenBefore};
+use crate::report::documents::{ContextAndServer, SetDocument};
+use crate::report::style::{Colors, Device};
 
 fn key(kind: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
     let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
@@ -38,8 +39,7 @@ fn question(refusals: Vec<Refusal>, outline: Option<PlanOutline>) -> Question {
 }
 
 fn shown(question: &Question) -> Vec<String> {
-    let (lines, _) = lines(question);
-    let lines = lines.into_iter().chain([prompt(question)]);
+    let lines = lines(question).into_iter().skip(1).chain([prompt(question)]);
     lines.map(|line| line.text(Colors::Off)).collect()
 }
 
@@ -211,8 +211,8 @@ fn a_confirmed_change_that_loses_data_wants_the_name_of_the_set() {
         ..PlanOutline::default()
     };
     let question = question(Vec::new(), Some(outline));
-    assert!(!wanted(&question).is("yes"));
-    assert!(wanted(&question).is("shop"));
+    assert!(!wanted_answer(&question).is("yes"));
+    assert!(wanted_answer(&question).is("shop"));
     assert_eq!(
         shown(&question).last().map(String::as_str),
         Some("1 of these loses data. Type the set's name to continue, Enter to stop:")
@@ -361,4 +361,44 @@ fn known_recreations_are_no_changes() {
             "1 of these loses data. Type the set's name to continue, Enter to stop:",
         ]
     );
+}
+
+#[test]
+fn only_the_wanted_answer_confirms() {
+    let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
+    for (typed, wanted, answer, is_ended) in [
+        ("yes\n", &AnswerWanted::Yes, Answer::Confirmed, true),
+        (" yes \n", &AnswerWanted::Yes, Answer::Confirmed, true),
+        ("yes", &AnswerWanted::Yes, Answer::Confirmed, false),
+        ("y\n", &AnswerWanted::Yes, Answer::Other, true),
+        ("Yes\n", &AnswerWanted::Yes, Answer::Other, true),
+        ("yes please\n", &AnswerWanted::Yes, Answer::Other, true),
+        ("no\n", &AnswerWanted::Yes, Answer::Declined, true),
+        ("N\n", &AnswerWanted::Yes, Answer::Declined, true),
+        ("\n", &AnswerWanted::Yes, Answer::Declined, true),
+        ("", &AnswerWanted::Yes, Answer::Declined, false),
+        ("shop\n", &name, Answer::Confirmed, true),
+        ("secret/shop\n", &name, Answer::Confirmed, true),
+        ("yes\n", &name, Answer::Other, true),
+        ("Shop\n", &name, Answer::Other, true),
+        ("n\n", &name, Answer::Declined, true),
+        ("\n", &name, Answer::Declined, true),
+        ("", &name, Answer::Declined, false),
+    ] {
+        assert_eq!(
+            read(&mut typed.as_bytes(), wanted),
+            (answer, is_ended),
+            "{typed:?} {wanted:?}"
+        );
+    }
+    // A set may have the name of an answer.
+    let named = AnswerWanted::SetName(vec!["no".to_owned()]);
+    assert_eq!(read(&mut "no\n".as_bytes(), &named), (Answer::Confirmed, true));
+}
+
+#[test]
+fn another_answer_shows_what_was_expected() {
+    let name = AnswerWanted::SetName(vec!["shop".to_owned(), "secret/shop".to_owned()]);
+    assert_eq!(name.expected(), "only the set's name confirms: shop");
+    assert_eq!(AnswerWanted::Yes.expected(), "only `yes` confirms");
 }

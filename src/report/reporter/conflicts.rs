@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::output::print_message;
-use super::{Colors, text_lines};
 use crate::event::ObjectOutcome;
 use crate::model::identity::ObjectKey;
 use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
+use crate::report::output::print_message;
+use crate::report::style::Colors;
+use crate::report::text_lines::Label;
 
 /// The conflicts that are shown in full. Output documents have all of them.
 const SHOWN: usize = 20;
@@ -25,7 +26,7 @@ pub(super) struct FieldConflicts(Vec<FieldConflict>);
 
 impl FieldConflicts {
     /// Keeps the conflicts of an outcome, and returns whether it has any: then they are its error.
-    pub(super) fn note(&mut self, outcome: &ObjectOutcome) -> bool {
+    pub(super) fn add(&mut self, outcome: &ObjectOutcome) -> bool {
         let conflicts = outcome.error.iter().flat_map(|error| error.conflicts.iter());
         let before = self.0.len();
         self.0.extend(conflicts.cloned());
@@ -35,9 +36,9 @@ impl FieldConflicts {
     /// Prints the conflicts, if there are any.
     pub(super) fn print(&self, colors: Colors) {
         let Some(message) = self.message() else { return };
-        print_message(text_lines::Label::Error, &message, colors);
+        print_message(Label::Error, &message, colors);
         for line in self.rules() {
-            print_message(text_lines::Label::Plain, &line.into(), colors);
+            print_message(Label::Plain, &line.into(), colors);
         }
     }
 
@@ -89,16 +90,8 @@ impl FieldConflicts {
 
 /// The lines of one conflict.
 fn lines(conflict: &FieldConflict) -> Vec<String> {
-    let FieldConflict {
-        object,
-        place,
-        field,
-        owner,
-        since,
-        values,
-        ..
-    } = conflict;
-    let subject = format!("{place}: {object}");
+    let FieldConflict { field, owner, .. } = conflict;
+    let subject = format!("{}: {}", conflict.place, conflict.object);
     let line = format!("{subject}: {field}");
     // Details are indented by two columns.
     let mut lines = if line.chars().count() + 2 > COLUMNS {
@@ -106,11 +99,12 @@ fn lines(conflict: &FieldConflict) -> Vec<String> {
     } else {
         vec![line]
     };
-    let since = since
-        .as_ref()
-        .map_or_else(String::new, |time| format!(", last write {time}"));
+    let since = match &conflict.since {
+        Some(time) => format!(", last write {time}"),
+        None => String::new(),
+    };
     lines.push(format!("  owner:    {owner}{since}"));
-    if let Some([live, manifest]) = values {
+    if let Some([live, manifest]) = &conflict.values {
         lines.push(format!("  live:     {live}"));
         lines.push(format!("  manifest: {manifest}"));
     }
@@ -184,9 +178,9 @@ mod tests {
         let subject = Subject::new(&conflicts[0].object, &resource, None);
         let mut outcome = ObjectOutcome::new(subject, Action::Failed);
         let mut all = FieldConflicts::default();
-        assert!(!all.note(&outcome));
+        assert!(!all.add(&outcome));
         outcome.error = Some(Message::new("conflicts").with_conflicts(conflicts).into());
-        assert!(all.note(&outcome));
+        assert!(all.add(&outcome));
         all
     }
 

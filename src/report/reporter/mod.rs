@@ -1,27 +1,26 @@
 //! Prints the events of a run that writes, and its summary and document at the end.
 
+mod conflicts;
+pub(super) mod hints;
+mod objects_without_result;
+mod summary;
+
 use std::cell::Cell;
 use std::mem;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::conflicts::FieldConflicts;
-use super::context_header::{header, title};
-use super::document::Collected;
-use super::hints::Hints;
-use super::markdown::{self, BYTES_OF_COMMENT, End, Page};
-use super::objects_without_result::{ObjectsWithoutResult, Unfinished};
-use super::output::{print, print_document, print_line, print_message, save_document, say};
-use super::paint::Line;
+use super::documents::report::{Collected, Report, RequestsAndSeconds};
+use super::documents::{ContextAndServer, RunEnd, SetDocument};
+use super::markdown::{BYTES_OF_COMMENT, Page, render_run};
+use super::output::{print, print_document, print_line, print_message, save_document, write_stderr};
 use super::progress::PhaseBar;
-use super::taken_in::TakenIn;
-use super::wait_screen::WaitScreen;
-use super::{
-    ContextAndServer, Format, Loudness, Report, RequestsAndSeconds, RunEnd, SetDocument, Style,
-    UnchangedLines, document, prompt, text_lines,
-};
+use super::progress::wait_screen::WaitScreen;
+use super::style::{Format, Style, UnchangedLines, Verbosity};
+use super::text_lines::{self, Label, header, title};
+use super::{document, prompt};
 use crate::cluster::apiserver::{ApiServer, LastWrite};
-use crate::error::{Error, Exit};
+use crate::error::Exit;
 use crate::event::{
     Action, Awaited, Event, NotDone, NotDoneScope, ObjectOutcome, Operation, Phase, Remainder, Subject,
     Summary, WaitStatus,
@@ -29,6 +28,9 @@ use crate::event::{
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
+use conflicts::FieldConflicts;
+use hints::{Hints, TakenIn};
+use objects_without_result::{ObjectsWithoutResult, Unfinished};
 
 /// Consumes the events of a run.
 pub struct Reporter {
@@ -37,7 +39,8 @@ pub struct Reporter {
     pub brief_out: Option<PathBuf>,
     pub(super) bars: PhaseBar,
     pub(super) summary: Summary,
-    parent: ParentLine,
+    /// True once a line about the set's parent was printed; the summary does not count it.
+    has_parent_line: bool,
     pub(super) collected: Collected,
     /// Objects that were planned and not reported yet.
     without_result: ObjectsWithoutResult,
@@ -57,13 +60,6 @@ pub struct Reporter {
     started: Cell<Instant>,
 }
 
-/// True once a line about the set's parent was printed; the summary does not count it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParentLine {
-    None,
-    Printed,
-}
-
 impl Reporter {
     /// A reporter for one run.
     pub fn new(operation: Operation, style: Style, dry_run: DryRun) -> Self {
@@ -72,7 +68,7 @@ impl Reporter {
             brief_out: None,
             bars: PhaseBar::new(style.progress, style.messages),
             summary: Summary::default(),
-            parent: ParentLine::None,
+            has_parent_line: false,
             collected: Collected {
                 operation,
                 dry_run,
@@ -92,11 +88,6 @@ impl Reporter {
         }
     }
 
-    /// The seconds since the start of the run, without pauses.
-    pub fn seconds(&self) -> f64 {
-        self.started.get().elapsed().as_secs_f64()
-    }
-
     /// Excludes this time from the duration of the run.
     pub fn pause(&self, time: Duration) {
         self.started.set(self.started.get() + time);
@@ -104,9 +95,9 @@ impl Reporter {
 
     /// Names the set and the cluster of a plan at a terminal.
     pub fn name_place(&self, set: &SetDocument, place: &ContextAndServer) {
-        if self.style.messages.is_terminal() && self.style.loudness > Loudness::Quiet {
+        if self.style.messages.is_terminal() && self.style.verbosity > Verbosity::Quiet {
             let line = header(&title(set), place, self.style.messages.columns());
-            say(&format!("{}\n", line.text(self.style.colors)));
+            write_stderr(&format!("{}\n", line.text(self.style.colors)));
         }
     }
 
@@ -120,52 +111,44 @@ impl Reporter {
     pub fn event(&mut self, event: Event) {
         match event {
             Event::Phase { phase, total } => {
-                if self.style.loudness == Loudness::Verbose {
-                    self.note(&text_lines::phase(phase, total));
+                if self.style.verbosity == Verbosity::Verbose {
+                    super::note(&text_lines::phase(phase, total), self.style);
                 }
                 if phase == Phase::Waiting {
                     self.collected.waiting.get_or_insert_default();
                 }
                 self.bars.begin(phase, total);
             }
-            Event::Slowest(slowest) => self.bars.dwell(slowest),
+            Event::Slowest(slowest) => self.bars.show_slowest(slowest),
             Event::Warning(text) => self.warn(text),
             Event::WarningOfObject { object, text } => {
                 self.collected.warnings.push(format!("{object}: {text}"));
                 self.hints.add_warning(object, text);
             }
             Event::Failure(text) => {
-                self.message(text_lines::Label::Error, &text);
+                self.print_unless_repeated(Label::Error, &text);
                 self.collected.failures.push(text);
             }
-            Event::Note(text) => {
-                if self.style.loudness > Loudness::Quiet {
-                    self.note(&text);
-                }
-            }
-            Event::Hint(text) => super::hint(&text, self.style),
-            Event::Object(outcome) => self.object(outcome),
+            Event::Note(text) => super::note(&text, self.style),
+            Event::Hint(text) => super::print_unless_quiet(Label::Hint, &text, self.style),
+            Event::Object(outcome) => self.report_object(outcome),
             Event::Revised { before, now } => self.recount(before, now),
             Event::Planned(outcomes) => self.without_result.plan(outcomes),
             Event::ParentWithoutResult(parent) => self.parents.push(parent),
             Event::NotDone(not_done) => {
                 for outcome in self.without_result.take(&not_done) {
-                    self.not_sent(outcome, &not_done);
+                    self.report_not_sent(outcome, &not_done);
                 }
             }
             Event::Parent(parent, action) => {
-                self.parent = ParentLine::Printed;
-                if self.style.loudness > Loudness::Quiet {
-                    self.note(&text_lines::parent(&parent, action, self.collected.dry_run));
-                }
+                self.parent_note(&text_lines::parent(&parent, action, self.collected.dry_run));
             }
             Event::Waiting { objects, limit } => {
                 let screen = WaitScreen::new(self.collected.operation, &objects, limit);
-                let seconds = self.seconds();
-                let done = self.terminal_summary(RunEnd::Complete, seconds);
-                self.bars.wait(screen, &done.text(self.style.colors));
+                let done = self.terminal_summary(RunEnd::Complete, self.cost(0));
+                self.bars.begin_wait(screen, &done.text(self.style.colors));
             }
-            Event::Awaited(awaited) => self.awaited(awaited),
+            Event::Awaited(awaited) => self.report_awaited(awaited),
         }
     }
 
@@ -184,14 +167,14 @@ impl Reporter {
         for outcome in self.without_result.take(&not_done) {
             let key = outcome.subject.key();
             let path = outcome.subject.resource.path_of(&key);
-            let error = match server.and_then(|server| server.last_write(&path)) {
+            // The beginning or the end of the run was written to a parent.
+            let is_done = |write: &LastWrite| {
+                *write == LastWrite::Done && self.parents.iter().any(|parent| parent.key() == key)
+            };
+            let last_write = server.and_then(|server| server.last_write(&path));
+            let error = match last_write.filter(|write| !is_done(write)) {
                 None => {
-                    self.not_sent(outcome, &not_done);
-                    continue;
-                }
-                // The beginning or the end of the run was written to it.
-                Some(LastWrite::Done) if self.parents.iter().any(|parent| parent.key() == key) => {
-                    self.not_sent(outcome, &not_done);
+                    self.report_not_sent(outcome, &not_done);
                     continue;
                 }
                 // An object of the manifests is deleted only to be created again.
@@ -205,19 +188,17 @@ impl Reporter {
                     Message::new("outcome unknown: the request may have taken effect")
                 }
             };
-            self.object(ObjectOutcome {
+            self.report_object(ObjectOutcome {
                 source: outcome.source,
                 ..ObjectOutcome::failed(outcome.subject, error)
             });
         }
         for parent in mem::take(&mut self.parents) {
-            if unfinished.unanswered.contains(&parent.key()) {
-                continue;
-            }
-            let path = parent.resource.path_of(&parent.key());
+            let key = parent.key();
+            let path = parent.resource.path_of(&key);
             let last_write = server.and_then(|server| server.last_write(&path));
-            if last_write == Some(LastWrite::Unanswered) {
-                unfinished.unanswered.push(parent.key());
+            if last_write == Some(LastWrite::Unanswered) && !unfinished.unanswered.contains(&key) {
+                unfinished.unanswered.push(key);
             }
         }
         unfinished.not_sent = mem::take(&mut self.not_sent);
@@ -226,46 +207,50 @@ impl Reporter {
 
     /// Prints a note that says what became of the set's parent.
     pub fn parent_note(&mut self, text: &str) {
-        self.parent = ParentLine::Printed;
+        self.has_parent_line = true;
         super::note(text, self.style);
     }
 
-    fn object(&mut self, outcome: ObjectOutcome) {
-        let planned = self.without_result.note(&outcome);
+    fn report_object(&mut self, outcome: ObjectOutcome) {
+        let planned = self.without_result.remove(&outcome);
         if outcome.remainder == Remainder::HeldByFinalizers && outcome.action == Action::Pruned {
             self.still_deleted.push(outcome.subject.key());
         }
         self.bars.advance(&outcome, planned.as_ref());
         match self.style.format {
-            Format::Lines => self.line(&outcome),
+            Format::Lines => self.print_object_line(&outcome),
             Format::Names if outcome.action != Action::Failed => print(&text_lines::name(&outcome)),
             _ => {}
         }
         self.print_detail(
             &outcome,
             match outcome.action {
-                Action::Failed => Loudness::Quiet,
-                Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Loudness::Normal,
+                Action::Failed => Verbosity::Quiet,
+                Action::Recreated | Action::Pruned | Action::Deleted | Action::Skipped => Verbosity::Normal,
                 Action::Created
                 | Action::Configured
                 | Action::Unchanged
                 | Action::Released
-                | Action::Adopted => Loudness::Verbose,
+                | Action::Adopted => Verbosity::Verbose,
             },
         );
         self.keep(outcome);
     }
 
-    /// Prints the reason or the error of an outcome from this loudness on. Conflicts, and objects that are taken
+    /// Prints the reason or the error of an outcome from this verbosity on. Conflicts, and objects that are taken
     /// in, are reported together at the end.
-    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, loudness: Loudness) {
-        self.taken_in.note(outcome);
-        let is_reported_later = self.conflicts.note(outcome) || outcome.joined_set();
+    pub(super) fn print_detail(&mut self, outcome: &ObjectOutcome, verbosity: Verbosity) {
+        self.taken_in.add(outcome);
+        let is_reported_later = self.conflicts.add(outcome) || outcome.joined_set();
         if !is_reported_later
-            && self.style.loudness >= loudness
+            && self.style.verbosity >= verbosity
             && let Some(detail) = text_lines::detail(outcome)
         {
-            self.message(text_lines::label(outcome), &detail);
+            let label = match outcome.action {
+                Action::Failed => Label::Error,
+                _ => Label::Note,
+            };
+            self.print_unless_repeated(label, &detail);
         }
     }
 
@@ -273,7 +258,7 @@ impl Reporter {
     /// already.
     fn recount(&mut self, before: Action, now: ObjectOutcome) {
         if self.style.format == Format::Lines {
-            self.line(&now);
+            self.print_object_line(&now);
         }
         self.summary.recount(before, now.action);
         let key = now.subject.key();
@@ -285,23 +270,21 @@ impl Reporter {
 
     /// Reports an object that the run did not process. It counts as not sent unless it has a reason of its own. The
     /// reason is printed once, for all of them; `-o name` prints only processed objects.
-    fn not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
+    fn report_not_sent(&mut self, outcome: ObjectOutcome, not_done: &NotDone) {
         if outcome.reason == not_done.reason {
             self.not_sent.push(outcome.subject.key());
         }
         if self.style.format == Format::Lines && self.style.unchanged == UnchangedLines::Shown {
-            self.line(&outcome);
+            self.print_object_line(&outcome);
         }
         self.keep(outcome);
     }
 
-    fn line(&self, outcome: &ObjectOutcome) {
+    fn print_object_line(&self, outcome: &ObjectOutcome) {
         let is_folded = outcome.action == Action::Unchanged && self.style.unchanged == UnchangedLines::Folded;
-        if self.style.loudness > Loudness::Quiet && !is_folded {
-            print_line(
-                &text_lines::line(outcome, self.collected.dry_run),
-                self.style.output_colors,
-            );
+        if self.style.verbosity > Verbosity::Quiet && !is_folded {
+            let line = text_lines::line(outcome, self.collected.dry_run);
+            print_line(&line, self.style.output_colors);
         }
     }
 
@@ -312,20 +295,20 @@ impl Reporter {
         }
     }
 
-    fn awaited(&mut self, awaited: Awaited) {
+    fn report_awaited(&mut self, awaited: Awaited) {
         let text = text_lines::awaited(&awaited);
-        self.bars.note(&awaited);
-        let (label, loudness) = match awaited.wait_status {
+        self.bars.update(&awaited);
+        let (label, verbosity) = match awaited.wait_status {
             WaitStatus::Changed | WaitStatus::Arrived | WaitStatus::Unseen => {
-                (text_lines::Label::Note, Loudness::Verbose)
+                (Label::Note, Verbosity::Verbose)
             }
             // The screen shows it.
-            WaitStatus::Slow if self.bars.shows_wait() => (text_lines::Label::Note, Loudness::Verbose),
-            WaitStatus::Slow => (text_lines::Label::Note, Loudness::Normal),
-            WaitStatus::Missed => (text_lines::Label::Error, Loudness::Quiet),
+            WaitStatus::Slow if self.bars.shows_wait() => (Label::Note, Verbosity::Verbose),
+            WaitStatus::Slow => (Label::Note, Verbosity::Normal),
+            WaitStatus::Missed => (Label::Error, Verbosity::Quiet),
             WaitStatus::Explained => return,
         };
-        if self.style.loudness >= loudness {
+        if self.style.verbosity >= verbosity {
             print_message(label, &text.into(), self.style.colors);
         }
         if matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen) {
@@ -334,43 +317,30 @@ impl Reporter {
     }
 
     /// Prints a message unless enough of its group were printed.
-    pub(super) fn message(&mut self, label: text_lines::Label, message: &Message) {
-        if let Some(shown) = self.hints.shown(message) {
+    pub(super) fn print_unless_repeated(&mut self, label: Label, message: &Message) {
+        if let Some(shown) = self.hints.without_repeats(message) {
             print_message(label, &shown, self.style.colors);
         }
     }
 
     fn warn(&mut self, text: String) {
-        let is_first = self.hints.is_first(&text);
-        if is_first && self.style.loudness > Loudness::Quiet {
-            print_message(
-                text_lines::Label::Warning,
-                &text.as_str().into(),
-                self.style.colors,
-            );
+        if self.hints.count_warning(&text) {
+            super::warning(&text, self.style);
         }
         self.collected.warnings.push(text);
     }
 
-    fn note(&self, text: &str) {
-        print_message(text_lines::Label::Note, &text.into(), self.style.colors);
-    }
-
     /// Returns whether the end of the run is printed. With exit code 2, only people read it.
-    pub fn is_end_printed(&self, error: Option<&Error>) -> bool {
-        self.style.format == Format::Markdown || error.is_none_or(|error| error.exit() != Exit::Usage)
+    pub fn is_end_printed(&self, end: RunEnd) -> bool {
+        self.style.format == Format::Markdown
+            || !matches!(end, RunEnd::Failed(error) if error.exit() == Exit::Usage)
     }
 
-    /// Prints the end of a run, whether it failed or not.
+    /// Prints the end of a run after this many requests, whether it failed or not.
     ///
     /// `set` is the set as far as it is known.
-    pub fn finish(
-        mut self,
-        (set, place): (SetDocument, &ContextAndServer),
-        error: Option<&Error>,
-        completeness: RunEnd,
-        cost: RequestsAndSeconds,
-    ) {
+    pub fn finish(mut self, (set, place): (SetDocument, &ContextAndServer), end: RunEnd, requests: u64) {
+        let cost = self.cost(requests);
         self.bars.clear();
         self.print_rest();
         // A run that has waited has reported them.
@@ -381,16 +351,23 @@ impl Reporter {
             super::note(&line, self.style);
         }
         // At a question, the interrupt has reported the end.
-        if self.style.loudness > Loudness::Quiet && error.is_none() && prompt::open().is_none() {
-            self.print_summary(completeness, cost);
+        if !matches!(end, RunEnd::Failed(_)) && prompt::open().is_none() {
+            self.print_summary(end, cost);
         }
         if self.style.format == Format::Markdown {
-            let end = End { error, completeness };
             let taken_in = self.taken_in.lines();
-            self.print_page(&markdown::of_run((&set, place), &self.collected, end, taken_in));
+            self.print_page(&render_run((&set, place), &self.collected, end, taken_in));
         }
-        let report = Report::new(set, &self.collected, error, completeness, cost);
+        let report = Report::new(set, &self.collected, None, end, cost);
         document(&report, place, self.style);
+    }
+
+    /// The cost so far. The time that the user took to answer does not count.
+    pub(super) fn cost(&self, requests: u64) -> RequestsAndSeconds {
+        RequestsAndSeconds {
+            requests,
+            seconds: self.started.get().elapsed().as_secs_f64(),
+        }
     }
 
     /// Prints a page, and writes the one for a comment. That is first: with a page, there are both.
@@ -405,39 +382,11 @@ impl Reporter {
     pub(super) fn print_rest(&self) {
         self.hints.print_rest(self.style.colors);
         self.conflicts.print(self.style.colors);
-        if self.style.loudness > Loudness::Quiet {
-            self.hints.print_warnings_of_objects(self.style.colors);
-            self.hints.print_repeated(self.style.colors);
+        if self.style.verbosity > Verbosity::Quiet {
+            self.hints.print_warnings(self.style.colors);
         }
         for line in self.taken_in.lines() {
             super::note(&line, self.style);
         }
-    }
-
-    fn print_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
-        if self.style.messages.is_terminal() && self.style.loudness == Loudness::Normal {
-            let line = self.terminal_summary(completeness, cost.seconds);
-            say(&format!("{}\n", line.text(self.style.colors)));
-        } else {
-            self.print_full_summary(completeness, cost);
-        }
-    }
-
-    /// Prints the counts with the cost of the run.
-    pub(super) fn print_full_summary(&self, completeness: RunEnd, cost: RequestsAndSeconds) {
-        let counts = text_lines::counts(self.collected.operation, &self.summary, self.parent, completeness);
-        let line = text_lines::summary(&counts, self.collected.dry_run, cost);
-        print_message(text_lines::Label::Plain, &line.into(), self.style.colors);
-    }
-
-    fn terminal_summary(&self, completeness: RunEnd, seconds: f64) -> Line {
-        text_lines::terminal_summary(
-            self.collected.operation,
-            &self.summary,
-            self.parent,
-            completeness,
-            self.collected.dry_run,
-            seconds,
-        )
     }
 }

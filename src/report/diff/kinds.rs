@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 
-use super::diff::{Comparison, Differences};
+use super::{Comparison, Differences};
 use crate::compare::drift::TakenField;
 use crate::event::Action;
 use crate::model::pointer::Pointer;
@@ -74,12 +74,15 @@ impl Comparison {
                     fields.join(", ")
                 ))
             }
-            Cause::SamePlan(taken) => Some(format!("{key} differs from the plan: {}", self.drifted(taken))),
+            Cause::SamePlan(taken) => Some(format!(
+                "{key} differs from the plan: {}",
+                self.describe_drift(taken)
+            )),
         }
     }
 
     /// Returns the fields that differ, each with the manager that has changed it, if that is known.
-    fn drifted(&self, taken: &[TakenField]) -> String {
+    fn describe_drift(&self, taken: &[TakenField]) -> String {
         if self.outcome.action == Action::Created {
             return "it does not exist".to_owned();
         }
@@ -105,7 +108,7 @@ impl Differences {
     /// Returns whether there is a difference of one of these kinds. What would fail or be refused
     /// always counts: the effect of an apply is not known then.
     pub fn have_any_of(&self, kinds: &BTreeSet<DifferenceKind>) -> bool {
-        let refused = self.refused();
+        let refused = self.refusals_by_object();
         let parent_differs = self.parent.as_ref().is_some_and(|parent| !parent.is_empty());
         !self.refusals.is_empty()
             || !self.failures.is_empty()

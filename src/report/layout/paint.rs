@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::Colors;
 use crate::model::text::one_line;
+use crate::report::style::Colors;
 
 /// The color of a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Color {
+pub(in crate::report) enum Color {
     Plain,
     Bold,
     Dim,
     Green,
     Yellow,
+    /// Warnings.
+    BoldYellow,
     Red,
     /// Deletions and losses.
     Danger,
@@ -27,36 +29,45 @@ impl Color {
             Self::Dim => Some("2"),
             Self::Green => Some("32"),
             Self::Yellow => Some("33"),
+            Self::BoldYellow => Some("33;1"),
             Self::Red => Some("31"),
             Self::Danger => Some("31;1"),
             Self::Cyan => Some("36"),
+        }
+    }
+
+    /// The text in this color, if it has one.
+    pub(in crate::report) fn paint(self, text: &str, colors: Colors) -> String {
+        match self.code() {
+            Some(code) if colors == Colors::On && !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            _ => text.to_owned(),
         }
     }
 }
 
 /// A line of parts, each in one color.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line(Vec<(Color, String)>);
+pub(in crate::report) struct Line(Vec<(Color, String)>);
 
 impl Line {
     /// A line in one color.
-    pub(super) fn new(color: Color, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn new(color: Color, text: impl Into<String>) -> Self {
         Self::default().with(color, text)
     }
 
     /// The line with one more part.
-    pub(super) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
+    pub(in crate::report) fn with(mut self, color: Color, text: impl Into<String>) -> Self {
         self.push(color, text);
         self
     }
 
     /// Adds a part.
-    pub(super) fn push(&mut self, color: Color, text: impl Into<String>) {
+    pub(in crate::report) fn push(&mut self, color: Color, text: impl Into<String>) {
         self.0.push((color, text.into()));
     }
 
     /// The line as text for a terminal or a file.
-    pub(super) fn text(&self, colors: Colors) -> String {
+    pub(in crate::report) fn text(&self, colors: Colors) -> String {
         let plain: String = self.0.iter().map(|(_, text)| text.as_str()).collect();
         let plain = plain.trim_end();
         if colors == Colors::Off {
@@ -67,20 +78,14 @@ impl Line {
         for (color, text) in &self.0 {
             let text = &text[..text.len().min(left)];
             left -= text.len();
-            match color.code() {
-                Some(code) if !text.is_empty() => {
-                    let escaped = one_line(text);
-                    line.extend(["\x1b[", code, "m", &escaped, "\x1b[0m"]);
-                }
-                _ => line.push_str(&one_line(text)),
-            }
+            line.push_str(&color.paint(&one_line(text), colors));
         }
         line
     }
 }
 
 /// The text, cut off with `…` if it is wider than this.
-pub(super) fn fitted(text: &str, width: usize) -> String {
+pub(in crate::report) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -89,7 +94,7 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
 }
 
 /// Cuts the beginning off: the end of a path is the most specific part.
-pub(super) fn fitted_left(text: &str, width: usize) -> String {
+pub(in crate::report) fn fit_left(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
         return text.to_owned();
@@ -102,7 +107,7 @@ pub(super) fn fitted_left(text: &str, width: usize) -> String {
 }
 
 /// Wraps the text to this width at blanks, but not within the backquotes of a command, which is copied.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(in crate::report) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut is_quoted = false;
     let words = text.split(|character: char| {
@@ -125,22 +130,22 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The name, cut in the middle if it is wider than this: its kind and its end distinguish it from others.
-pub(super) fn fitted_name(name: &str, width: usize) -> String {
-    NameColumn::cut_at_third(width).fitted(name)
+pub(in crate::report) fn fit_name(name: &str, width: usize) -> String {
+    NameColumn::cut_at_third(width).fit(name)
 }
 
 /// A column of names. Those that are wider are all cut at the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NameColumn {
+pub(in crate::report) struct NameColumn {
     /// The width of the widest name, once they are cut.
-    pub(super) width: usize,
+    pub(in crate::report) width: usize,
     /// How much of its beginning a name keeps.
     head: usize,
 }
 
 impl NameColumn {
     /// Returns a column of at most this width, cut where different names look different, if there is such a place.
-    pub(super) fn of<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
+    pub(in crate::report) fn new<'n>(names: impl IntoIterator<Item = &'n str>, most: usize) -> Self {
         let names: BTreeSet<&str> = names.into_iter().collect();
         let longest = names.iter().map(|name| name.chars().count()).max();
         let usual = Self::cut_at_third(most.min(longest.unwrap_or_default()));
@@ -149,7 +154,7 @@ impl NameColumn {
         let columns = heads.into_iter().map(|head| Self { head, ..usual });
         for column in columns {
             let mut seen = HashSet::new();
-            if names.iter().all(|name| seen.insert(column.fitted(name))) {
+            if names.iter().all(|name| seen.insert(column.fit(name))) {
                 return column;
             }
         }
@@ -162,7 +167,7 @@ impl NameColumn {
     }
 
     /// The name, cut if it is wider than the column.
-    pub(super) fn fitted(self, name: &str) -> String {
+    pub(in crate::report) fn fit(self, name: &str) -> String {
         let length = name.chars().count();
         if length <= self.width {
             return name.to_owned();
@@ -178,24 +183,21 @@ impl NameColumn {
 const DIFFERENCE: usize = 12;
 
 /// Cuts two texts off that are shown one above the other: of what both begin with, as much as hides their difference.
-pub(super) fn fitted_pair(first: &str, second: &str, width: usize) -> [String; 2] {
+pub(in crate::report) fn fit_pair(first: &str, second: &str, width: usize) -> [String; 2] {
     let texts = [first, second];
-    let longest = texts
-        .map(|text| text.chars().count())
-        .into_iter()
-        .max()
-        .unwrap_or_default();
+    let [one, other] = texts.map(|text| text.chars().count());
+    let longest = one.max(other);
     let pairs = first.chars().zip(second.chars());
     let common = pairs.take_while(|(one, other)| one == other).count();
     if longest <= width || common + DIFFERENCE < width {
-        return texts.map(|text| fitted(text, width));
+        return texts.map(|text| fit(text, width));
     }
     // As much of the beginning as there is room for, if the rest fits.
     let least = common.saturating_sub(width / 3);
     let left_out = (longest + 1).saturating_sub(width).clamp(1, least.max(1));
     texts.map(|text| {
         let rest: String = text.chars().skip(left_out).collect();
-        fitted(&format!("…{rest}"), width)
+        fit(&format!("…{rest}"), width)
     })
 }
 
@@ -214,34 +216,34 @@ mod tests {
 
     #[test]
     fn long_text_is_cut_where_it_says_least() {
-        assert_eq!(fitted("abcdef", 6), "abcdef");
-        assert_eq!(fitted("abcdefg", 6), "abcde…");
-        assert_eq!(fitted_left("a/b/c.yaml:1", 9), "…c.yaml:1");
-        assert_eq!(fitted_left("c.yaml:1", 9), "c.yaml:1");
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdefg", 6), "abcde…");
+        assert_eq!(fit_left("a/b/c.yaml:1", 9), "…c.yaml:1");
+        assert_eq!(fit_left("c.yaml:1", 9), "c.yaml:1");
     }
     #[test]
     fn names_are_cut_only_as_far_as_they_stay_different() {
-        assert_eq!(fitted_name("deployment.apps/web", 19), "deployment.apps/web");
-        assert_eq!(fitted_name("deployment.apps/web-blue", 13), "depl…web-blue");
+        assert_eq!(fit_name("deployment.apps/web", 19), "deployment.apps/web");
+        assert_eq!(fit_name("deployment.apps/web-blue", 13), "depl…web-blue");
         let names = ["deployment.apps/a-long-name-blue", "service/a-long-name-blue"];
-        assert_eq!(NameColumn::of(names, 13), NameColumn::cut_at_third(13));
-        assert_eq!(NameColumn::of(["a", "bb"], 13).width, 2);
-        assert_eq!(NameColumn::of([], 13).width, 0);
-        assert_eq!(NameColumn::of(["a"], usize::MAX).width, 1);
+        assert_eq!(NameColumn::new(names, 13), NameColumn::cut_at_third(13));
+        assert_eq!(NameColumn::new(["a", "bb"], 13).width, 2);
+        assert_eq!(NameColumn::new([], 13).width, 0);
+        assert_eq!(NameColumn::new(["a"], usize::MAX).width, 1);
         let [one, other] = ["service/eu-west-1-production", "service/us-east-1-production"];
-        let column = NameColumn::of([one, other, one], 15);
+        let column = NameColumn::new([one, other, one], 15);
         assert_eq!(column.width, 15);
         assert_eq!(
-            [one, other].map(|name| column.fitted(name)),
+            [one, other].map(|name| column.fit(name)),
             ["service/e…ction", "service/u…ction"]
         );
         // No place distinguishes all of them: no wider than there is room for.
         let numbered: Vec<String> = (0..600)
             .map(|number| format!("{}{number:04}{}", "a".repeat(120), "b".repeat(120)))
             .collect();
-        let column = NameColumn::of(numbered.iter().map(String::as_str), 40);
+        let column = NameColumn::new(numbered.iter().map(String::as_str), 40);
         assert_eq!(column, NameColumn::cut_at_third(40));
-        assert_eq!(column.fitted(&numbered[0]).chars().count(), 40);
+        assert_eq!(column.fit(&numbered[0]).chars().count(), 40);
     }
 
     #[test]
@@ -280,7 +282,7 @@ mod tests {
                 ],
             ),
         ] {
-            let cut = fitted_pair(first, second, 36);
+            let cut = fit_pair(first, second, 36);
             assert_eq!(cut, expected);
             assert_ne!(cut[0], cut[1]);
         }

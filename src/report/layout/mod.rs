@@ -1,39 +1,21 @@
-//! Tables as kubectl prints them.
+//! Lines, rows and tables that fit into a terminal. The tables are here, as kubectl prints them.
 
-use super::paint::{fitted, fitted_name};
+pub(super) mod paint;
+pub(super) mod rows;
+
+use paint::{fit, fit_name};
+
 use crate::model::text::one_line;
 
-/// Formats rows as left-aligned columns, three blanks apart, as kubectl prints tables.
-pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    let rows: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
-        .collect();
-    let widths = widths(&rows);
-    rows.iter()
-        .map(|row| {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(&widths)
-                .map(|(cell, width)| format!("{cell:width$}"))
-                .collect();
-            cells.join("   ").trim_end().to_owned()
-        })
-        .collect()
-}
-
-/// Formats the same table in at most this many characters: drops the columns with these titles in
-/// order, as far as needed, then cuts cells in the middle.
-pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &[&str]) -> Vec<String> {
-    let mut rows = rows.to_vec();
+/// Formats rows as left-aligned columns, three blanks apart, in at most this many characters: drops the
+/// columns with these titles in order, as far as needed, then cuts cells in the middle.
+pub(super) fn table(mut rows: Vec<Vec<String>>, width: usize, dispensable: &[&str]) -> Vec<String> {
     for title in dispensable {
         if columns(&rows).iter().all(|line| line.chars().count() <= width) {
             break;
         }
-        let place = rows
-            .first()
-            .and_then(|header| header.iter().position(|cell| cell == title));
-        if let Some(place) = place {
+        let header = rows.first();
+        if let Some(place) = header.and_then(|header| header.iter().position(|cell| cell == title)) {
             for row in &mut rows {
                 row.remove(place);
             }
@@ -42,10 +24,24 @@ pub(super) fn fitting_columns(rows: &[Vec<String>], width: usize, dispensable: &
     let widths = fitting_widths(&rows, width);
     for row in &mut rows {
         for (cell, width) in row.iter_mut().zip(&widths) {
-            *cell = fitted_name(cell, *width);
+            *cell = fit_name(cell, *width);
         }
     }
-    columns(&rows).iter().map(|line| fitted(line, width)).collect()
+    columns(&rows).iter().map(|line| fit(line, width)).collect()
+}
+
+/// Formats rows in columns as wide as they need to be.
+pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let widths = widths(rows);
+    let mut lines = Vec::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{:width$}", one_line(cell)))
+            .collect();
+        lines.push(cells.join("   ").trim_end().to_owned());
+    }
+    lines
 }
 
 /// Returns the natural widths of the columns.
@@ -84,7 +80,7 @@ mod tests {
         let rows: Vec<Vec<String>> = [["NAME", "KINDS", "TOOL"], ["a-long-name", "1", "x/v1"]]
             .map(|row| row.map(str::to_owned).to_vec())
             .to_vec();
-        let fit = |width| fitting_columns(&rows, width, &["TOOL", "KINDS"]);
+        let fit = |width| table(rows.clone(), width, &["TOOL", "KINDS"]);
         assert_eq!(
             fit(26),
             ["NAME          KINDS   TOOL", "a-long-name   1       x/v1"]
@@ -98,7 +94,7 @@ mod tests {
         .map(|row| row.map(str::to_owned).to_vec())
         .to_vec();
         assert_eq!(
-            fitting_columns(&long, 30, &[]),
+            table(long, 30, &[]),
             ["NAMESPACE        SET", "a-lo…namespace   conf…ong-name"]
         );
     }
