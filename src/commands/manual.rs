@@ -12,8 +12,10 @@ use crate::model::text::os_cause;
 pub(super) fn write(directory: &Path) -> Result<Exit, Error> {
     clap_mangen::generate_to(Cli::command(), directory)
         .map(|()| Exit::Done)
-        .map_err(|error| Error::Usage {
-            message: format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
-            hint: "pass a directory".to_owned(),
+        .map_err(|error| {
+            Error::usage(
+                format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
+                "pass a directory",
+            )
         })
 }

@@ -112,10 +112,7 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         ),
         _ => of_markdown?,
     };
-    Some(Error::Usage {
-        message: message.to_owned(),
-        hint: hint.to_owned(),
-    })
+    Some(Error::usage(message, hint))
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
@@ -127,9 +124,9 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(Error::Usage {
-            message: format!("cannot start: {}", os_cause(&error)),
-            hint: "check the limit of open files with `ulimit -n`".to_owned(),
-        }),
+        Err(error) => Err(Error::usage(
+            format!("cannot start: {}", os_cause(&error)),
+            "check the limit of open files with `ulimit -n`",
+        )),
     }
 }

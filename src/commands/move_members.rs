@@ -246,10 +246,10 @@ async fn read_and_plan(
     let sets = [&from, &into].map(|read| &read.named.set);
     let mut plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
-        return Err(Error::Usage {
-            message: format!("no member has the labels {:?}", labels.unwrap_or_default()),
-            hint: "list the members with `kubectl applyset view SET`".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("no member has the labels {:?}", labels.unwrap_or_default()),
+            "list the members with `kubectl applyset view SET`",
+        ));
     }
     let (record, too_large) = into.record_with(&plan.record(sets[1]));
     plan.refusals.extend(too_large);
@@ -270,19 +270,19 @@ async fn read_and_plan(
 /// Refuses a namespace for a parent without one, and a move of a set into itself.
 fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
     if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
-        return Err(Error::Usage {
-            message: format!(
+        return Err(Error::usage(
+            format!(
                 "{}: --to-namespace: a {} has no namespace",
                 new.set.parent, new.resource.kind
             ),
-            hint: "omit --to-namespace".to_owned(),
-        });
+            "omit --to-namespace",
+        ));
     }
     if old.set.parent == new.set.parent {
-        return Err(Error::Usage {
-            message: format!("{}: source and target are the same set", old.set.parent),
-            hint: "name another set as the target, or another namespace with --to-namespace".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("{}: source and target are the same set", old.set.parent),
+            "name another set as the target, or another namespace with --to-namespace",
+        ));
     }
     Ok(())
 }

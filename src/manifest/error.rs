@@ -13,6 +13,8 @@ use super::check_without_cluster::LARGEST_OBJECT;
 use super::kustomize::KustomizeError;
 use super::remote::RemoteError;
 use super::{Position, Source};
+use crate::error::{Error, ErrorKind};
+use crate::model::message::Message;
 use crate::model::text::{os_cause, shell_word};
 
 /// A problem and its line.
@@ -35,6 +37,14 @@ impl fmt::Display for ManifestErrors {
 }
 
 impl std::error::Error for ManifestErrors {}
+
+impl From<ManifestErrors> for Error {
+    fn from(errors: ManifestErrors) -> Self {
+        let messages = errors.0.iter();
+        let messages = messages.map(|error| Message::new(error.to_string()).with_hint(error.hint()));
+        Self::with_messages(ErrorKind::Usage, messages.collect())
+    }
+}
 
 /// A fault and its place.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::recorded_kinds::{Entry, entries};
 use super::{ParentStatus, Refusal};
 use crate::cluster::discovery::{Discovery, FailedVersion, KeptKind, KeptReason, KindLookup};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
@@ -80,6 +81,16 @@ pub enum MemberScopeUnknown {
         kind: String,
         reason: String,
     },
+}
+
+impl From<MemberScopeUnknown> for Error {
+    fn from(error: MemberScopeUnknown) -> Self {
+        match error {
+            MemberScopeUnknown::Refused(refusals) => Refusal::error(&refusals),
+            MemberScopeUnknown::KindUnknowable { .. } => Self::kind_unknowable(error.to_string()),
+            MemberScopeUnknown::NotListed { .. } => Self::kind_not_served(error.to_string()),
+        }
+    }
 }
 
 /// Determines the scope of a set.

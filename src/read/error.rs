@@ -1,17 +1,21 @@
 //! Errors of reading the cluster state, and of states that must not be acted on.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use http::StatusCode;
 
-use super::list::{FailedList, ListError};
+use super::list::ListError;
 use super::{ContentsError, ListTarget, UnsettledError};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind};
 use crate::cluster::discovery::FailedVersion;
+use crate::error::{Error, ErrorKind};
 use crate::manifest::Position;
-use crate::model::applyset::{IS_PARENT_TYPE_LABEL, ParentIdentity};
+use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, ParentIdentity};
 use crate::model::identity::ObjectKey;
+use crate::model::message::Message;
 use crate::model::resource::Resource;
+use crate::model::text::{counted, members_missed};
 use crate::plan::{MemberScopeUnknown, Refusal};
 
 /// Why the state of a cluster could not be read, or must not be acted on.
@@ -35,8 +39,8 @@ pub enum ReadError {
         error: ApiError,
     },
     /// A collection could not be listed.
-    #[error(transparent)]
-    List(#[from] FailedList),
+    #[error("{}: cannot be listed", .0.0.resource.plural)]
+    List((ListTarget, ListError)),
     /// The label selector is invalid.
     #[error("-l {labels:?}: invalid label selector: {error}")]
     Selector {
@@ -189,7 +193,7 @@ impl ReadError {
                     error: request.kind,
                 }
             }
-            (error, _) => Self::List(FailedList { place, error }),
+            (error, _) => Self::List((place, error)),
         }
     }
 
@@ -220,6 +224,75 @@ impl ReadError {
 
 impl From<(ListTarget, ListError)> for ReadError {
     fn from(failed: (ListTarget, ListError)) -> Self {
-        Self::List(failed.into())
+        Self::List(failed)
     }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Unsettled(error) => error.into(),
+            ReadError::Scope(error) => error.into(),
+            ReadError::Contents(error) => error.into(),
+            ReadError::Object { what, error } => error.while_reading(what),
+            ReadError::List(failed) => failed.into(),
+            ReadError::Refused(refusals) => Refusal::error(&refusals),
+            ReadError::MissingNamespaces(missing) => {
+                Self::with_messages(ErrorKind::Usage, each(&missing)).hinted(namespace_hint(&missing))
+            }
+            ReadError::MissingDependencies(missing) => Self::with_messages(ErrorKind::Usage, each(&missing))
+                .hinted("add it to the manifests, create it first, or correct the annotation"),
+            ReadError::MembersUnseen { parent, hidden } => {
+                let text = format!("{parent}: not the parent of a set; {}", members_missed(&hidden));
+                Self::new(ErrorKind::Cluster, text).hinted(format!(
+                    "run it as a user who can list everything, or list members with `kubectl get KIND -A -l applyset.kubernetes.io/part-of={}`",
+                    ApplySetId::for_parent(&parent)
+                ))
+            }
+            ReadError::MembersWithoutParent { parent, left_out } => {
+                let text =
+                    format!("{parent}: not the parent of a set, but objects have the label of this set");
+                Self::new(ErrorKind::Failed, Message::new(text).with_details(left_out))
+                    .hinted("run it as a user who can delete these objects, or remove the labels")
+            }
+            ReadError::Parent(error) => error.into(),
+            ReadError::Selector { .. } => Self::usage(
+                error.to_string(),
+                "write -l app=web,tier!=cache, as for `kubectl get`",
+            ),
+            ReadError::ResourceUnknowable { .. } => Self::kind_unknowable(error.to_string()),
+            ReadError::KindNotServed { .. } => Self::kind_not_served(error.to_string()),
+        }
+    }
+}
+
+impl From<ParentError> for Error {
+    fn from(error: ParentError) -> Self {
+        let kind = match error {
+            ParentError::NoSuchSet(_) => ErrorKind::NoSuchSet,
+            _ => ErrorKind::Usage,
+        };
+        Self::new(kind, error.to_string()).hinted(error.hint())
+    }
+}
+
+fn each<T: fmt::Display>(errors: &[T]) -> Vec<Message> {
+    errors
+        .iter()
+        .map(|error| Message::new(error.to_string()))
+        .collect()
+}
+
+fn namespace_hint(missing: &[MissingNamespace]) -> String {
+    let names: BTreeSet<&str> = missing.iter().map(|missing| missing.namespace.as_str()).collect();
+    let commands: Vec<String> = names
+        .iter()
+        .map(|name| format!("`kubectl create namespace {name}`"))
+        .collect();
+    format!(
+        "run {}, or add the {} to the manifests",
+        commands.join(", "),
+        counted(names.len(), "Namespace")
+            .trim_start_matches(|first: char| first.is_ascii_digit() || first == ' ')
+    )
 }

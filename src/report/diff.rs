@@ -16,7 +16,7 @@ use super::{
     text_lines,
 };
 use crate::compare::diff::{Difference, OwnershipChange};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::event::{Action, ObjectOutcome};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -276,7 +276,9 @@ impl Reporter {
         for failure in &found.failures {
             self.message(text_lines::Label::Error, failure);
         }
-        if self.style.loudness > Loudness::Quiet || matches!(error, Some(Error::NotSaved)) {
+        if self.style.loudness > Loudness::Quiet
+            || error.is_some_and(|error| error.kind == ErrorKind::NotSaved)
+        {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.message(text_lines::Label::Warning, &message);

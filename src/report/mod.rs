@@ -76,7 +76,7 @@ pub enum RunEnd {
 
 /// Prints an error with its hints to standard error.
 pub fn error(error: &Error, colors: Colors) {
-    for message in hints::shared_hints_last(error.messages()) {
+    for message in hints::shared_hints_last(error.messages.clone()) {
         print_message(text_lines::Label::Error, &message, colors);
     }
 }

@@ -64,14 +64,14 @@ impl Source<'_> {
         if let Some(live) = members.of_another_manager
             && run.taken_in.is_empty()
         {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "no member was applied by the field manager {manager}: {} labeled {}",
                     listed(&live.part_of_writers),
                     live.key
                 ),
-                hint: "pass --field-manager with the name that applied the set".to_owned(),
-            });
+                "pass --field-manager with the name that applied the set",
+            ));
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;

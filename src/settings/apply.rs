@@ -70,10 +70,7 @@ impl Confirm {
         if !apply.confirm || apply.dry_run.mode != DryRun::None {
             return Ok(Self::Dangers);
         }
-        let error = |message: &str, hint: &str| Error::Usage {
-            message: format!("--confirm: {message}"),
-            hint: hint.to_owned(),
-        };
+        let error = |message: &str, hint: &str| Error::usage(format!("--confirm: {message}"), hint);
         if !is_interactive() {
             return Err(error(
                 "standard input and standard error must be a terminal",
@@ -108,11 +105,11 @@ impl ApplyOptions {
     /// Reads a saved plan, and the flags that are allowed with one.
     pub fn from_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         if apply.planning.allow_data_loss {
-            return Err(Error::Usage {
-                message: "--allow-data-loss: cannot be added to a saved plan".to_owned(),
-                hint: "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
+            return Err(Error::usage(
+                "--allow-data-loss: cannot be added to a saved plan",
+                "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
                     .to_owned(),
-            });
+            ));
         }
         let waiting = WaitOptions::new(&apply.waiting)?;
         prune_when::check_wait(
@@ -237,10 +234,10 @@ impl ApplyOptions {
 /// Reads `--undo-out`.
 fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
     if apply.undo_out.is_some() && apply.dry_run.mode != DryRun::None {
-        return Err(Error::Usage {
-            message: "--undo-out: a dry run writes nothing that could be undone".to_owned(),
-            hint: "omit --undo-out or --dry-run, or use `kubectl applyset export SET`".to_owned(),
-        });
+        return Err(Error::usage(
+            "--undo-out: a dry run writes nothing that could be undone",
+            "omit --undo-out or --dry-run, or use `kubectl applyset export SET`",
+        ));
     }
     Ok(apply.undo_out.clone())
 }

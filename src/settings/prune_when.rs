@@ -7,10 +7,10 @@ use crate::wait::Patience;
 /// Refuses `--prune-when=ready` with `--prune=false`.
 pub(super) fn check(policy: &Policy) -> Result<(), Error> {
     match (policy.prune_when, policy.pruning) {
-        (PruneWhen::Ready, Pruning::Disabled) => Err(Error::Usage {
-            message: "--prune-when=ready: nothing is pruned with --prune=false".to_owned(),
-            hint: "omit one of the two flags".to_owned(),
-        }),
+        (PruneWhen::Ready, Pruning::Disabled) => Err(Error::usage(
+            "--prune-when=ready: nothing is pruned with --prune=false",
+            "omit one of the two flags",
+        )),
         _ => Ok(()),
     }
 }
@@ -18,10 +18,10 @@ pub(super) fn check(policy: &Policy) -> Result<(), Error> {
 /// Refuses a run that prunes when all is ready, and does not wait. `origin` names what asks for it.
 pub(super) fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
     match (policy.prune_when, patience) {
-        (PruneWhen::Ready, None) => Err(Error::Usage {
-            message: format!("{origin}: the run has to wait until the objects are ready"),
-            hint: "add --wait, or --wait=DURATION".to_owned(),
-        }),
+        (PruneWhen::Ready, None) => Err(Error::usage(
+            format!("{origin}: the run has to wait until the objects are ready"),
+            "add --wait, or --wait=DURATION",
+        )),
         _ => Ok(()),
     }
 }

@@ -16,9 +16,8 @@ pub struct RecreateChoice {
 impl RecreateChoice {
     /// Reads the flag. `marked` is included in a list of kinds, and `never` stands alone.
     pub(super) fn new(flag: &RecreateFlag) -> Result<Self, Error> {
-        let error = |message: &str, hint: &str| Error::Usage {
-            message: format!("--recreate={}: {message}", flag.recreate.join(",")),
-            hint: hint.to_owned(),
+        let error = |message: &str, hint: &str| {
+            Error::usage(format!("--recreate={}: {message}", flag.recreate.join(",")), hint)
         };
         let (words, kinds): (Vec<&String>, Vec<&String>) = flag
             .recreate

@@ -11,9 +11,11 @@ pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
     }
     let mut sources = Vec::new();
     for list in &flags.filename {
-        let entries = list_entries(list).ok_or_else(|| Error::Usage {
-            message: format!("-f {list:?}: misplaced quotation mark"),
-            hint: "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources".to_owned(),
+        let entries = list_entries(list).ok_or_else(|| {
+            Error::usage(
+                format!("-f {list:?}: misplaced quotation mark"),
+                "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources",
+            )
         })?;
         sources.extend(entries.iter().map(|entry| Source::from_filename_flag(entry)));
     }

@@ -17,6 +17,7 @@ use crate::packaging::CHECKOUT;
 /// needs a place here.
 const ORDER: &[&str] = &[
     "model",
+    "error",
     "find_program",
     "regular_file",
     "cluster",
@@ -29,7 +30,6 @@ const ORDER: &[&str] = &[
     "verify",
     "execute",
     "wait",
-    "error",
     "report",
     "cli",
     "settings",

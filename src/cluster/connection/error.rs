@@ -8,6 +8,7 @@ use super::exec_credential_plugin::{ExecError, ExecFault};
 use super::kubeconfig_validation::Conflict;
 use super::kuberc::KubercError;
 use crate::cluster::proxy::InvalidProxy;
+use crate::error::{Error, ErrorKind};
 use crate::model::text::{os_cause, shell_word};
 
 /// An error that prevents a connection.
@@ -142,6 +143,17 @@ impl ConnectionError {
                 "check --client-certificate, --client-key, and the user of the kubeconfig".to_owned()
             }
         }
+    }
+}
+
+impl From<ConnectionError> for Error {
+    fn from(error: ConnectionError) -> Self {
+        let kind = if error.is_usage() {
+            ErrorKind::Usage
+        } else {
+            ErrorKind::Cluster
+        };
+        Self::new(kind, error.to_string()).hinted(error.hint())
     }
 }
 

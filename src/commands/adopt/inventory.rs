@@ -13,7 +13,7 @@ use super::FoundObjects;
 use super::find::{find_labeled, find_named, missing_verb, served};
 use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::execute;
 use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
 use crate::model::applyset::parent::RecordedKinds;
@@ -188,9 +188,11 @@ async fn read_inventory(
     namespace: &str,
 ) -> Result<(import::FoundInventory, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
-    let unusable = |reason: &Unusable| Error::Usage {
-        message: format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
-        hint: reason.hint().to_owned(),
+    let unusable = |reason: &Unusable| {
+        Error::usage(
+            format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
+            reason.hint().to_owned(),
+        )
     };
     for place in tool.places(name) {
         let kind = place.group_kind().clone();
@@ -225,7 +227,7 @@ async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Opti
         return Ok(None);
     };
     match read_whole(cluster, &resource, &kind, name, namespace).await {
-        Err(Error::Read { error, .. }) if error.is(http::StatusCode::FORBIDDEN) => Ok(None),
+        Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
         read => read,
     }
 }
@@ -300,8 +302,5 @@ async fn read_whole(
         name: name.to_owned(),
     };
     let read = read::object(&cluster.server, resource, &key).await;
-    read.map_err(|error| Error::Read {
-        what: key.to_string(),
-        error,
-    })
+    read.map_err(|error| error.while_reading(&key))
 }

@@ -1,9 +1,14 @@
 //! Errors of manifests that cannot be resolved, with their hints.
 
+use std::collections::BTreeMap;
+
 use crate::cluster::discovery::{FailedVersion, KeptReason};
-use crate::manifest::Position;
+use crate::error::{Error, ErrorKind};
+use crate::manifest::{MAX_FAULTS, Position};
 use crate::model::depends_on::{DEPENDS_ON, MalformedReference};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::message::Message;
+use crate::model::text::{counted, with_more};
 
 /// Error if manifests cannot become objects of this cluster.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +34,21 @@ pub enum DesiredError {
         /// What the server said.
         failure: FailedVersion,
     },
+}
+
+impl From<DesiredError> for Error {
+    fn from(error: DesiredError) -> Self {
+        let text = error.to_string();
+        match error {
+            DesiredError::InvalidObjects(objects) => {
+                Self::with_messages(ErrorKind::Usage, messages(&objects))
+            }
+            DesiredError::DefinitionTerminating { .. } => {
+                Self::new(ErrorKind::Failed, text).hinted("run the same command again when it is gone")
+            }
+            DesiredError::KindUnknowable { .. } => Self::kind_unknowable(text),
+        }
+    }
 }
 
 /// A manifest that this cluster cannot take, or that does not go with another one.
@@ -158,5 +178,107 @@ impl InvalidObject {
                 format!("remove one of them from the annotation {DEPENDS_ON}")
             }
         }
+    }
+}
+
+/// Returns a message for each object. Objects of one kind that cannot be applied are one message.
+fn messages(objects: &[InvalidObject]) -> Vec<Message> {
+    let mut of_kind: BTreeMap<String, Vec<&InvalidObject>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| is_about_kind(object)) {
+        let alike = of_kind.entry(object.problem.to_string()).or_default();
+        alike.push(object);
+    }
+    let messages = objects.iter().filter_map(|object| {
+        match of_kind.get_mut(&object.problem.to_string()).map(std::mem::take) {
+            Some(alike) if alike.is_empty() => None,
+            Some(alike) if alike.len() > 1 => {
+                let count = counted(alike.len(), "object");
+                let positions = alike.iter().map(|object| &object.position);
+                Some(
+                    Message::new(format!("{}: {count}", object.problem))
+                        .with_details(with_more(positions))
+                        .with_hint(object.hint()),
+                )
+            }
+            _ => Some(Message::new(object.to_string()).with_hint(object.hint())),
+        }
+    });
+    let mut messages: Vec<Message> = messages.take(MAX_FAULTS + 1).collect();
+    if let Some(next) = messages.get_mut(MAX_FAULTS) {
+        let text = format!("too many errors: only the first {MAX_FAULTS} are shown");
+        *next = Message::new(text).with_hint("fix these first");
+    }
+    messages
+}
+
+fn is_about_kind(object: &InvalidObject) -> bool {
+    matches!(
+        object.problem,
+        InvalidObjectProblem::UnknownKind { .. } | InvalidObjectProblem::NoMembersOfThisKind { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::manifest::Source;
+
+    #[test]
+    fn an_unknown_kind_is_one_message_however_many_objects_have_it() {
+        let object = |line, kind: &str| InvalidObject {
+            position: Position {
+                source: Arc::new(Source::Path(PathBuf::from("web.yaml"))),
+                line,
+            },
+            problem: InvalidObjectProblem::UnknownKind {
+                kind: GroupVersionKind::from_api_version("example.com/v1", kind),
+                served_versions: Vec::new(),
+                similar: Vec::new(),
+                definition: None,
+            },
+        };
+        let objects = [object(1, "Widget"), object(5, "Gadget"), object(9, "Widget")];
+        let messages = messages(&objects);
+        let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+        let unknown = |kind| format!("no matches for kind {kind:?} in version \"example.com/v1\"");
+        assert_eq!(
+            texts,
+            [
+                format!("{}: 2 objects", unknown("Widget")),
+                format!("web.yaml:5: {}", unknown("Gadget"))
+            ]
+        );
+        assert_eq!(messages[0].details, ["web.yaml:1", "web.yaml:9"]);
+        assert_eq!(messages[0].hints.len(), 1);
+    }
+
+    #[test]
+    fn objects_that_are_defined_twice_are_printed_up_to_a_limit() {
+        let position = |line| Position {
+            source: Arc::new(Source::Path(PathBuf::from("web.yaml"))),
+            line,
+        };
+        let objects: Vec<InvalidObject> = (0..1000)
+            .map(|line| InvalidObject {
+                position: position(line),
+                problem: InvalidObjectProblem::DefinedTwice {
+                    key: ObjectKey {
+                        group_kind: GroupKind::new("", "ConfigMap"),
+                        namespace: Some("shop".to_owned()),
+                        name: "web".to_owned(),
+                    },
+                    first: position(line),
+                },
+            })
+            .collect();
+        let messages = messages(&objects);
+        assert_eq!(messages.len(), MAX_FAULTS + 1);
+        assert_eq!(
+            messages[MAX_FAULTS].text,
+            "too many errors: only the first 100 are shown"
+        );
     }
 }

@@ -3,10 +3,16 @@
 
 use super::Refusal;
 use super::phrases::other_set;
+use crate::error::{Error, ErrorKind};
 use crate::model::message::Message;
 use crate::model::text::with_more;
 
 impl Refusal {
+    /// Returns the error of a run that is refused.
+    pub fn error(refusals: &[Self]) -> Error {
+        Error::with_messages(ErrorKind::Refused, Self::messages(refusals))
+    }
+
     /// Returns the messages for these refusals, in the order in which the first of each group occurs.
     pub fn messages(refusals: &[Self]) -> Vec<Message> {
         let mut groups: Vec<(Option<String>, Vec<&Self>)> = Vec::new();

@@ -24,7 +24,7 @@ pub use drift::{
     other_cluster,
 };
 pub use file::{discard, read, write};
-pub use secrets::{Alteration, fill_in_for_comparison, is_lost, restore};
+pub use secrets::{fill_in_for_comparison, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
@@ -36,6 +36,8 @@ use crate::model::object::Object;
 use crate::model::parent_object::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
 use crate::plan::{Plan, Policy, TakeOver};
+
+const MAKE_A_NEW_PLAN: &str = "make a new plan with `kubectl applyset diff SET -f … --out FILE`";
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

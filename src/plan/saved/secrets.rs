@@ -7,22 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::{Salt, SavedManifest, SavedPlan, SavedSource};
+use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
-use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
+use crate::error::{Error, ErrorKind};
+use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::message::Message;
 use crate::model::text::HIDDEN;
-
-/// A Secret of the manifests has changed since the plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{origin}:{line}: secret/{name} changed since the plan")]
-pub struct Alteration {
-    /// The source that was read again.
-    pub origin: String,
-    /// Its line when the plan was made.
-    pub line: usize,
-    pub name: String,
-}
 
 /// Returns whether a manifest has values that are not saved and cannot be read again.
 pub fn is_lost(manifest: &Manifest) -> bool {
@@ -91,7 +82,7 @@ impl SavedManifest {
 /// # Errors
 ///
 /// If files cannot be read, or Secrets have changed.
-pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>>, ManifestErrors> {
+pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     let mut read = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
         if !read.contains_key(&saved.source)
@@ -111,23 +102,20 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>
                 .find(|manifest| is_same(saved, manifest, &plan.salt))
                 .cloned()
         };
-        match found {
-            Some(manifest) => restored.push(manifest),
-            None => altered.push(Alteration {
-                origin: saved.source.open().unwrap_or(Source::StandardInput).to_string(),
-                line: saved.line,
-                name: saved.object["metadata"]["name"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
-            }),
+        if let Some(manifest) = found {
+            restored.push(manifest);
+        } else {
+            let origin = saved.source.open().unwrap_or(Source::StandardInput);
+            let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
+            let text = format!("{origin}:{}: secret/{name} changed since the plan", saved.line);
+            altered.push(Message::new(text));
         }
     }
-    Ok(if altered.is_empty() {
+    if altered.is_empty() {
         Ok(restored)
     } else {
-        Err(altered)
-    })
+        Err(Error::with_messages(ErrorKind::Outdated, altered).hinted(MAKE_A_NEW_PLAN))
+    }
 }
 
 /// A manifest of a plan, to compare with the live object.

@@ -17,6 +17,7 @@ use crate::cluster::discovery::{
     self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KeptKind,
     KindLookup, MissingKind, judge_missing_kind,
 };
+use crate::error::Error;
 use crate::model::identity::GroupKind;
 
 /// The time that a defined kind may take to be served. Seconds are usual; kubectl's waits
@@ -46,6 +47,16 @@ pub enum UnsettledError {
         /// The expected event.
         expected: Expected,
     },
+}
+
+impl From<UnsettledError> for Error {
+    fn from(error: UnsettledError) -> Self {
+        match error {
+            UnsettledError::Discovery(error) => error.into(),
+            UnsettledError::Unread { .. } => Self::kind_unknowable(error.to_string()),
+            UnsettledError::StillExpected { .. } => Self::kind_not_served(error.to_string()),
+        }
+    }
 }
 
 /// The deadline of a wait for kinds that are defined, and the callback that reports it.

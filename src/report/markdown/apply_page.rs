@@ -3,7 +3,7 @@
 use super::page::{Counted, Item, Page, Part};
 use super::text::code;
 use super::{End, failed, headline, in_words, kept, line, losses, taken_in, warnings, with_errors};
-use crate::error::Error;
+use crate::error::ErrorKind;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::report::document::Collected;
@@ -29,7 +29,7 @@ pub(in crate::report) fn of_run(
         DryRun::Client | DryRun::Server => "Data would be lost",
     };
     let errors = match end.error {
-        Some(Error::Refused(_)) => "Refused: nothing was written",
+        Some(error) if error.kind == ErrorKind::Refused => "Refused: nothing was written",
         _ => "Errors",
     };
     let counts = view.counts("skipped");

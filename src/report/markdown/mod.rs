@@ -54,7 +54,7 @@ impl End<'_> {
     /// The messages of the end, and these failures.
     fn messages(self, failures: &[Message]) -> Vec<Message> {
         let mut messages = match (self.error, self.completeness) {
-            (Some(error), _) => error.messages(),
+            (Some(error), _) => error.messages.clone(),
             (None, RunEnd::Interrupted(resume)) => {
                 vec![Message::new("interrupted before everything was done").with_hint(resume.to_string())]
             }

@@ -9,6 +9,7 @@ use http::StatusCode;
 use super::parse::{self, GroupVersion, Root, RootAnswer, Version};
 use super::{Discovery, FailedVersion};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer};
+use crate::error::{Error, ErrorKind};
 use crate::model::resource::percent_encode;
 
 /// The formats of a root that can be read, the best first, as client-go asks for them.
@@ -73,6 +74,19 @@ impl From<ApiError> for DiscoveryError {
             | ApiErrorKind::Unreadable(_)
             | ApiErrorKind::LeaseLost(_) => Self::Unusable(error),
         }
+    }
+}
+
+impl From<DiscoveryError> for Error {
+    /// It comes first: if the server does not answer, there is nothing to say about kinds.
+    fn from(error: DiscoveryError) -> Self {
+        let request = error.request();
+        let cause = request.cause();
+        let text = match request.status() {
+            Some(status) if status.code != StatusCode::UNAUTHORIZED => format!("discovery failed: {cause}"),
+            _ => cause,
+        };
+        Self::new(ErrorKind::Cluster, text).hinted(request.hint())
     }
 }
 

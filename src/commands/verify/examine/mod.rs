@@ -113,10 +113,8 @@ impl Inspection<'_> {
         }
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
         let read = read::parent_candidate(&self.cluster.server, &resource, &identity).await;
-        let parent = read.map_err(|error| Error::Read {
-            what: format!("the set's parent {identity}"),
-            error,
-        })?;
+        let parent =
+            read.map_err(|error| error.while_reading(format_args!("the set's parent {identity}")))?;
         let mut sets: Vec<Examined> = parent
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
