@@ -22,9 +22,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
-use crate::read::{
-    Cluster, KindWaits, NamedSet, ParentError, ReadError, Wanted, members_without_label, named_set,
-};
+use crate::read::{Cluster, KindWaits, NamedSet, Wanted, members_without_label, named_set, no_set_to_move};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
@@ -130,8 +128,7 @@ impl plan_and_write::Script for Script<'_> {
         if members.is_empty() {
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
-            from.state
-                .keep_recorded(&unlabeled.map_err(ReadError::from)?, &from.named);
+            from.state.keep_recorded(&unlabeled?, &from.named);
             run.report_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
@@ -229,7 +226,7 @@ async fn read_and_plan(
     check_names(&old, &new, options)?;
     let from = adopt_move_disband::read_existing(&mut cluster, old, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
-        return Err(ParentError::NoSetToMove(from.named.set.parent).into());
+        return Err(no_set_to_move(&from.named.set.parent));
     };
     let into =
         adopt_move_disband::read_target(&mut cluster, &options.new, membership, Operation::Move).await?;

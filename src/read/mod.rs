@@ -42,7 +42,7 @@ pub use cluster::{Cluster, KindWaits};
 pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state};
 pub use contents::{ContentsError, contents};
 pub use definitions::{Definitions, definitions_by_kind};
-pub use error::{ParentError, ReadError};
+pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
 pub use existing::existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use list::{ListError, Selector};

@@ -15,7 +15,7 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, target_of};
-use crate::read::{self, Cluster, Definitions, ReadError, definitions_by_kind, whole_members, whole_objects};
+use crate::read::{self, Cluster, Definitions, definitions_by_kind, whole_members, whole_objects};
 use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
@@ -142,10 +142,7 @@ impl Source<'_> {
     async fn parent(&self, run: &Run<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
         let read = read::object(&self.cluster.server, self.parent_resource, key).await;
-        let object = read.map_err(|error| ReadError::Object {
-            what: format!("the set's parent {key}"),
-            error,
-        })?;
+        let object = read.map_err(|error| error.while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let found =
             exported.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));

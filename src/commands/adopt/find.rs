@@ -16,7 +16,7 @@ use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
-use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
+use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
 use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
 
@@ -138,7 +138,7 @@ pub(super) async fn find_labeled(
     } else {
         read::throughout(server, resources, &selector, concurrency, reduce).await
     };
-    let mut candidates = listed.map_err(|failure| ReadError::from_selector(failure, Some(labels)))?;
+    let mut candidates = listed.map_err(|failure| read::failed_selection(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
     Ok(FoundObjects {
         candidates,

@@ -22,8 +22,7 @@ use crate::model::resource::Resource;
 use crate::model::text::counted;
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{
-    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentError, ParentKind,
-    Selector,
+    self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentKind, Selector,
 };
 use crate::report::{self, Loudness, SearchBar, SetListing, Style};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
@@ -106,10 +105,7 @@ impl Inspection<'_> {
         let resource = read::parent_resource(self.cluster, reference).await?;
         let kind = read::parent_kind(self.cluster, &resource).await?;
         if kind == ParentKind::Forbidden {
-            return Err(ParentError::ForbiddenKind {
-                kind: resource.kind.clone(),
-            }
-            .into());
+            return Err(read::forbidden_parent_kind(&resource.kind));
         }
         let identity = read::parent_identity(self.cluster, &resource, &reference.name);
         let read = read::parent_candidate(&self.cluster.server, &resource, &identity).await;
@@ -123,7 +119,7 @@ impl Inspection<'_> {
         let id = ApplySetId::for_parent(&identity).to_string();
         let mut members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
-            return Err(ParentError::NoSuchSet(identity).into());
+            return Err(read::no_such_set(&identity));
         }
         let mut strays = Vec::new();
         if sets.is_empty() {
