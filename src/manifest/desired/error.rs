@@ -74,7 +74,7 @@ pub(super) fn error(objects: Vec<InvalidObject>) -> Error {
         match of_kind.get_mut(&problem.text).map(std::mem::take) {
             Some(alike) if alike.is_empty() => None,
             Some(alike) if alike.len() > 1 => {
-                problem.text += &format!(": {}", counted(alike.len(), "object"));
+                problem.text = format!("{}: {}", problem.text, counted(alike.len(), "object"));
                 Some(problem.with_details(with_more(alike)))
             }
             _ => Some(problem.after_words(&format!("{position}: "))),
@@ -135,7 +135,7 @@ mod tests {
         let objects: Vec<InvalidObject> = (0..1000)
             .map(|line| InvalidObject::new(position(line), Message::new("configmap/web is defined twice")))
             .collect();
-        let messages = error(objects.into()).messages;
+        let messages = error(objects).messages;
         assert_eq!(messages.len(), MAX_FAULTS + 1);
         assert_eq!(
             messages[MAX_FAULTS].text,
