@@ -81,7 +81,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
         Err(error) if error.is_missing_object() => return Ok(None),
         reply => reply?,
     };
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let object = reply.json_or_null();
     match Definition::from_object(&object) {
         Some(definition) => Ok(Some(definition)),
         None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),

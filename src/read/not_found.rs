@@ -107,7 +107,7 @@ pub(super) async fn missing(
 async fn find_served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
     match server.get(&definition_path(resource), "application/json").await {
         Ok(reply) => {
-            let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let definition = reply.json_or_null();
             Ok(by_definition(&definition, resource))
         }
         Err(error) if error.is_missing_object() => without_definition(server, resource).await,
