@@ -25,19 +25,6 @@ pub(super) type Fault = (usize, Problem);
 #[derive(Debug)]
 pub struct ManifestErrors(pub Vec<ManifestError>);
 
-impl fmt::Display for ManifestErrors {
-    /// One fault per line, its hint on the next one.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "\n" };
-            write!(f, "{separator}{error}\n  hint: {}", error.hint())?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for ManifestErrors {}
-
 impl From<ManifestErrors> for Error {
     fn from(errors: ManifestErrors) -> Self {
         let messages = errors.0.iter();
@@ -70,8 +57,6 @@ impl fmt::Display for ManifestError {
         }
     }
 }
-
-impl std::error::Error for ManifestError {}
 
 /// A whole source, or one line of it.
 #[derive(Debug, Clone)]
