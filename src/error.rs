@@ -39,7 +39,7 @@ impl Exit {
     }
 }
 
-/// The kinds of errors between which commands decide.
+/// The kind of an error: what commands decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The user stopped the run.
@@ -80,10 +80,10 @@ pub struct Error {
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<Message>) -> Self {
-        Self::with_messages(kind, vec![message.into()])
+        Self::from_messages(kind, vec![message.into()])
     }
 
-    pub fn with_messages(kind: ErrorKind, messages: Vec<Message>) -> Self {
+    pub fn from_messages(kind: ErrorKind, messages: Vec<Message>) -> Self {
         Self {
             kind,
             messages,
@@ -93,29 +93,29 @@ impl Error {
 
     /// The error about the command line, with what to type instead.
     pub fn usage(mistake: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Usage, mistake.into()).hinted(hint)
+        Self::new(ErrorKind::Usage, mistake.into()).with_hint(hint)
     }
 
     /// The error of a run that the user stopped.
     pub fn interrupted() -> Self {
-        Self::new(ErrorKind::Interrupted, "interrupted").hinted("run the same command again to finish")
+        Self::new(ErrorKind::Interrupted, "interrupted").with_hint("run the same command again to finish")
     }
 
     /// The error about a kind of an API group that could not be discovered.
     pub fn kind_unknowable(message: String) -> Self {
         Self::new(ErrorKind::Cluster, message)
-            .hinted("restore the API that `kubectl get apiservices` shows as unavailable, then run again")
+            .with_hint("restore the API that `kubectl get apiservices` shows as unavailable, then run again")
     }
 
     /// The error about a kind that exists, and that the server does not serve.
     pub fn kind_not_served(message: String) -> Self {
         Self::new(ErrorKind::Cluster, message)
-            .hinted("check `kubectl get crds,apiservices`, then run the same command again")
+            .with_hint("check `kubectl get crds,apiservices`, then run the same command again")
     }
 
     /// Adds a hint below the last message.
     #[must_use]
-    pub fn hinted(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         if let Some(last) = self.messages.last_mut() {
             last.hints.push(hint.into());
         }
@@ -124,7 +124,7 @@ impl Error {
 
     /// Sets what output documents say instead of all messages.
     #[must_use]
-    pub fn summarized(mut self, summary: impl Into<String>) -> Self {
+    pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
         self
     }
@@ -144,7 +144,7 @@ impl Error {
         for message in &mut self.messages {
             message.hints.clear();
         }
-        self.hinted(hint)
+        self.with_hint(hint)
     }
 
     /// Returns the hints of all messages, without repetition.

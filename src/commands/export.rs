@@ -104,7 +104,7 @@ async fn read_and_export(
             "{parent}: not exported: its record is faulty, or names a kind that the server does not list"
         );
         let hint = format!("see `kubectl applyset verify {}`", parent.argument());
-        return Err(Error::new(ErrorKind::Cluster, text).hinted(hint));
+        return Err(Error::new(ErrorKind::Cluster, text).with_hint(hint));
     }
     let tooling = found
         .recorded()

@@ -159,7 +159,7 @@ impl From<ParentWriteError> for Error {
                     messages.insert(0, Message::new(text.as_str()));
                     ErrorKind::Outdated
                 };
-                Self::with_messages(kind, messages).summarized(text)
+                Self::from_messages(kind, messages).with_summary(text)
             }
             ParentWriteError::Request(request) => {
                 let kind = match request.status().map(|status| status.code) {
@@ -167,12 +167,12 @@ impl From<ParentWriteError> for Error {
                     Some(403) => ErrorKind::Forbidden,
                     _ => ErrorKind::Failed,
                 };
-                Self::new(kind, text).hinted(request.hint())
+                Self::new(kind, text).with_hint(request.hint())
             }
-            ParentWriteError::Changed(_) => Self::new(ErrorKind::Failed, text).hinted(
+            ParentWriteError::Changed(_) => Self::new(ErrorKind::Failed, text).with_hint(
                 "exempt the ApplySet labels and annotations of the set's parent from the policy or webhook, then run `kubectl applyset verify SET --fix`",
             ),
-            _ => Self::new(ErrorKind::Failed, text).hinted("run the same command again"),
+            _ => Self::new(ErrorKind::Failed, text).with_hint("run the same command again"),
         }
     }
 }

@@ -29,7 +29,7 @@ impl From<ManifestErrors> for Error {
     fn from(errors: ManifestErrors) -> Self {
         let messages = errors.0.iter();
         let messages = messages.map(|error| Message::new(error.to_string()).with_hint(error.hint()));
-        Self::with_messages(ErrorKind::Usage, messages.collect())
+        Self::from_messages(ErrorKind::Usage, messages.collect())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::model::resource::Resource;
 /// The error about a set that does not exist.
 pub fn no_such_set(parent: &ParentIdentity) -> Error {
     Error::new(ErrorKind::NoSuchSet, format!("set not found: {parent}"))
-        .hinted("list all sets with `kubectl applyset list -A`, or select a namespace with -n")
+        .with_hint("list all sets with `kubectl applyset list -A`, or select a namespace with -n")
 }
 
 /// The error about a set to move members from that does not exist. An earlier run may have finished: a move of all

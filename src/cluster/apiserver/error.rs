@@ -121,7 +121,7 @@ impl ApiError {
         } else {
             ErrorKind::Cluster
         };
-        Error::new(kind, format!("{object}: cannot be read: {}", self.cause())).hinted(self.hint())
+        Error::new(kind, format!("{object}: cannot be read: {}", self.cause())).with_hint(self.hint())
     }
 
     /// Returns why it did not succeed, in plain words if the user is not authenticated.

@@ -29,7 +29,7 @@ pub(super) fn conflict(conflict: impl fmt::Display, hint: &str) -> Error {
 /// The error about certificates or credentials that cannot be used.
 pub(super) fn unusable_credentials(error: &kube::Error) -> Error {
     let text = format!("client configuration: {}", os_cause(error));
-    Error::new(ErrorKind::Cluster, text).hinted("check the user and cluster entries of the kubeconfig")
+    Error::new(ErrorKind::Cluster, text).with_hint("check the user and cluster entries of the kubeconfig")
 }
 
 /// The error about a token with characters that no token has.
@@ -62,7 +62,7 @@ impl From<ExecError> for Error {
         } else {
             ErrorKind::Cluster
         };
-        Self::new(kind, error.to_string()).hinted(exec_hint(&error))
+        Self::new(kind, error.to_string()).with_hint(exec_hint(&error))
     }
 }
 

@@ -245,7 +245,7 @@ impl ConnectionOptions {
         let at = if paths.is_empty() { "" } else { " at " };
         let paths = joined(&paths, " or ");
         let text = format!("no kubeconfig{at}{paths}, and not running in a Pod");
-        Error::new(ErrorKind::Cluster, text).hinted("set --kubeconfig or KUBECONFIG")
+        Error::new(ErrorKind::Cluster, text).with_hint("set --kubeconfig or KUBECONFIG")
     }
 
     /// The kubeconfigs that exist.

@@ -249,7 +249,7 @@ fn unpredicted(mut unanswered: Vec<Message>) -> Error {
     if more > 0 {
         unanswered.push(format!("dry run failed for {} more", counted(more, "object")).into());
     }
-    Error::with_messages(ErrorKind::Cluster, unanswered).hinted("run the same command again")
+    Error::from_messages(ErrorKind::Cluster, unanswered).with_hint("run the same command again")
 }
 
 /// Returns the exit code for the differences that `--exit-code-on` names.

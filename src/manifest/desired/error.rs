@@ -85,7 +85,7 @@ pub(super) fn error(objects: Vec<InvalidObject>) -> Error {
         let text = format!("too many errors: only the first {MAX_FAULTS} are shown");
         *next = Message::new(text).with_hint("fix these first");
     }
-    Error::with_messages(ErrorKind::Usage, messages)
+    Error::from_messages(ErrorKind::Usage, messages)
 }
 
 #[cfg(test)]

@@ -317,7 +317,9 @@ fn find_resource(
     let definition = definition_state(&kind, discovery);
     if let Some(reason @ KeptReason::DefinitionTerminating(_)) = definition {
         let text = format!("{position}: {kind} cannot be applied: {reason}");
-        return Err(Error::new(ErrorKind::Failed, text).hinted("run the same command again when it is gone"));
+        return Err(
+            Error::new(ErrorKind::Failed, text).with_hint("run the same command again when it is gone")
+        );
     }
     let resource = match discovery.resource(&manifest.gvk) {
         Lookup::Found(resource) => resource,

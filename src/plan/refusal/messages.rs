@@ -10,7 +10,7 @@ use crate::model::text::with_more;
 impl Refusal {
     /// Returns the error of a run that is refused.
     pub fn error(refusals: &[Self]) -> Error {
-        Error::with_messages(ErrorKind::Refused, Self::messages(refusals))
+        Error::from_messages(ErrorKind::Refused, Self::messages(refusals))
     }
 
     /// Returns the messages for these refusals, in the order in which the first of each group occurs.

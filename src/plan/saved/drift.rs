@@ -102,7 +102,7 @@ impl ChangeSincePlan {
     pub fn error(changes: &[Self]) -> Error {
         let details = changes.iter().map(ToString::to_string);
         let message = Message::new("plan is stale: the cluster has changed").with_details(details);
-        Error::new(ErrorKind::Outdated, message).hinted(MAKE_A_NEW_PLAN)
+        Error::new(ErrorKind::Outdated, message).with_hint(MAKE_A_NEW_PLAN)
     }
 }
 

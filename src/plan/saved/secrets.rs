@@ -114,7 +114,7 @@ pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     if altered.is_empty() {
         Ok(restored)
     } else {
-        Err(Error::with_messages(ErrorKind::Outdated, altered).hinted(MAKE_A_NEW_PLAN))
+        Err(Error::from_messages(ErrorKind::Outdated, altered).with_hint(MAKE_A_NEW_PLAN))
     }
 }
 

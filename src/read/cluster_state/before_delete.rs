@@ -75,11 +75,11 @@ fn nothing_to_delete(named: &NamedSet, orphans: Option<OrphanSearchResult>) -> E
                 ErrorKind::Failed,
                 Message::new(text).with_details(left_out.warnings),
             )
-            .hinted("run it as a user who can delete these objects, or remove the labels")
+            .with_hint("run it as a user who can delete these objects, or remove the labels")
         }
         (false, _) => {
             let text = format!("{parent}: not the parent of a set; {}", members_missed(&hidden));
-            Error::new(ErrorKind::Cluster, text).hinted(format!(
+            Error::new(ErrorKind::Cluster, text).with_hint(format!(
                 "run it as a user who can list everything, or list members with `kubectl get KIND -A -l {PART_OF_LABEL}={}`",
                 named.set.id
             ))

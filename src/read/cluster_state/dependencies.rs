@@ -188,6 +188,6 @@ fn error_about(desired: &Desired, missing: &BTreeSet<&ObjectKey>) -> Error {
             ))
         })
     });
-    Error::with_messages(ErrorKind::Usage, messages.collect())
-        .hinted("add it to the manifests, create it first, or correct the annotation")
+    Error::from_messages(ErrorKind::Usage, messages.collect())
+        .with_hint("add it to the manifests, create it first, or correct the annotation")
 }

@@ -110,7 +110,7 @@ fn missing(namespaces: &BTreeMap<&str, Option<&DesiredObject>>) -> Error {
     } else {
         "Namespaces"
     };
-    Error::with_messages(ErrorKind::Usage, messages.collect()).hinted(format!(
+    Error::from_messages(ErrorKind::Usage, messages.collect()).with_hint(format!(
         "run {}, or add the {noun} to the manifests",
         commands.join(", ")
     ))

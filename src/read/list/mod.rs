@@ -78,7 +78,7 @@ impl From<(ListTarget, ListError)> for Error {
             }
         };
         let (plural, namespace) = (&place.resource.plural, in_namespace(place.namespace.as_deref()));
-        Self::new(kind, format!("{plural}{namespace}: cannot be listed: {error}")).hinted(hint)
+        Self::new(kind, format!("{plural}{namespace}: cannot be listed: {error}")).with_hint(hint)
     }
 }
 

@@ -215,7 +215,7 @@ pub fn write(file: &Path, plan: &SavedPlan, found: &Differences) -> Result<(), E
     let has_failure = outcomes.any(|outcome| outcome.action == Action::Failed);
     if !found.refusals.is_empty() || !found.failures.is_empty() || has_failure {
         let text = "plan not saved: it could not be applied";
-        return Err(Error::new(ErrorKind::NotSaved, text).hinted("resolve the errors above"));
+        return Err(Error::new(ErrorKind::NotSaved, text).with_hint("resolve the errors above"));
     }
     saved::write(file, plan).map_err(|error| unwritable(file, &error))
 }

@@ -55,7 +55,7 @@ impl From<DiscoveryError> for Error {
             Some(status) if status.code != StatusCode::UNAUTHORIZED => format!("discovery failed: {cause}"),
             _ => cause,
         };
-        Self::new(ErrorKind::Cluster, text).hinted(request.hint())
+        Self::new(ErrorKind::Cluster, text).with_hint(request.hint())
     }
 }
 
