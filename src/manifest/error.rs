@@ -194,7 +194,7 @@ impl Problem {
             Self::SpecialFile(_) => "move it out of the directory, or name it with -f".to_owned(),
             Self::TooLarge => "split it into several files".to_owned(),
             Self::Remote(error) => error.hint(),
-            Self::Kustomize(error) => error.hint(),
+            Self::Kustomize(error) => error.hint.clone(),
             Self::Encoding(InvalidText) => {
                 "save the file as UTF-8; store binary data as base64 in binaryData".to_owned()
             }
