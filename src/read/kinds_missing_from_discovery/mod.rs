@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -32,29 +33,17 @@ pub enum UnsettledError {
     /// Discovery itself failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
-    /// Definitions or APIServices could not be read, for another reason than permissions.
-    #[error("kind {kind}: cannot determine whether the server has it: {error}")]
-    Unread {
-        /// The kind, or what stands for all kinds.
-        kind: String,
-        /// The answer of the server.
-        error: ListError,
-    },
-    /// The server does not serve a kind that it should.
-    #[error("kind {kind} is not served: {expected}")]
-    StillExpected {
-        kind: String,
-        /// The expected event.
-        expected: Expected,
-    },
+    /// Definitions or APIServices could not be read, for another reason than permissions; or the server does not serve a
+    /// kind that it should.
+    #[error("{0}")]
+    Kind(Error),
 }
 
 impl From<UnsettledError> for Error {
     fn from(error: UnsettledError) -> Self {
         match error {
             UnsettledError::Discovery(error) => error.into(),
-            UnsettledError::Unread { .. } => Self::kind_unknowable(error.to_string()),
-            UnsettledError::StillExpected { .. } => Self::kind_not_served(error.to_string()),
+            UnsettledError::Kind(error) => error,
         }
     }
 }
@@ -104,7 +93,8 @@ impl<'a> KindWait<'a> {
     /// The time is over.
     async fn pause(&self, Awaited { kind, expected }: Awaited) -> Result<(), UnsettledError> {
         if self.is_over() {
-            return Err(UnsettledError::StillExpected { kind, expected });
+            let text = format!("kind {kind} is not served: {expected}");
+            return Err(UnsettledError::Kind(Error::kind_not_served(text)));
         }
         let pauses = self.pauses.replace(self.pauses.get() + 1);
         if pauses == 1 {
@@ -173,7 +163,7 @@ pub async fn settle(
         };
         let evidence = evidence(server, discovery, &kinds)
             .await
-            .map_err(|error| unread(first, error))?;
+            .map_err(|error| unread(first, &error))?;
         let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
@@ -231,7 +221,7 @@ async fn definitions_of(
     };
     let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
         .await
-        .map_err(|error| unread(first, error))?
+        .map_err(|error| unread(first, &error))?
         .unwrap_or_default();
     definitions.retain(|definition| kinds.contains(&definition.kind));
     Ok(definitions)
@@ -295,14 +285,14 @@ pub(super) async fn await_named(
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
     let read = read(server, discovery, |_| true).await;
-    read.map_err(|error| unread(&"of every CustomResourceDefinition", error))
+    read.map_err(|error| unread(&"of every CustomResourceDefinition", &error))
 }
 
-fn unread(kind: &impl ToString, error: ListError) -> UnsettledError {
-    UnsettledError::Unread {
-        kind: kind.to_string(),
-        error,
-    }
+/// The error about a kind, or what stands for all kinds.
+fn unread(kind: &impl Display, error: &ListError) -> UnsettledError {
+    UnsettledError::Kind(Error::kind_unknowable(format!(
+        "kind {kind}: cannot determine whether the server has it: {error}"
+    )))
 }
 
 /// Kinds that a search of all kinds cannot list.
