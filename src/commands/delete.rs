@@ -2,7 +2,7 @@
 
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Ending, Event, Operation};
 use crate::execute::{Execution, RunOnParent, TerminatingObjects, parent_managers};
 use crate::manifest::desired::Desired;
@@ -12,8 +12,7 @@ use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted,
-    cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, cluster_state, named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
@@ -72,7 +71,7 @@ impl Script for DeleteScript<'_> {
         let mut named = named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read(&mut cluster, &mut named, options).await {
-            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.ignore_not_found => {
+            Err(error) if error.kind == ErrorKind::NoSuchSet && options.ignore_not_found => {
                 return Ok(None);
             }
             read => read?,
@@ -260,7 +259,7 @@ async fn read(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     options: &DeleteOptions,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let manager = &options.writing.field_manager;
     let rules = Rules {
         status: None,

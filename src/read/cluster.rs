@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use super::beside_discovery::ReadBesideDiscovery;
 use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{ReadError, UnsettledError, unseen_kinds};
+use super::{UnsettledError, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
+use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::parent::RecordedKinds;
@@ -188,7 +189,7 @@ impl Cluster {
         &mut self,
         containers: &[Live],
         concurrency: usize,
-    ) -> Result<BTreeMap<ObjectKey, Contents>, ReadError> {
+    ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         let wait = self.kind_waits.begin();
         let discovery = &mut self.discovery;
         Ok(super::contents(&self.server, discovery, containers, concurrency, &wait).await?)

@@ -14,6 +14,7 @@ use super::list::{ListError, METADATA_LIST, Selector, first_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
+use crate::error::Error;
 use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTarget;
@@ -76,6 +77,15 @@ pub enum ContentsError {
         /// The answer of the server.
         error: ListError,
     },
+}
+
+impl From<ContentsError> for Error {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Unsettled(error) => error.into(),
+            ContentsError::List { place, error } => (place, error).into(),
+        }
+    }
 }
 
 async fn list_contents(

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{ListOptions, list_visible};
 use super::members::members;
 use crate::compare::ownership;
+use crate::error::Error;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
@@ -20,11 +20,7 @@ use crate::model::resource::Resource;
 use crate::model::text::listed;
 
 /// Finds the members of all these sets, with one LIST for each kind and namespace.
-pub async fn find_members(
-    cluster: &Cluster,
-    sets: &mut [FoundSet],
-    concurrency: usize,
-) -> Result<(), ReadError> {
+pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency: usize) -> Result<(), Error> {
     let places = found_set::places(sets, &cluster.discovery);
     let selector = Selector {
         labels: PART_OF_LABEL.to_owned(),

@@ -73,7 +73,7 @@ pub fn parent_of_answer(
     identity: &ParentIdentity,
     now: Timestamp,
 ) -> Result<(ParentObject, Pairs), serde_json::Error> {
-    let Metadata { metadata } = serde_json::from_slice(&answer.body)?;
+    let Metadata { metadata } = answer.json()?;
     let labels = metadata.labels.clone();
     Ok((ParentObject::new(identity, metadata, now), labels))
 }
@@ -117,7 +117,8 @@ pub async fn whole_parent(
 /// the user may not read it.
 pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
     match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
-        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
+        // Without a schema, nothing is decided by it, as if the user may not read it.
+        Ok(reply) => Ok(reply.json().ok()),
         Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
         Err(error) => Err(error),
     }
@@ -260,7 +261,7 @@ pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Ob
         Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
-    match serde_json::from_slice::<Metadata>(&reply.body) {
+    match reply.json::<Metadata>() {
         Ok(read) => Ok(Some(read.metadata)),
         Err(error) => Err(ApiError::unreadable(path, error.to_string())),
     }

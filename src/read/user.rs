@@ -24,7 +24,7 @@ async fn ask(server: &ApiServer) -> Option<String> {
     let path = format!("/apis/{API_VERSION}/selfsubjectreviews");
     let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(review.to_string()));
     let reply = server.send(request).await.ok()?;
-    let answer: Value = serde_json::from_slice(&reply.body).ok()?;
+    let answer: Value = reply.json().ok()?;
     let name = answer.pointer("/status/userInfo/username")?.as_str()?;
     Some(name.to_owned())
 }

@@ -27,13 +27,13 @@ pub fn recreate(
             Err(never_recreated(&resource.group_kind(), manifests))
         }
         KindLookup::Found(resource) => Ok(resource.group_kind()),
-        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
             "cannot determine whether the server has resource {kind:?}: {failure}"
         ))),
-        KindLookup::Absent => Err(Error::Usage {
-            message: format!("--recreate: the server doesn't have a resource type {kind:?}"),
-            hint: "list the types with `kubectl api-resources`".to_owned(),
-        }),
+        KindLookup::Absent => Err(Error::usage(
+            format!("--recreate: the server doesn't have a resource type {kind:?}"),
+            "list the types with `kubectl api-resources`",
+        )),
     });
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
 }
@@ -48,14 +48,14 @@ fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
         [] => String::new(),
         objects => format!(" ({})", listed(objects)),
     };
-    Error::Usage {
-        message: format!(
+    Error::usage(
+        format!(
             "--recreate={}: never recreated, because everything in it would be deleted{objects}",
             kind.kind
         ),
-        hint: format!(
+        format!(
             "remove {} from --recreate, and keep the old value or give the object another name",
             kind.kind
         ),
-    }
+    )
 }

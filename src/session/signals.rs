@@ -49,7 +49,7 @@ pub async fn unless_stopped<T>(
 ) -> Result<T, Error> {
     tokio::select! {
         biased;
-        () = interrupt.requested() => Err(Error::Interrupted),
+        () = interrupt.requested() => Err(Error::interrupted()),
         done = work => done,
     }
 }

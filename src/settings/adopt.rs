@@ -112,10 +112,10 @@ impl AdoptOptions {
 impl InventoryReference {
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || {
-            Error::Usage {
-            message: format!("--from {text:?} does not name an inventory"),
-            hint: "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n".to_owned(),
-        }
+            Error::usage(
+                format!("--from {text:?} does not name an inventory"),
+                "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n",
+            )
         };
         let (tool, name) = text.split_once('/').ok_or_else(invalid)?;
         let tool = Tool::from_name(tool).ok_or_else(invalid)?;
@@ -150,12 +150,12 @@ fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmar
     match (from_unmarked, reference.tool) {
         (false, _) => Ok(Unmarked::Left),
         (true, Tool::Helm) => Ok(Unmarked::Taken),
-        (true, tool) => Err(Error::Usage {
-            message: format!(
+        (true, tool) => Err(Error::usage(
+            format!(
                 "--from-unmarked: only for helm/RELEASE: every object of {tool} has an annotation or label of it"
             ),
-            hint: "omit the flag, and pass the manifests of other objects to -f".to_owned(),
-        }),
+            "omit the flag, and pass the manifests of other objects to -f",
+        )),
     }
 }
 

@@ -14,7 +14,7 @@ use super::find::{find_labeled, find_named, find_served, missing_verb};
 use super::object_selection::{ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastApplied;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::execute;
 use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
 use crate::model::applyset::parent::RecordedKinds;
@@ -179,9 +179,11 @@ async fn read_inventory(
     namespace: &str,
 ) -> Result<(import::FoundInventory, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
-    let unusable = |reason: &Unusable| Error::Usage {
-        message: format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
-        hint: reason.hint().to_owned(),
+    let unusable = |reason: &Unusable| {
+        Error::usage(
+            format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
+            reason.hint().to_owned(),
+        )
     };
     for place in tool.places(name) {
         let kind = place.group_kind().clone();
@@ -216,7 +218,7 @@ async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Opti
         return Ok(None);
     };
     match read_whole(cluster, &resource, &kind, name, namespace).await {
-        Err(Error::Read { error, .. }) if error.is(http::StatusCode::FORBIDDEN) => Ok(None),
+        Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
         read => read,
     }
 }
@@ -291,8 +293,5 @@ async fn read_whole(
         name: name.to_owned(),
     };
     let read = read::object(&cluster.server, resource, &key).await;
-    read.map_err(|error| Error::Read {
-        what: key.to_string(),
-        error,
-    })
+    read.map_err(|error| error.while_reading(&key))
 }

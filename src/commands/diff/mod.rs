@@ -12,7 +12,7 @@ use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
 use crate::compare::drift::{self, TakenField};
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Action, Ending, Event, ObjectOutcome, Operation, Phase, Resume, Subject};
 use crate::execute::{Interrupt, ParentPrediction, Prediction, Sink};
 use crate::model::applyset::Record;
@@ -120,10 +120,10 @@ fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) 
     match verdict {
         Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
         Ok(ExternalVerdict::Alike | ExternalVerdict::Different) => Ok(Exit::Failed),
-        Err(message) => Err(Error::Usage {
+        Err(message) => Err(Error::usage(
             message,
-            hint: "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it".to_owned(),
-        }),
+            "set KUBECTL_EXTERNAL_DIFF to a program that exits with 0 or 1, or unset it",
+        )),
     }
 }
 
@@ -203,7 +203,7 @@ async fn compare(
         return Ok(Exit::Interrupted);
     }
     if !unanswered.is_empty() {
-        return Err(Error::Unpredicted(unanswered));
+        return Err(unpredicted(unanswered));
     }
     if let Some((file, plan)) = to_save {
         saved_plan::write(file, &plan, found)?;
@@ -219,16 +219,32 @@ async fn compare(
     Ok(exit_code(exit, options, found))
 }
 
-/// Returns the objects for which the server did not answer, and why.
-fn find_unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
+/// Returns a message for each object for which the server did not answer.
+fn find_unanswered(predictions: &[Prediction]) -> Vec<Message> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {
-            let error = prediction.outcome.error.as_deref().cloned();
-            let reason = error.unwrap_or_else(|| Message::new(""));
-            (prediction.outcome.subject.key(), reason)
+            let ObjectOutcome { subject, error, .. } = &prediction.outcome;
+            let reason = error.as_deref().cloned();
+            let key = subject.key();
+            reason
+                .unwrap_or_else(|| Message::new(""))
+                .with_prefix(format_args!("{key}: dry run failed: "))
         })
         .collect()
+}
+
+/// Limit of objects that the error about dry runs lists: usually they share one reason.
+const SHOWN_OBJECTS: usize = 10;
+
+/// The error of a comparison without these answers.
+fn unpredicted(mut unanswered: Vec<Message>) -> Error {
+    let more = unanswered.len().saturating_sub(SHOWN_OBJECTS);
+    unanswered.truncate(SHOWN_OBJECTS);
+    if more > 0 {
+        unanswered.push(format!("dry run failed for {} more", counted(more, "object")).into());
+    }
+    Error::from_messages(ErrorKind::Cluster, unanswered).with_hint("run the same command again")
 }
 
 /// Returns the exit code for the differences that `--exit-code-on` names.
@@ -381,10 +397,8 @@ fn find_taken_fields(
 
 async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<ParentPrediction>, Error> {
     let prediction = prepared.execution(&run.interrupt).predict_parent().await;
-    prediction.map_err(|error| Error::Read {
-        what: format!("the set's parent {}", prepared.named.set.parent),
-        error,
-    })
+    prediction
+        .map_err(|error| error.while_reading(format_args!("the set's parent {}", prepared.named.set.parent)))
 }
 
 /// Returns the live parent, if it has a manifest.

@@ -10,7 +10,7 @@ use examine::Looked;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
 use crate::model::text::counted;
@@ -64,12 +64,12 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         report::listing(&document, place, style);
         document.print_summary(style);
     };
-    match &outcome {
-        Err(Error::NotConfirmed) if verifying.are_printed => document.print_summary(style),
-        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => print(),
-        Err(Error::Interrupted) if has_looked => print(),
+    match outcome.as_ref().err().map(|error| error.kind) {
+        Some(ErrorKind::NotConfirmed) if verifying.are_printed => document.print_summary(style),
+        None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
+        Some(ErrorKind::Interrupted) if has_looked => print(),
         // Nothing was read, so there are no findings to count.
-        Err(_) => report::document(&document, place, style),
+        Some(_) => report::document(&document, place, style),
     }
     outcome?;
     Ok(if document.has_something_left() {
@@ -124,7 +124,10 @@ impl Verifying<'_> {
         }
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
-        if matches!(fixed, Err(Error::Interrupted)) {
+        if fixed
+            .as_ref()
+            .is_err_and(|error| error.kind == ErrorKind::Interrupted)
+        {
             // The next inspection shows what is repaired.
             self.looked.findings = found;
         }
@@ -217,7 +220,7 @@ impl Verifying<'_> {
             }
             match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
                 Ok(()) => {}
-                Err(Error::Refused(_) | Error::NotConfirmed) => break,
+                Err(error) if matches!(error.kind, ErrorKind::Refused | ErrorKind::NotConfirmed) => break,
                 Err(error) => return Err(error),
             }
             if self.looked.repairs.is_empty() {
@@ -262,11 +265,11 @@ impl Verifying<'_> {
                 report::note(&format!("{}: {change}", repair.set.parent), self.style);
             }
             if interrupt.is_requested() {
-                return Err(Error::Interrupted);
+                return Err(Error::interrupted());
             }
             tokio::select! {
                 () = repaired.write(cluster, &repair, self.shared) => {}
-                () = interrupt.insisted() => return Err(Error::Interrupted),
+                () = interrupt.insisted() => return Err(Error::interrupted()),
             }
         }
         Ok(())

@@ -242,7 +242,7 @@ impl Execution<'_> {
             }
             reply => reply?,
         };
-        let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let written = reply.json_or_null();
         // No other manager owns fields of an object that this apply has just created.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object, |_| true).await?;
@@ -332,7 +332,7 @@ impl Execution<'_> {
         };
         let request = execution.member_request(object, live_membership, Some(&now));
         let answer = self.server.send(request).await.ok()?;
-        let would = preconditions.after_write(&serde_json::from_slice(&answer.body).ok()?)?;
+        let would = preconditions.after_write(&answer.json().ok()?)?;
         (would.digest == now.digest).then_some(now)
     }
 
@@ -376,7 +376,7 @@ impl Execution<'_> {
         if !was_absent || !reply.earlier_attempts.may_have_succeeded() {
             return false;
         }
-        let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let object = reply.json_or_null();
         ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
     }
 }

@@ -93,7 +93,7 @@ impl Execution<'_> {
             ])
         );
         let reply = self.server.get(&path, METADATA_LIST).await?;
-        let list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let list = reply.json_or_null();
         let items = match &list["items"] {
             Value::Array(items) => items.as_slice(),
             // Go writes an empty slice as null.

@@ -28,7 +28,7 @@ pub async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiEr
     let path = object.resource.path_of(&object.key);
     // Without the live values, the message still names the fields.
     let live = match server.get(&path, WHOLE_OBJECTS).await {
-        Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+        Ok(reply) => reply.json_or_null(),
         Err(_) => Value::Null,
     };
     conflict_message(status, object, &object.object.value(), &live)

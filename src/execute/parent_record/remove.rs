@@ -82,6 +82,6 @@ impl ParentWriting<'_> {
 /// Returns whether the answer to a delete says that nothing is left of the object. One that
 /// finalizers hold is answered with the object.
 fn is_gone(reply: &Reply) -> bool {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     answer["kind"] == "Status"
 }

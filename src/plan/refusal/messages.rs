@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Refusal;
+use crate::error::{Error, ErrorKind};
 use crate::model::applyset::Tooling;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
@@ -11,6 +12,11 @@ use crate::model::text::{counted, first_listed, listed, with_more};
 use crate::plan::OtherParent;
 
 impl Refusal {
+    /// Returns the error of a run that is refused.
+    pub fn error(refusals: &[Self]) -> Error {
+        Error::from_messages(ErrorKind::Refused, Self::messages(refusals))
+    }
+
     /// Returns the messages for these refusals, in the order in which the first of each group occurs.
     pub fn messages(refusals: &[Self]) -> Vec<Message> {
         let mut groups: Vec<(Option<String>, Vec<&Self>)> = Vec::new();

@@ -7,10 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::{Salt, SavedManifest, SavedPlan, SavedSource};
+use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
-use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
+use crate::error::{Error, ErrorKind};
+use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::message::Message;
 use crate::model::text::HIDDEN;
 
 /// Returns whether a manifest has values that are not saved and cannot be read again.
@@ -80,7 +82,7 @@ impl SavedManifest {
 /// # Errors
 ///
 /// If files cannot be read, or Secrets have changed.
-pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<String>>, ManifestErrors> {
+pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     let mut read = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
         if !read.contains_key(&saved.source)
@@ -102,14 +104,14 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<String>>, M
         };
         match found {
             Some(manifest) => restored.push(manifest),
-            None => altered.push(alteration(saved)),
+            None => altered.push(Message::new(alteration(saved))),
         }
     }
-    Ok(if altered.is_empty() {
+    if altered.is_empty() {
         Ok(restored)
     } else {
-        Err(altered)
-    })
+        Err(Error::from_messages(ErrorKind::Outdated, altered).with_hint(MAKE_A_NEW_PLAN))
+    }
 }
 
 fn alteration(saved: &SavedManifest) -> String {

@@ -11,12 +11,13 @@ use super::{
 };
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::plan::{self, Policy, Risk, Unowned};
 use crate::read::orphans;
-use crate::read::{Cluster, NamedSet, ReadError, existing};
+use crate::read::{Cluster, NamedSet, existing};
 
 /// Reads the state before these objects are applied.
 pub(super) async fn read(
@@ -25,7 +26,7 @@ pub(super) async fn read(
     mut scoped: Scoped,
     (desired, policy): (&mut Desired, &Policy),
     rules: Rules<'_>,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former_tooling.as_ref().map(member_field_manager);
@@ -113,7 +114,7 @@ async fn leave_to_autoscalers(
     (desired, policy): (&mut Desired, &Policy),
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     let leaving = autoscalers::leaving(desired, &compared.members, set, policy);
     autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
     compared.ignore_replicas();
@@ -141,7 +142,7 @@ async fn first_look(
     scoped: &Scoped,
     desired: &Desired,
     rules: Rules<'_>,
-) -> Result<Members, ReadError> {
+) -> Result<Members, Error> {
     let places = &scoped.member_scope.places;
     let in_scope = other_sets::unless_members(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
@@ -170,7 +171,7 @@ async fn read_members(
     scoped: &mut Scoped,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
@@ -186,7 +187,7 @@ async fn search_members(
     scoped: &mut Scoped,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;

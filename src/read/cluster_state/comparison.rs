@@ -13,6 +13,7 @@ use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied, ReplicasPath};
 use crate::compare::status::{self, Others};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -23,7 +24,7 @@ use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
-use crate::read::{NamedSet, ReadError, unique_by_uid};
+use crate::read::{NamedSet, unique_by_uid};
 
 /// The members, and what was found out while their pages were at hand.
 #[derive(Debug, Default)]
@@ -78,7 +79,7 @@ pub(super) async fn read_members(
     places: &ListTargets,
     rules: Rules<'_>,
     former_manager: Option<&str>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: WHOLE_OBJECTS,

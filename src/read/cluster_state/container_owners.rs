@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
-use crate::read::{ReadError, owners_of_containers};
+use crate::read::owners_of_containers;
 
 /// Reads the owners, except those of namespaces that were read before.
 pub(super) async fn owners(
     server: &ApiServer,
     mut containers: Containers,
     namespaces: &BTreeMap<String, NamespaceState>,
-) -> Result<BTreeMap<ObjectKey, Owners>, ReadError> {
+) -> Result<BTreeMap<ObjectKey, Owners>, Error> {
     let known: BTreeSet<String>;
     (known, containers.namespaces) = containers
         .namespaces

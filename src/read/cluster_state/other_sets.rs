@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Cluster, NamedSet, ReadError, parents_of_other_sets};
+use super::super::{Cluster, NamedSet, parents_of_other_sets};
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::list_targets::ListTargets;
@@ -20,7 +21,7 @@ pub(super) async fn others(
     desired: &Desired,
     found: &[Live],
     concurrency: usize,
-) -> Result<Vec<Live>, ReadError> {
+) -> Result<Vec<Live>, Error> {
     let places = plan::scope_of_newcomers(desired, found);
     let selector = Selector {
         labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
@@ -38,7 +39,7 @@ pub(super) async fn unless_members(
     desired: &Desired,
     places: &ListTargets,
     concurrency: usize,
-) -> Result<Option<Vec<Live>>, ReadError> {
+) -> Result<Option<Vec<Live>>, Error> {
     if !places.covers(&plan::scope_of_newcomers(desired, &[])) {
         return Ok(None);
     }

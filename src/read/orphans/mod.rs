@@ -11,12 +11,12 @@ use serde_json::Value;
 use members_outside_known_namespaces::{Credible, LeftOut};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{ListOptions, ListResults, list_all};
 use super::named_set::NamedSet;
 use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::list_targets::ListTarget;
@@ -59,7 +59,7 @@ pub(super) async fn find(
     named: &NamedSet,
     member_scope: &mut MemberScope,
     search: Search<'_>,
-) -> Result<OrphanSearchResult, ReadError> {
+) -> Result<OrphanSearchResult, Error> {
     let unlistable = cluster.await_everything().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
     let resources: Vec<Arc<Resource>> = cluster
@@ -110,7 +110,7 @@ pub(super) async fn has_members(
     named: &NamedSet,
     desired: &Desired,
     concurrency: usize,
-) -> Result<bool, ReadError> {
+) -> Result<bool, Error> {
     let mut kinds = plan::scope_of_newcomers(desired, &[]).resources;
     // The scope of the set has the others as a whole.
     kinds.retain(|resource| resource.scope == Scope::Namespaced);
@@ -130,7 +130,7 @@ async fn list_labeled<T>(
     namespaces: &BTreeSet<String>,
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<(Vec<T>, Vec<ListTarget>), ReadError> {
+) -> Result<(Vec<T>, Vec<ListTarget>), Error> {
     let selector = Selector {
         labels: format!("{PART_OF_LABEL}={}", named.set.id),
         accept: METADATA_LIST,

@@ -280,7 +280,7 @@ async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &st
     let path = format!("/apis/{API_VERSION}/{plural}");
     let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(body.to_string()));
     let reply = server.send(request).await.ok()?;
-    let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
+    let review: Review<T> = reply.json().ok()?;
     Some(review.status)
 }
 

@@ -19,7 +19,7 @@ use super::style::{Colors, Format, Verbosity};
 use super::text_lines::{self, Label, header, title};
 use super::{document, plan_screen, text};
 use crate::compare::diff::{Difference, OwnershipChange};
-use crate::error::Error;
+use crate::error::ErrorKind;
 use crate::event::{Action, ObjectOutcome};
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
@@ -277,7 +277,8 @@ impl Reporter {
         for failure in &found.failures {
             self.print_unless_repeated(Label::Error, failure);
         }
-        if self.style.verbosity > Verbosity::Quiet || matches!(end, RunEnd::Failed(Error::NotSaved)) {
+        let is_saved = !matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved);
+        if self.style.verbosity > Verbosity::Quiet || !is_saved {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.print_unless_repeated(Label::Warning, &message);

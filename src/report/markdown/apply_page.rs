@@ -6,7 +6,7 @@ use super::{
     end_messages, end_word, failures_part, headline, in_words, kept_part, line, losses_part, taken_in_part,
     warnings_part, with_errors,
 };
-use crate::error::Error;
+use crate::error::ErrorKind;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
 use crate::report::documents::report::Collected;
@@ -33,7 +33,7 @@ pub(in crate::report) fn render_run(
         DryRun::Client | DryRun::Server => "Data would be lost",
     };
     let errors = match end {
-        RunEnd::Failed(Error::Refused(_)) => "Refused: nothing was written",
+        RunEnd::Failed(error) if error.kind == ErrorKind::Refused => "Refused: nothing was written",
         _ => "Errors",
     };
     let counts = view.counts("skipped");

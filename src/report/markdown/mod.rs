@@ -47,7 +47,7 @@ fn end_word(end: RunEnd) -> Option<&'static str> {
 /// The messages of the end, and these failures.
 fn end_messages(end: RunEnd, failures: &[Message]) -> Vec<Message> {
     let mut messages = match end {
-        RunEnd::Failed(error) => error.messages(),
+        RunEnd::Failed(error) => error.messages.clone(),
         RunEnd::Interrupted(resume) => vec![Message::new(INTERRUPTED).with_hint(resume.to_string())],
         RunEnd::Complete => Vec::new(),
     };

@@ -231,10 +231,7 @@ fn only_refusals_or_an_error_make_a_page() {
         text.starts_with("### ApplySet `secret/web in shop`: refused\n\n**Refused"),
         "{text}"
     );
-    let usage = Error::Usage {
-        message: "a`b is wrong".to_owned(),
-        hint: "look".to_owned(),
-    };
+    let usage = Error::usage("a`b is wrong", "look");
     let end = RunEnd::Failed(&usage);
     let set = SetDocument::named("web");
     let place = ContextAndServer::default();

@@ -219,13 +219,13 @@ async fn resolve(
 fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
-        Some(manifest) => Err(Error::Usage {
-            message: format!(
+        Some(manifest) => Err(Error::usage(
+            format!(
                 "{}: secret/{}: its values are not saved in a plan, and cannot be read from this source again",
                 manifest.position, manifest.name
             ),
-            hint: "pass the Secrets to -f in files, which `apply --plan` reads again".to_owned(),
-        }),
+            "pass the Secrets to -f in files, which `apply --plan` reads again",
+        )),
     }
 }
 
