@@ -1,8 +1,7 @@
-//! Executes a plan, in an order in which an interruption anywhere leaves the
-//! parent's record too wide and never too narrow: parent, members, prunes, parent.
+//! Executes a plan in this order: the parent's record is widened, members are applied, objects are pruned, the record
+//! is narrowed. So an interruption at any point leaves a record that covers all members.
 //!
-//! All writes of the program are made here. `plan` decides them; outcomes are
-//! reported as events.
+//! All writes of the program are made here. `plan` decides what is written; outcomes are reported as events.
 
 mod adopt_move_disband;
 mod applies;
@@ -64,12 +63,12 @@ pub struct Execution<'a> {
     pub parent_resource: &'a Arc<Resource>,
     /// The state of the set when it was planned.
     pub state: &'a ClusterState,
-    /// The refusal to take over the parent, which the user has lifted; empty if the parent need not be taken over.
+    /// The refusals to take over the parent that the user has lifted; empty if the parent need not be taken over.
     pub take_over: &'a [Refusal],
     /// The desired objects.
     pub desired: &'a Desired,
     pub plan: &'a Plan,
-    /// The policy of the plan; objects that have changed since are judged again.
+    /// The policy of the plan. It also judges objects that have changed since the plan was made.
     pub policy: &'a Policy,
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
@@ -87,25 +86,27 @@ pub struct Execution<'a> {
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
-/// State of the members that were applied.
+/// What the applies of a run have done so far.
 #[derive(Debug, Default)]
 pub struct Applied {
+    /// The UIDs of the members that were applied or are unchanged.
     uids: HashSet<String>,
+    /// The number of objects that failed.
     failed: usize,
-    /// Objects from which owner references have to be removed, according to the plan.
-    attached: BTreeSet<ObjectKey>,
-    /// Members that are unchanged so far.
+    /// The objects from which owner references have to be removed, according to the plan.
+    to_detach: BTreeSet<ObjectKey>,
+    /// Members that were reported as unchanged. If an owner reference is removed from one, the report is revised.
     unchanged: Vec<ObjectOutcome>,
-    /// Unchanged members that may still lose owner references; they are reported later.
+    /// Unchanged members that are not reported yet, because they are in `to_detach`.
     held: Vec<ObjectOutcome>,
-    /// The objects that others depend on, as far as they are known to be Current.
+    /// Objects that others depend on and that are known to be Current.
     current: BTreeSet<ObjectKey>,
 }
 
 /// The state of a run between its steps.
 pub struct RunState<'a> {
     applied: Applied,
-    /// Objects that were to be pruned and are kept: the record is not narrowed.
+    /// The number of objects that the plan prunes and the run keeps. If there are any, the record is not narrowed.
     kept: usize,
     kinds: Kinds,
     driver: Driver<'a>,
@@ -113,10 +114,10 @@ pub struct RunState<'a> {
 
 impl<'a> RunState<'a> {
     fn new(execution: &Execution<'a>) -> Self {
-        let attached = execution.plan.dependents.detachments.iter();
+        let detachments = execution.plan.dependents.detachments.iter();
         Self {
             applied: Applied {
-                attached: attached
+                to_detach: detachments
                     .map(|detachment| detachment.dependent.key.clone())
                     .collect(),
                 current: execution.plan.edges.known.current.clone(),
@@ -163,8 +164,8 @@ impl Execution<'_> {
     ///
     /// # Errors
     ///
-    /// A parent that cannot be written. Failures of single objects are events, and make
-    /// the run `Incomplete`.
+    /// The parent could not be written before the first member. Failures of single objects are events, and make the run
+    /// `Incomplete`.
     ///
     /// # Panics
     ///
@@ -205,11 +206,12 @@ impl Execution<'_> {
             Ok(known) => run.known = Some(known),
             Err(ending) => return Ok(ending),
         }
-        if let Some(Ending::Interrupted) = self.ending_if_it_must_stop(&run_state) {
+        if self.interrupt.is_requested() {
             return Ok(self.end(&mut run, Ending::Interrupted, None, sink).await);
         }
         if let Err(error) = self.write_own_manifest(&mut run, &mut run_state, sink).await {
-            // Nothing would record the members.
+            // The parent was deleted, and the record could not be written to a new one. Members that the run applied
+            // now would not be recorded anywhere, so it ends before them.
             sink(Event::failure(error.to_string()));
             run.withdraw(sink).await;
             return Ok(Ending::Incomplete);
@@ -224,7 +226,8 @@ impl Execution<'_> {
         Ok(self.end(&mut run, ending, settled, sink).await)
     }
 
-    /// Applies what has to exist before the parent. Returns how a run ends that cannot continue.
+    /// Applies the objects that have to exist before the parent, such as its namespace. Returns how the run ends, if it
+    /// cannot continue.
     async fn write_prerequisites(&self, run_state: &mut RunState<'_>, sink: &mut Sink<'_>) -> Option<Ending> {
         let patience = self.writing.webhook_patience;
         run_state.driver.set_webhook_patience(Some(patience.in_step));
@@ -250,7 +253,7 @@ impl Execution<'_> {
         self.prune_unless_stopped(run_state, sink).await
     }
 
-    /// Waits for everything that was written, if the run waits and has not done so before.
+    /// Waits for everything that was written, if the run waits at its end and has not ended early.
     async fn wait_for_all(&self, ending: Ending, sink: &mut Sink<'_>) -> Ending {
         let Some(waits) = self.waits.filter(|_| ending == Ending::Done) else {
             return ending;
@@ -262,7 +265,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Returns the ending of a run that must stop.
+    /// Returns how the run ends, if it must stop now: the user has stopped it, or an object has failed.
     fn ending_if_it_must_stop(&self, run_state: &RunState<'_>) -> Option<Ending> {
         if self.interrupt.is_requested() {
             Some(Ending::Interrupted)

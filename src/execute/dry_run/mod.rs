@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::cluster::apiserver::{ApiError, UnreachableWebhook};
 use crate::event::{Action, Ending, ObjectOutcome, Subject};
-use crate::execute::label_in_answer::{label_error, label_of};
+use crate::execute::label_in_answer::{label_error, read_label};
 use crate::execute::members::message_of_rejected_manifest;
 use crate::execute::schedule::drive::WriteAnswer;
 use crate::execute::{Execution, Sink};
@@ -148,7 +148,7 @@ impl Execution<'_> {
         let namespace = self.set.parent.namespace.as_ref();
         let is_in_reach = namespace.is_none_or(|namespace| self.state.namespaces.contains_key(namespace));
         let begins =
-            self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.writes_members(parent));
+            self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.needs_to_begin(parent));
         if !begins || !is_in_reach || is_created && self.desired.parent.is_some() {
             return None;
         }
@@ -277,7 +277,7 @@ impl Execution<'_> {
         if let (Some(live), Some(predicted)) = (&live, &predicted) {
             self.mark_if_taken_in(object, live_membership, live, predicted, &mut outcome);
         }
-        let label = predicted.as_ref().map(label_of);
+        let label = predicted.as_ref().map(read_label);
         if let Some(error) = label.and_then(|label| label_error(object.part_of().as_deref(), label)) {
             outcome.action = Action::Failed;
             outcome.error = Some(error.into());

@@ -157,7 +157,7 @@ impl Execution<'_> {
             reply.warnings.push(warning.to_owned());
         }
         reply.outcome.was_deleted = reply.outcome.action == Action::Failed;
-        reply.begun = reply.webhook.is_some().then_some(begun);
+        reply.begun_recreation = reply.webhook.is_some().then_some(begun);
         reply
     }
 

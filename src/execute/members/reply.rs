@@ -21,7 +21,7 @@ pub struct MemberReply {
     /// Set if the object failed because a webhook could not be called.
     pub webhook: Option<UnreachableWebhook>,
     /// Set if it was deleted to be created again, and that webhook judges the creation.
-    pub begun: Option<BegunRecreation>,
+    pub begun_recreation: Option<BegunRecreation>,
 }
 
 /// The metadata in the answer to a write.
@@ -77,7 +77,7 @@ impl Execution<'_> {
             warnings: reply.warnings.clone(),
             outcome: ObjectOutcome::new(subject, action),
             webhook: None,
-            begun: None,
+            begun_recreation: None,
         };
         let label = written.labels.get(PART_OF_LABEL).map(String::as_str);
         let error = match label_error(object.part_of().as_deref(), label) {
@@ -101,7 +101,7 @@ pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {
         outcome,
         warnings: Vec::new(),
         webhook: None,
-        begun: None,
+        begun_recreation: None,
     }
 }
 
