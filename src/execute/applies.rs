@@ -11,7 +11,7 @@ use crate::compare::status::Written;
 use crate::event::{Action, Event, NotDone, ObjectOutcome, Phase, WaitStatus};
 use crate::execute::kinds::Kinds;
 use crate::execute::kinds::establish::NotServed;
-use crate::execute::kinds::schema_change::Redefined;
+use crate::execute::kinds::schema_change::ChangedCrd;
 use crate::execute::members::apply::MemberReply;
 use crate::execute::members::recreate::BegunRecreation;
 use crate::execute::schedule::drive::{AnswerSender, Work};
@@ -91,7 +91,7 @@ struct Applies<'r, 'a> {
 /// The answer to an action.
 enum Answer {
     /// The reply to an apply, and if the object is a CRD with objects in this run, the CRD before and after.
-    Applied(Box<MemberReply>, Option<Redefined>),
+    Applied(Box<MemberReply>, Option<ChangedCrd>),
     /// The result of the wait for a new kind.
     Kind(Result<(), NotServed>),
     /// The server uses the changed CRD, or the wait for that is over: objects are applied in both cases.
@@ -133,13 +133,13 @@ impl<'r> Work for Applies<'r, '_> {
         match action {
             ApplyAction::Apply(apply) => {
                 let object = &execution.desired.members[apply.index];
-                let former = execution.former_definition(object).await;
+                let crd = execution.read_crd_before_apply(object).await;
                 let begun = self.begun_recreations.borrow_mut().remove(&apply.index);
                 let mut reply = execution.apply_member(apply, begun, self.kinds).await;
                 if let Some(begun) = reply.begun_recreation.take() {
                     self.begun_recreations.borrow_mut().insert(apply.index, begun);
                 }
-                Answer::Applied(Box::new(reply), former)
+                Answer::Applied(Box::new(reply), crd)
             }
             ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
             ApplyAction::AwaitSchema(applies) => {
@@ -182,8 +182,8 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
         match (action, answer) {
-            (ApplyAction::Apply(apply), Answer::Applied(reply, former)) => {
-                self.take_reply(apply, *reply, former, sink)
+            (ApplyAction::Apply(apply), Answer::Applied(reply, crd)) => {
+                self.take_reply(apply, *reply, crd, sink)
             }
             (_, Answer::Kind(Err(NotServed::Because(reason)))) => {
                 sink(Event::failure(reason));
@@ -248,12 +248,13 @@ impl<'r> Work for Applies<'r, '_> {
 }
 
 impl Applies<'_, '_> {
-    /// Records and reports the reply to the apply of an object.
+    /// Records and reports the reply to the apply of an object. `crd` is set if the object is a CRD with objects in
+    /// this run.
     fn take_reply(
         &self,
         apply: &Apply,
         reply: MemberReply,
-        former: Option<Redefined>,
+        crd: Option<ChangedCrd>,
         sink: &mut Sink<'_>,
     ) -> End {
         let object = &self.execution.desired.members[apply.index];
@@ -263,9 +264,9 @@ impl Applies<'_, '_> {
         }
         let outcome = reply.outcome;
         if outcome.action == Action::Configured
-            && let Some(former) = former
+            && let Some(crd) = crd
         {
-            self.kinds.note_redefined(former);
+            self.kinds.add_changed_crd(crd);
         }
         let mut applied = self.applied.borrow_mut();
         match outcome.action {
