@@ -284,7 +284,7 @@ mod tests {
             answer(&mut concurrency_limit, 1, 10);
             if concurrency_limit.limit > 7 {
                 concurrency_limit.record_refusal(concurrency_limit.limit);
-                // Those that were under way end.
+                // The writes that were under way at the refusal end.
                 while concurrency_limit.under_way_at_refusal > 0 {
                     answer(&mut concurrency_limit, 1, 10);
                 }

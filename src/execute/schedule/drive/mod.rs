@@ -96,7 +96,7 @@ pub struct Driver<'a> {
     pub interrupt: &'a Interrupt,
     /// The notes about what actions wait for, which the driver reports.
     pub notes: &'a WaitNotes,
-    /// How long writes wait for a webhook to start, once nothing else is left to do; `None` without a limit.
+    /// The time for which writes wait for a webhook to start, once nothing else is left to do; `None` without a limit.
     webhook_patience: Option<Duration>,
     limit: ConcurrencyLimit,
 }
@@ -169,6 +169,7 @@ impl<'a> Driver<'a> {
             while let Some(id) = self.take_next(&mut progress, &clock) {
                 let action = progress.action(id);
                 let lane = work.lane(action);
+                // The first write after a wait: the progress counts the writes from here on.
                 if lane == Lane::Write && waits.is_empty() && std::mem::take(&mut has_waited) {
                     let total = 1 + progress.schedule.ready_count(Lane::Write);
                     progress.report(|sink| work.report_resumed(total, sink));
@@ -177,7 +178,7 @@ impl<'a> Driver<'a> {
                 progress.postponed.begin(id);
                 under_way.push(async move { (id, work.perform(action).await) });
             }
-            // Probes of webhooks do not count: they may go on until the end of the run.
+            // Probes of webhooks do not count: they may be sent until the end of the run.
             let is_idle = under_way.len() == progress.postponed.count_probes();
             if is_idle && !progress.waits_to_begin.is_empty() {
                 let ids = std::mem::take(&mut progress.waits_to_begin);
@@ -217,8 +218,8 @@ impl<'a> Driver<'a> {
         progress.report(|sink| clock.report_none_slow(sink));
     }
 
-    /// Takes the next action that can begin; `None` if none can begin now. Those of `Lane::WaitTogether` are not among
-    /// them.
+    /// Takes the next wait or write that can begin; `None` if none can begin now. Waits of `Lane::WaitTogether` are
+    /// collected in `waits_to_begin` instead.
     fn take_next<W: Work>(
         &self,
         progress: &mut Progress<'_, '_, '_, W>,
