@@ -17,21 +17,21 @@ use crate::execute::wait_notes::{SLOW, WaitNotes};
 use crate::execute::{Cause, Interrupt};
 use crate::model::resource::Resource;
 
-/// How long a run waits until the server serves a new kind, or uses a changed CRD. That usually takes seconds, even for
-/// many CRDs. kubectl's waits also default to thirty seconds.
+/// The time for which a run waits until the server serves a new kind, or uses a changed CRD. That usually takes
+/// seconds, even for many CRDs. kubectl's waits also default to thirty seconds.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause after the first check; each next pause is half as long again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest pause between two checks: hundreds of kinds are checked while the server is busy with
-/// them.
+/// The longest pause between two checks. A run may check hundreds of kinds while the server is busy with their CRDs, so
+/// the checks must not be frequent.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The reason why a kind is not served.
 #[derive(Debug)]
 pub enum NotServed {
-    /// The run was stopped before.
+    /// The run had to stop while it waited.
     Interrupted,
-    /// The state that the server reports.
+    /// The CRD, and why the server does not serve its kind.
     Because(String),
 }
 

@@ -42,9 +42,9 @@ impl Kinds {
         self.changed.borrow().get(kind).cloned()
     }
 
-    /// Returns whether this error means that the server does not serve the new kind of this object yet, so that the
-    /// apply has to be sent again.
-    fn is_not_served_yet(&self, object: &DesiredObject, error: &ApiError) -> bool {
+    /// Returns whether this is the error of an apply that was sent before the server served the new kind of this
+    /// object.
+    fn is_too_early(&self, object: &DesiredObject, error: &ApiError) -> bool {
         let new_kinds = self.new.borrow();
         let deadline = new_kinds.get(&object.key.group_kind);
         is_not_yet_served(object)
@@ -97,15 +97,15 @@ impl Execution<'_> {
                     reply.status = StatusCode::CREATED;
                 }
             }
-            let is_too_early = match (&answer, &changed_crd) {
-                (Err(error), _) if kinds.is_not_served_yet(object, error) => true,
+            let has_to_apply_again = match (&answer, &changed_crd) {
+                (Err(error), _) if kinds.is_too_early(object, error) => true,
                 (answer, Some(crd)) => {
                     crd.has_to_apply_again(object, answer, &self.writing.field_manager)
                         && self.has_changed_spec(object, crd).await
                 }
                 _ => false,
             };
-            if !is_too_early || self.interrupt.is_requested() {
+            if !has_to_apply_again || self.interrupt.is_requested() {
                 return answer;
             }
             pause_unless_stopped(self.interrupt).await;

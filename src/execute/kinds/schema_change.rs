@@ -29,8 +29,8 @@ use crate::model::identity::GroupKind;
 use crate::plan::{Apply, is_not_yet_served};
 use crate::read;
 
-/// How long after the change of the CRD an apply is sent again whose answer either schema may have given: an invalid
-/// value, or a conflict.
+/// The time after the change of the CRD in which an apply is sent again if either schema may have given its answer: an
+/// invalid value, or a conflict.
 const PATIENCE_IF_UNCLEAR: Duration = Duration::from_secs(5);
 
 /// A CRD that this run changes, and the kind that it defines.
@@ -153,7 +153,8 @@ impl Execution<'_> {
         Some(ChangedCrd::new(kind, former, object))
     }
 
-    /// Returns whether this run has changed the spec of the object's CRD; `true` if the CRD cannot be read.
+    /// Returns whether this run has changed the spec of the object's CRD. If the CRD cannot be read, the run assumes
+    /// so, and at worst applies the object again in vain.
     pub async fn has_changed_spec(&self, object: &DesiredObject, changed_crd: &ChangedCrd) -> bool {
         let comparing = changed_crd.has_changed_spec.get_or_init(|| async {
             let current = read::definition(self.server, &object.resource).await;

@@ -34,7 +34,7 @@ pub const TERMINATING: &str = "it or its namespace is being deleted; run again w
 /// Error for an object that the server validated by a schema that this run has replaced.
 const FORMER_SCHEMA: &str = "the server still uses the old schema of its CustomResourceDefinition after 30 s; run the same command again";
 
-/// How often an object is applied that another client writes at the same time.
+/// The number of attempts to apply an object that another client writes at the same time.
 pub const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
@@ -225,7 +225,7 @@ impl Execution<'_> {
         expected: &Expected,
     ) -> Result<Reply, ApiError> {
         if *expected == Expected::Absent {
-            // This apply creates the object or fails, so there are no fields to take over.
+            // An apply with this expectation creates the object or fails, so there are no fields to take over.
             let object = with_version_of_no_object(object);
             let request = self.member_request(&object, live_membership, None);
             return self.server.send(request).await;

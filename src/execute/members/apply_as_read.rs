@@ -32,7 +32,7 @@ const VERSION_OF_NO_OBJECT: &str = "1";
 /// Error for an object that exists and that `--only-new-or-owned` does not take in.
 pub const EXISTS: &str = "not applied: it was created outside the set during the run (--only-new-or-owned)";
 
-/// What this run expects of an object when it applies it.
+/// The state in which this run expects an object to be when it applies the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     /// The run expects nothing. (A saved plan may have a precondition of its own.)
@@ -43,12 +43,12 @@ pub enum Expected {
     Absent,
 }
 
-/// The answer to an apply, and what the run knew of the object then.
+/// The answer to an apply, with the membership and the expectation that the apply was sent with.
 pub struct AppliedAs {
     pub reply: Reply,
     /// The membership of the object by the latest judgement.
     pub membership: LiveMembership,
-    /// What the request that was answered expected.
+    /// The expectation of the request that was answered.
     pub expected: Expected,
 }
 
@@ -63,7 +63,7 @@ pub enum Unapplied {
 }
 
 impl Execution<'_> {
-    /// Returns what the first apply of an object expects, by the plan.
+    /// Returns the expectation of the first apply of an object, by its membership in the plan.
     pub(super) fn expectation_for(
         &self,
         object: &DesiredObject,

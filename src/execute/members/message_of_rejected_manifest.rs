@@ -22,10 +22,10 @@ const NOT_TYPED: &str = "failed to create typed patch object";
 /// (apimachinery, `runtime/scheme.go`).
 const NOT_CONVERTED: &str = "unable to convert unstructured object to ";
 
-/// What this program says about an unknown field.
+/// The words of this program for an unknown field.
 const NO_FIELD: &str = "unknown field";
 
-/// What this program says instead of a value that is a mapping or a list.
+/// The words of this program for a value that is a mapping or a list.
 const MAPPING: &str = "a mapping";
 const LIST: &str = "a list";
 

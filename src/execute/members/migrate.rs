@@ -15,7 +15,7 @@ use crate::model::applyset::PART_OF_LABEL;
 use crate::plan::{LiveMembership, Seen};
 use crate::read::METADATA;
 
-/// How often the managed fields of an object are written that other clients write at the same time.
+/// The number of attempts to write the managed fields of an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
@@ -35,8 +35,8 @@ impl Execution<'_> {
         let Some(read) = self.version_as_read(lock.as_ref()).cloned() else {
             return self.migrate(object, |_| true).await.map(drop);
         };
-        // An object that has changed in another way keeps its fields and its version, so the apply with the version
-        // that was read is refused.
+        // If the object has been replaced or has left its set, nothing is migrated. The apply carries the version that
+        // was read, so the server then refuses it, and the caller judges the object again.
         let migrating = self.migrate(object, |live| {
             self.may_still_write(live, live_membership, Some(&read.uid))
         });
