@@ -58,7 +58,7 @@ impl Execution<'_> {
 
     /// Returns the dependencies with these keys, each with the resource through which it is read and its relation to
     /// the set.
-    fn dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
+    fn collect_dependencies(&self, keys: &BTreeSet<&ObjectKey>) -> Vec<Dependency> {
         let members = self.desired.members.iter();
         let members = members.filter(|member| keys.contains(&member.key));
         let members = members.map(|member| Dependency {
@@ -121,9 +121,9 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn key<'k>(&'k self, action: &'k ApplyAction<'r>) -> &'k ObjectKey {
         match action {
-            ApplyAction::Apply(apply) => self.execution.key(apply),
+            ApplyAction::Apply(apply) => self.execution.key_of(apply),
             ApplyAction::AwaitKind(object) => &object.key,
-            ApplyAction::AwaitSchema(applies) => self.execution.key(applies[0]),
+            ApplyAction::AwaitSchema(applies) => self.execution.key_of(applies[0]),
             ApplyAction::AwaitCurrent(key) => key,
         }
     }
@@ -207,7 +207,7 @@ impl<'r> Work for Applies<'r, '_> {
             let Some(ApplyAction::Apply(apply)) = graph.action(*action) else {
                 continue;
             };
-            let key = self.execution.key(apply).clone();
+            let key = self.execution.key_of(apply).clone();
             match groups.iter_mut().find(|(id, _)| id == because) {
                 Some((_, keys)) => keys.push(key),
                 None => groups.push((*because, vec![key])),
@@ -334,7 +334,7 @@ impl Applies<'_, '_> {
         let keys: BTreeSet<&ObjectKey> = ids.keys().copied().collect();
         let not_current = match self.execution.dependencies {
             Some(waits) => {
-                let dependencies = self.execution.dependencies(&keys);
+                let dependencies = self.execution.collect_dependencies(&keys);
                 waits.current(dependencies, &mut noting).await
             }
             // A run without waits writes nothing, so nothing becomes Current.

@@ -131,8 +131,9 @@ impl Execution<'_> {
         run.end(exact.as_ref(), ending, sink).await
     }
 
-    /// Begins the run once more: creates the parent that was deleted, or records on the one that another client has
-    /// created in its place what this run may write.
+    /// Begins the run once more, on another parent, after the parent was deleted. Creates the parent, or if another
+    /// client has created one, records on it what this run may write. Other runs may have added members to that parent,
+    /// so it counts as shared, and its record is not narrowed.
     pub(super) async fn begin_again(
         &self,
         known: &mut Known,

@@ -43,7 +43,7 @@ impl HistoryEntry {
                 Ending::Incomplete => RunResult::Failed,
                 Ending::Interrupted => RunResult::Interrupted,
             },
-            // This is the entry of the set that objects leave in a move. The move counts them as adopted, by the other
+            // In a move, this is the entry of the set that objects leave. The run counts them as adopted by the other
             // set; for this set, they are released.
             counts: if begun.takes_out {
                 Counts {

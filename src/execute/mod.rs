@@ -73,20 +73,20 @@ pub struct Execution<'a> {
     pub writing: &'a WriteSettings,
     /// The interrupt of the run.
     pub interrupt: &'a Interrupt,
-    /// The waits between the writes; `None` if the run does not wait.
+    /// The waits between the writes and after them; `None` if the run does not wait.
     pub waits: Option<&'a dyn WaitsOfRun>,
     /// The waits for objects that others depend on; `None` in a run that writes nothing.
     pub dependencies: Option<&'a dyn WaitsForDependencies>,
     /// The notes about what writes wait for.
     pub wait_notes: &'a WaitNotes,
-    /// The kinds whose CRDs dry runs have compared.
+    /// The kinds whose CRDs this run changes, as far as dry runs have found out.
     pub redefined_kinds: &'a RedefinedKinds,
 }
 
 /// Receives the events of a run.
 pub type Sink<'a> = dyn FnMut(Event) + 'a;
 
-/// What the applies of a run have done so far.
+/// The results of the applies of a run so far.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// The UIDs of the members that were applied or are unchanged.
@@ -136,6 +136,7 @@ impl<'a> Execution<'a> {
         self.state.parent_object()
     }
 
+    /// Returns what the writes of the parent need.
     fn parent_writing(&self) -> ParentWriting<'a> {
         ParentWriting {
             server: self.server,
@@ -148,6 +149,7 @@ impl<'a> Execution<'a> {
         }
     }
 
+    /// Creates a driver with the settings of this run.
     fn driver(&self) -> Driver<'a> {
         Driver::new(
             self.server,
@@ -175,7 +177,7 @@ impl Execution<'_> {
             self.plan.refusals.is_empty(),
             "a plan with refusals must not be carried out"
         );
-        sink(Event::Planned(self.planned()));
+        sink(Event::Planned(self.planned_outcomes()));
         sink(self.parent_writing().announcement());
         if self.writing.dry_run == DryRun::None {
             self.write(sink).await
@@ -184,6 +186,7 @@ impl Execution<'_> {
         }
     }
 
+    /// Writes the parent, the members, and the parent again.
     async fn write(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         let mut run = RunOnParent::new(self.parent_writing(), &self.plan.record_during, None);
         sink(Event::Phase {
@@ -197,6 +200,7 @@ impl Execution<'_> {
         let writes = self.plan.applies() + self.plan.deletions();
         self.server.prepare_for(run_state.driver.soon_under_way(writes));
         if self.parent().is_none() {
+            // The parent is created after the members that it needs, such as its namespace.
             let writing = async |sink: &mut Sink<'_>| self.write_prerequisites(&mut run_state, sink).await;
             if let Some(ending) = run.work(sink, writing).await {
                 return Ok(ending);
@@ -218,6 +222,7 @@ impl Execution<'_> {
         }
         let working = run.work(sink, async |sink| {
             let ending = self.write_members(&mut run_state, sink).await;
+            // Before the wait: the record is narrowed even if an object does not become ready.
             let is_all_done = ending == Ending::Done && run_state.kept == 0;
             (self.wait_for_all(ending, sink).await, is_all_done)
         });
@@ -274,7 +279,8 @@ impl Execution<'_> {
         }
     }
 
-    fn key(&self, apply: &Apply) -> &ObjectKey {
+    /// Returns the key of the object that this apply sends.
+    fn key_of(&self, apply: &Apply) -> &ObjectKey {
         &self.desired.members[apply.index].key
     }
 }

@@ -47,7 +47,7 @@ impl Applied {
 impl Execution<'_> {
     /// Returns an outcome for each object of the plan: the result to report if the run ends before it reaches the
     /// object.
-    pub(super) fn planned(&self) -> Vec<ObjectOutcome> {
+    pub(super) fn planned_outcomes(&self) -> Vec<ObjectOutcome> {
         let applies = self.plan.all_applies();
         let applied = applies.map(|apply| {
             let object = &self.desired.members[apply.index];
@@ -60,15 +60,15 @@ impl Execution<'_> {
             }
         });
         let pruned = self.plan.all_prunes().map(delete::untouched);
-        self.unchanged()
+        self.unchanged_outcomes()
             .chain(applied)
-            .chain(self.skipped())
+            .chain(self.kept_outcomes())
             .chain(pruned)
             .collect()
     }
 
-    /// Reports that its own manifest has changed the parent, if the parent no longer has the resourceVersion that it
-    /// had before its manifest was applied. The creation of a parent was reported when it happened.
+    /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the
+    /// parent's resourceVersion. The creation of a parent was reported when it happened.
     pub(super) fn report_parent(&self, version_before: &str, known: &Known, sink: &mut Sink<'_>) {
         let has_existed = self.parent().is_some();
         let has_manifest = self.desired.parent.is_some();
@@ -79,7 +79,7 @@ impl Execution<'_> {
 
     /// Reports the members that the plan found unchanged.
     pub(super) fn report_unchanged(&self, applied: &mut Applied, sink: &mut Sink<'_>) {
-        for outcome in self.unchanged() {
+        for outcome in self.unchanged_outcomes() {
             applied.uids.extend(outcome.subject.uid.clone());
             self.report_unchanged_member(outcome, applied, sink);
         }
@@ -110,7 +110,7 @@ impl Execution<'_> {
     }
 
     /// Returns the outcomes of the unchanged members.
-    pub(super) fn unchanged(&self) -> impl Iterator<Item = ObjectOutcome> {
+    pub(super) fn unchanged_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.unchanged.iter().map(|unchanged| {
             let object = &self.desired.members[unchanged.index];
             let subject = Subject::new(&object.key, &object.resource, Some(&unchanged.uid));
@@ -122,7 +122,7 @@ impl Execution<'_> {
     }
 
     /// Returns the outcomes of kept objects that were removed from the manifests, each with its reason.
-    pub(super) fn skipped(&self) -> impl Iterator<Item = ObjectOutcome> {
+    pub(super) fn kept_outcomes(&self) -> impl Iterator<Item = ObjectOutcome> {
         self.plan.reported_skips().map(|skip| ObjectOutcome {
             reason: skip.reason.to_string(),
             ..delete::untouched(&skip.live)
@@ -131,7 +131,7 @@ impl Execution<'_> {
 
     /// Reports the kept objects that were removed from the manifests.
     pub(super) fn report_skips(&self, sink: &mut Sink<'_>) {
-        for outcome in self.skipped() {
+        for outcome in self.kept_outcomes() {
             sink(Event::Object(outcome));
         }
         self.warn_of_unpruned(sink);

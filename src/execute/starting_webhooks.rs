@@ -85,8 +85,8 @@ impl<'a> StartingWebhooks<'a> {
     ///
     /// # Errors
     ///
-    /// The same error, if another attempt makes no sense: the error is not that of a webhook that cannot be called, the
-    /// wait for that webhook is over, or the run has to stop.
+    /// The `error`, if another attempt makes no sense: it is not the error of a webhook that cannot be called, the wait
+    /// for that webhook is over, or the run has to stop.
     pub async fn pause_after(&self, error: ApiError, failed_attempts: u32) -> Result<(), ApiError> {
         let webhook = UnreachableWebhook::from_error(&error).filter(|webhook| self.may_wait_for(webhook));
         let Some(webhook) = webhook else {

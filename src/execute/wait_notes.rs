@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::event::Event;
 use crate::execute::Sink;
 
-/// How long an action or a wait takes before the run reports it as slow.
+/// The time that an action or a wait takes before the run reports it as slow.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
 
 /// Notes about what writes wait for, which are not reported yet. A write that is under way has no sink, so it adds a

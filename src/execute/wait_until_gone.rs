@@ -14,8 +14,8 @@ use crate::model::text::{listed, short};
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest pause between two reads.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// How long a wait continues after `--timeout` ran out. That is shorter than `LAST_REQUESTS` in `session/time_limit`,
-/// after which the run ends without waiting for anything: so there is time to report a result.
+/// The time for which a wait continues after `--timeout` ran out. It is shorter than `LAST_REQUESTS` in
+/// `session/time_limit`, after which the run ends without waiting for anything: so there is time to report a result.
 const LAST_WAIT_AFTER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A wait until objects are gone.
@@ -28,7 +28,7 @@ pub(super) struct WaitUntilGone<'a> {
     is_reported: bool,
 }
 
-/// What ends a wait before its limit.
+/// The event that ends a wait before its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopsWith {
     /// The wait ends as soon as the run has to stop.

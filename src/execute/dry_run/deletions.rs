@@ -29,7 +29,7 @@ pub(super) struct Deletions<'a> {
 }
 
 impl Deletions<'_> {
-    /// Predicts all of them, and passes each prediction to `on_prediction`.
+    /// Predicts the objects that lose owner references, and the deletions. Passes each prediction to `on_prediction`.
     pub(super) async fn predict(
         self,
         driver: &mut Driver<'_>,

@@ -84,7 +84,7 @@ impl Execution<'_> {
         let skips = self.plan.reported_skips().map(|skip| {
             ObjectOutcome::with_reason(subject_of(&skip.live), Action::Skipped, skip.reason.to_string())
         });
-        for outcome in self.unchanged().chain(skips) {
+        for outcome in self.unchanged_outcomes().chain(skips) {
             match detachments.get(&outcome.subject.key()) {
                 Some(detachment) => not_applied_to_detach.push((outcome, *detachment)),
                 None => on_prediction(Prediction::from_outcome(outcome), sink),
@@ -103,7 +103,7 @@ impl Execution<'_> {
         // Dry runs do not build on each other, so there is no wait between waves.
         let planned = self.plan.all_applies();
         let predictable = planned.filter(|apply| !is_stopped(&self.desired.members[apply.index]));
-        let applies = predictable.map(|apply| (self.key(apply), apply));
+        let applies = predictable.map(|apply| (self.key_of(apply), apply));
         let predicting = driver.run_independent(applies, on_answer, sink, async |apply| {
             self.predict_apply(apply).await
         });
@@ -142,9 +142,9 @@ impl Execution<'_> {
         })
     }
 
-    /// Sends a dry run of the write with which the run begins on the parent, and returns the error if admission denies that
-    /// write. Sends nothing if the run does not begin, if the parent's manifest creates the parent (its own dry run shows
-    /// that), or if the parent's namespace does not exist yet.
+    /// Sends a dry run of the write with which the run begins on the parent, and returns the error if admission denies
+    /// that write. Sends nothing if the run does not begin, if the parent's manifest creates the parent (its own dry
+    /// run shows that), or if the parent's namespace does not exist yet.
     async fn check_begin_on_parent(&self) -> Option<Message> {
         let begins =
             self.plan.refusals.is_empty() && self.parent().is_none_or(|parent| self.needs_to_begin(parent));

@@ -14,7 +14,7 @@ use crate::manifest::desired::DesiredObject;
 use crate::model::identity::GroupKind;
 use crate::plan::defined_kind;
 
-/// Whether the run changes the CRD of each kind, as dry runs of the CRDs have shown. Each is determined once.
+/// The kinds of which dry runs have shown whether the run changes their CRDs. Each CRD is sent once.
 #[derive(Debug, Default)]
 pub struct RedefinedKinds(RefCell<BTreeMap<GroupKind, Rc<OnceCell<bool>>>>);
 

@@ -16,7 +16,7 @@ use crate::model::write_settings::{Conflicts, WriteSettings};
 use crate::plan::LiveMembership;
 use crate::read::{self, WHOLE_OBJECTS};
 
-/// How often a dry run is sent for an object that other clients write at the same time.
+/// The number of dry runs of an object that other clients write at the same time.
 const ATTEMPTS: u32 = 5;
 
 impl Execution<'_> {
