@@ -90,8 +90,11 @@ struct Applies<'r, 'a> {
 
 /// The answer to an action.
 enum Answer {
-    /// The reply to an apply, and if the object is a CRD with objects in this run, the CRD before and after.
-    Applied(Box<MemberReply>, Option<ChangedCrd>),
+    Applied {
+        reply: Box<MemberReply>,
+        /// Set if the object is a CRD with objects in this run.
+        crd: Option<ChangedCrd>,
+    },
     /// The result of the wait for a new kind.
     Kind(Result<(), NotServed>),
     /// The server uses the changed CRD, or the wait for that is over: objects are applied in both cases.
@@ -139,7 +142,10 @@ impl<'r> Work for Applies<'r, '_> {
                 if let Some(begun) = reply.begun_recreation.take() {
                     self.begun_recreations.borrow_mut().insert(apply.index, begun);
                 }
-                Answer::Applied(Box::new(reply), crd)
+                Answer::Applied {
+                    reply: Box::new(reply),
+                    crd,
+                }
             }
             ApplyAction::AwaitKind(object) => Answer::Kind(execution.await_kind(object, self.kinds).await),
             ApplyAction::AwaitSchema(applies) => {
@@ -153,7 +159,7 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn unreachable_webhook<'w>(&self, answer: &'w Answer) -> Option<&'w UnreachableWebhook> {
         match answer {
-            Answer::Applied(reply, _) => reply.webhook.as_ref(),
+            Answer::Applied { reply, .. } => reply.webhook.as_ref(),
             Answer::Kind(_) | Answer::SchemaAwaited | Answer::Awaited(_) => None,
         }
     }
@@ -182,7 +188,7 @@ impl<'r> Work for Applies<'r, '_> {
 
     fn take_answer(&self, action: &ApplyAction<'r>, answer: Answer, sink: &mut Sink<'_>) -> End {
         match (action, answer) {
-            (ApplyAction::Apply(apply), Answer::Applied(reply, crd)) => {
+            (ApplyAction::Apply(apply), Answer::Applied { reply, crd }) => {
                 self.take_reply(apply, *reply, crd, sink)
             }
             (_, Answer::Kind(Err(NotServed::Because(reason)))) => {

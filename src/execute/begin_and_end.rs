@@ -62,8 +62,9 @@ impl Execution<'_> {
     }
 
     /// Returns whether the run has to write the parent before anything else: because it may write a member, because the
-    /// record lacks something, or because it applies the parent's manifest with `--exclusive`. (Only the write with
-    /// which a run begins checks that no other run is under way.) A run that only narrows the record need not begin.
+    /// record lacks something, or because it applies the parent's manifest with `--exclusive`. (The write with which a
+    /// run begins fails if another run has begun since the plan was made.) A run that only narrows the record need not
+    /// begin.
     pub(super) fn needs_to_begin(&self, parent: &ParentObject) -> bool {
         let may_write_members = self.plan.applies() + self.plan.deletions() > 0;
         let is_exclusive = self.writing.exclusive != Exclusive::No;

@@ -108,12 +108,6 @@ impl Interrupt {
         *self.urgency.borrow() >= Urgency::Stop
     }
 
-    /// Returns whether the run has to stop without waiting for requests in flight.
-    #[cfg(test)]
-    pub fn is_insisted(&self) -> bool {
-        *self.urgency.borrow() >= Urgency::StopAtOnce
-    }
-
     /// Returns how a run ends after a failure: as interrupted if the run has to stop, since that may be the cause.
     pub fn ending_after_failure(&self) -> Ending {
         if self.is_requested() {
@@ -137,6 +131,12 @@ impl Interrupt {
         let mut urgency = self.urgency.subscribe();
         // An error would mean that the channel is closed. `self` holds the sender, so the channel stays open.
         let _ = urgency.wait_for(|urgency| *urgency >= least).await;
+    }
+
+    /// Returns whether the run has to stop without waiting for requests in flight.
+    #[cfg(test)]
+    pub fn is_insisted(&self) -> bool {
+        *self.urgency.borrow() >= Urgency::StopAtOnce
     }
 }
 

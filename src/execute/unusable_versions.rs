@@ -1,5 +1,5 @@
-//! Removes from an object's managed fields the versions of a custom resource that cannot hold the object. With such a
-//! version, the server refuses an apply, and other writes drop the managed fields.
+//! Replaces versions in the managed fields of a custom resource that cannot hold the object. With such a version, the
+//! server refuses an apply, and drops all managed fields at any other write.
 
 use http::StatusCode;
 use serde_json::Value;
@@ -31,9 +31,9 @@ fn is_refusal(message: &str) -> bool {
     !is_schema_violation(message) && REFUSALS.iter().any(|words| message.contains(words))
 }
 
-/// Returns the managed fields in `metadata` without the versions that cannot hold the live object or the `desired` one.
-/// `None` if all versions can hold both, or if the user may not read the CRD. The CRD is read only if managed fields
-/// name another version than that of the resource.
+/// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the live
+/// object or the `desired` one. `None` if all versions can hold both, or if the user may not read the CRD. The CRD is
+/// read only if managed fields name another version than that of the resource.
 pub async fn without_unusable_versions(
     server: &ApiServer,
     metadata: &Value,

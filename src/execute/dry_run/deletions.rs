@@ -54,7 +54,9 @@ impl Deletions<'_> {
         for (prediction, detachment) in applied {
             on_prediction(prediction.without_owners(detachment), sink);
         }
-        let items = not_applied.into_iter().map(|item| (&item.1.dependent.key, item));
+        let items = not_applied
+            .into_iter()
+            .map(|(outcome, detachment)| (&detachment.dependent.key, (outcome, detachment)));
         let predict = async |(outcome, detachment): &(ObjectOutcome, &Detachment)| {
             execution.predict_detachment(outcome.clone(), detachment).await
         };

@@ -33,8 +33,8 @@ impl Execution<'_> {
         *cell.get_or_init(|| self.changes_spec_of_crd(kind)).await
     }
 
-    /// Returns whether a dry run of the kind's CRD shows another spec than the live CRD. If the CRD exists and its dry
-    /// run fails, also `true`: the run might change the CRD.
+    /// Returns whether a dry run of the kind's CRD shows another spec than the live CRD. If that dry run fails, the
+    /// kind counts as unchanged, and the errors of its objects are reported.
     async fn changes_spec_of_crd(&self, kind: &GroupKind) -> bool {
         let mut applies = self.plan.all_applies();
         let apply_of_crd =

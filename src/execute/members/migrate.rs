@@ -65,7 +65,7 @@ impl Execution<'_> {
                 return Ok(ownership::secret_migration_patch(metadata, &former));
             }
             let mut metadata = metadata.clone();
-            // The server drops all managed fields if a version cannot hold the object, so these versions are replaced.
+            // If a version cannot hold the object, the server would drop all managed fields at this write.
             if let Some(entries) = self.managed_fields_in_usable_versions(object, &metadata).await? {
                 metadata["managedFields"] = entries;
             }
@@ -135,8 +135,8 @@ impl Execution<'_> {
             }
     }
 
-    /// Returns the managed fields in `metadata` without the versions that cannot hold the live object or the desired
-    /// one; `None` if there is nothing to replace.
+    /// Returns the managed fields in `metadata`, with the resource's version in place of those that cannot hold the
+    /// live object or the desired one; `None` if there is nothing to replace.
     pub async fn managed_fields_in_usable_versions(
         &self,
         object: &DesiredObject,

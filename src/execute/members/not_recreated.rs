@@ -22,8 +22,12 @@ pub enum NotRecreated {
     Interrupted,
     /// The delete failed, or a rule now keeps the object.
     Undeleted(String),
-    /// The webhook that judges the creation or the delete cannot be called yet. The text is the error.
-    Unreachable(UnreachableWebhook, String),
+    /// The webhook that judges the creation or the delete cannot be called yet.
+    Unreachable {
+        webhook: UnreachableWebhook,
+        /// The error of the request.
+        reason: String,
+    },
     /// An admission policy or webhook denies a request.
     Denied(String),
     /// The user lacks the permission for a request.
@@ -40,7 +44,7 @@ impl NotRecreated {
     pub fn not_creatable(object: &DesiredObject, error: &ApiError) -> Self {
         let reason = format!("a dry run of its creation failed: {}", error.kind);
         if let Some(webhook) = UnreachableWebhook::from_error(error) {
-            return Self::Unreachable(webhook, reason);
+            return Self::Unreachable { webhook, reason };
         }
         Self::for_failed_request(object, "create", reason, Self::NotCreatable)
     }
@@ -85,7 +89,7 @@ impl NotRecreated {
     /// Returns the webhook that could not be called, if that is the reason: the recreation is then tried again later.
     pub fn webhook(&self) -> Option<&UnreachableWebhook> {
         match self {
-            Self::Unreachable(webhook, _) => Some(webhook),
+            Self::Unreachable { webhook, .. } => Some(webhook),
             _ => None,
         }
     }
@@ -96,7 +100,7 @@ impl NotRecreated {
             Self::Changed(reason) => (reason.to_owned(), "run the same command again".to_owned()),
             Self::NotCreatable(reason) | Self::Denied(reason) => (reason, HINT_TO_KEEP.to_owned()),
             Self::Obstacle(obstacle) => (obstacle.to_string(), obstacle.hint()),
-            Self::Unread(reason) | Self::Undeleted(reason) | Self::Unreachable(_, reason) => {
+            Self::Unread(reason) | Self::Undeleted(reason) | Self::Unreachable { reason, .. } => {
                 (reason, "run the same command again".to_owned())
             }
             Self::Forbidden { reason, permission } => (

@@ -287,13 +287,15 @@ impl Execution<'_> {
             purpose: old.purpose,
             preconditions: &self.plan.preconditions,
         };
-        let held = context.keep_filled(std::iter::once(&old.live)).await;
-        let outcome = match held.into_iter().next() {
+        // A namespace or CRD is kept if it has gained objects.
+        let kept = context.keep_filled(std::iter::once(&old.live)).await;
+        let outcome = match kept.into_iter().next() {
             Some(outcome) => outcome,
             None => match context.delete_unless_changed(&old.live, &old.live).await {
                 DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
                     (Some(webhook), Some(error)) => {
-                        return Err(NotRecreated::Unreachable(webhook, error.text.clone()));
+                        let reason = error.text.clone();
+                        return Err(NotRecreated::Unreachable { webhook, reason });
                     }
                     _ => reply.outcome,
                 },

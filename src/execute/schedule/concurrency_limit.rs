@@ -12,7 +12,7 @@ use crate::cluster::apiserver::ApiServer;
 /// even if it has few seats for the user.
 const START: usize = 8;
 /// The limit at the start if the server is far away: a window would take a round trip, so the first windows are left
-/// out. `ApiServer::prepare_for` has opened this many connections.
+/// out. `ApiServer::prepare_for` has opened up to this many connections.
 const START_IF_FAR: usize = 2 * RAISED_IN_ANY_CASE_BELOW;
 /// Below this limit, slow answers do not stop growth, only refusals do: on a busy machine, answer times vary
 /// even without a queue.

@@ -345,14 +345,20 @@ impl<'p, W: Work> Progress<'p, '_, '_, W> {
 
 /// Measures how long actions take, and reports the slowest one.
 struct Clock<'k> {
-    /// The actions under way: lane, object and start of each.
-    under_way: BTreeMap<ActionId, (Lane, &'k ObjectKey, Instant)>,
+    under_way: BTreeMap<ActionId, Begun<'k>>,
     /// The number of writes in `under_way`.
     writes: usize,
     /// The interval at which the slowest action is reported.
     interval: tokio::time::Interval,
     /// `true` if the last report named an action.
     was_slow: bool,
+}
+
+/// An action under way.
+struct Begun<'k> {
+    lane: Lane,
+    key: &'k ObjectKey,
+    since: Instant,
 }
 
 impl<'k> Clock<'k> {
@@ -366,13 +372,14 @@ impl<'k> Clock<'k> {
     }
 
     fn begin(&mut self, id: ActionId, lane: Lane, key: &'k ObjectKey) {
-        self.under_way.insert(id, (lane, key, Instant::now()));
+        let since = Instant::now();
+        self.under_way.insert(id, Begun { lane, key, since });
         self.writes += usize::from(lane == Lane::Write);
     }
 
     /// Removes an action that has ended. Returns how long it took; `None` if it was not a write.
     fn end(&mut self, id: ActionId) -> Option<Duration> {
-        let (lane, _, since) = self.under_way.remove(&id)?;
+        let Begun { lane, since, .. } = self.under_way.remove(&id)?;
         if lane != Lane::Write {
             return None;
         }
@@ -382,10 +389,10 @@ impl<'k> Clock<'k> {
 
     /// Reports the action that has been under way for the longest time, or that none is slow any more.
     fn report_slowest(&mut self, sink: &mut Sink<'_>) {
-        let oldest = self.under_way.values().min_by_key(|(_, _, since)| *since);
-        let slowest = oldest.and_then(|(_, key, since)| {
-            let elapsed = since.elapsed();
-            (elapsed >= SLOW).then(|| ((*key).clone(), elapsed))
+        let oldest = self.under_way.values().min_by_key(|begun| begun.since);
+        let slowest = oldest.and_then(|begun| {
+            let elapsed = begun.since.elapsed();
+            (elapsed >= SLOW).then(|| (begun.key.clone(), elapsed))
         });
         if self.was_slow || slowest.is_some() {
             self.was_slow = slowest.is_some();
