@@ -2,7 +2,7 @@
 
 use super::begin::runs_as_read;
 use super::requests::{ParentWriteError, ParentWriting, Target};
-use crate::execute::dry_run::is_of_admission;
+use crate::execute::dry_run::is_denial_by_admission;
 use crate::model::applyset::Record;
 use crate::model::message::Message;
 use crate::model::set::ParentObject;
@@ -13,7 +13,7 @@ impl ParentWriting<'_> {
     pub async fn denial(&self, parent: Option<&ParentObject>, needed: &Record) -> Option<Message> {
         let error = self.try_write(parent, needed).await.err()?;
         if let ParentWriteError::Request(error) = &error
-            && !is_of_admission(error)
+            && !is_denial_by_admission(error)
         {
             return None;
         }

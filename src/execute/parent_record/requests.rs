@@ -12,7 +12,7 @@ use crate::compare::ownership::parent_field_manager;
 use crate::event::{Event, Subject};
 use crate::execute::kinds::establish::{NotServed, PATIENCE, await_served};
 use crate::execute::label_in_answer::changed_key;
-use crate::execute::members::apply::written;
+use crate::execute::members::apply::parse_written;
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{Interrupt, Sink, WaitNotes};
 use crate::manifest::desired::DesiredObject;
@@ -233,7 +233,7 @@ impl ParentWriting<'_> {
             // Another run has created it, and may have recorded a set on it.
             return Ok(Written::Overtaken);
         }
-        let created = written(&reply)?.metadata;
+        let created = parse_written(&reply)?.metadata;
         self.write_record((&created.uid, &created.resource_version), target, sink)
             .await
     }
