@@ -220,7 +220,9 @@ async fn delete_and_wait(
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
-    let going = deletion.going().filter(|live| done.is_going(live));
+    let going = deletion
+        .deleted_or_terminating()
+        .filter(|live| done.is_going(live));
     let targets = going.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
     let awaited = waiting.run(targets, &mut report);

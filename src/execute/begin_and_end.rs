@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::parent_record::begin::Known;
+use super::parent_record::begin::KnownParent;
 use super::parent_record::run::RunOnParent;
 use super::{Execution, ParentWriteError, RunState, Sink};
 use crate::event::{Ending, Event};
@@ -13,11 +13,14 @@ use crate::model::write_settings::Exclusive;
 
 impl Execution<'_> {
     /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
-    pub(super) async fn begin(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
+    pub(super) async fn begin(
+        &self,
+        sink: &mut Sink<'_>,
+    ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {
         if let Some(parent) = self.parent()
             && !self.writes_members(parent)
         {
-            return Ok(Ok(Known::read(parent.clone())));
+            return Ok(Ok(KnownParent::from_read(parent.clone())));
         }
         let run = self.entry_under_way().await;
         if self.interrupt.is_requested() {
@@ -92,7 +95,7 @@ impl Execution<'_> {
         run_state.applied.failed += 1;
         sink(Event::failure(error.to_string()));
         match known.run.clone() {
-            Some(run) if !parent.is_there(&known.parent.uid).await? => {
+            Some(run) if !parent.parent_has_uid(&known.parent.uid).await? => {
                 self.begin_again(known, run, sink).await
             }
             _ => Ok(()),
@@ -129,14 +132,14 @@ impl Execution<'_> {
     /// Records what this run may write on the parent that has taken the place of the one that is known.
     pub(super) async fn begin_again(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let parent = self.parent_writing();
         let found = parent.read().await?;
         let begun = parent.begin(found, &self.plan.record_during, run, sink).await?;
-        *known = Known {
+        *known = KnownParent {
             is_shared: true,
             ..begun
         };

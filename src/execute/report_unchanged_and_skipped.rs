@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::{delete, remove_owner_references};
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -67,7 +67,7 @@ impl Execution<'_> {
     }
 
     /// Reports how its own manifest changed the parent, which had this resourceVersion before.
-    pub(super) fn report_parent(&self, version: &str, known: &Known, sink: &mut Sink<'_>) {
+    pub(super) fn report_parent(&self, version: &str, known: &KnownParent, sink: &mut Sink<'_>) {
         let action = match self.parent() {
             // The creation was reported when it happened.
             None => return,

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::delete::untouched;
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::parent_record::run::RunOnParent;
 use crate::execute::{Sink, history};
@@ -130,7 +130,7 @@ impl MembershipExecution<'_> {
     ) -> Result<Ending, ParentWriteError> {
         let (former, recorded) = (left.former.clone(), &left.state.observed.recorded);
         let known = if self.plan.changes.is_empty() {
-            Known::read_to_take_out(former)
+            KnownParent::from_read_to_take_out(former)
         } else {
             let operation = self.operation.clone();
             left.parent
@@ -141,7 +141,7 @@ impl MembershipExecution<'_> {
         let relabeled = run.work(sink, async |sink| self.relabel(sink).await).await;
         let mut exact = None;
         let ending = match (&mut run.known, &relabeled) {
-            (Some(known), Ok(Ending::Done)) => left.see_to_parent(self, known, &mut exact, sink).await,
+            (Some(known), Ok(Ending::Done)) => left.release_parent(self, known, &mut exact, sink).await,
             (_, Ok(ending)) => *ending,
             (_, Err(_)) => left.parent.interrupt.ending_after_failure(),
         };

@@ -1,6 +1,5 @@
 //! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a whole set (`set`)
-//! with its parent. Both use `deletes`. `parent` sees to the parent of every set that objects leave, also by `move` and
-//! `disband`.
+//! with its parent (`delete_parent_and_containers`). Both carry out their deletes by `deletes`.
 
 pub mod delete;
 mod delete_parent_and_containers;

@@ -7,7 +7,7 @@ use super::{Prediction, failed, of_outcome, subject, unpredicted};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::deletion::delete::{CANNOT_BE_DELETED, delete_request};
-use crate::execute::deletion::prune::UNPRUNED;
+use crate::execute::deletion::prune::NOT_PRUNED_AFTER_FAILURE;
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::schedule::drive::Driver;
@@ -147,7 +147,7 @@ impl Execution<'_> {
 }
 
 fn unpruned(live: &Live) -> Prediction {
-    let outcome = ObjectOutcome::with_reason(subject(live), Action::Skipped, UNPRUNED);
+    let outcome = ObjectOutcome::with_reason(subject(live), Action::Skipped, NOT_PRUNED_AFTER_FAILURE);
     of_outcome(outcome)
 }
 

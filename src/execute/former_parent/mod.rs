@@ -1,10 +1,10 @@
-//! Sees to the parent of a set that a run has taken objects out of: it is deleted, or its record is removed or narrowed.
+//! Deletes the parent of a set that a run has taken objects out of, or removes or narrows its record.
 //!
-//! It is deleted only when a fresh list finds no member any more, not even one that is being deleted.
-//! Until then it records what is left, so that the same command can continue after any interruption. If
-//! another run has written the record since the plan, members may be outside of the plan's scope: these
-//! are listed, too, and the record is not narrowed. A write that was not carried out is decided again, from
-//! what is read again: because another client has written the parent first, or because a webhook is still starting.
+//! The parent is deleted only when a fresh list finds no member any more, not even one that is being deleted.
+//! Until then the parent records what is left, so that the same command can continue after any interruption. If
+//! another run has written the record since the plan, there may be members outside of the plan's scope: the scope of that
+//! record is listed, too, and the record is not narrowed. If another client has written the parent first, or if a webhook
+//! cannot be called yet, the parent and the members are read again, and the write is decided again.
 
 mod record_what_is_left;
 pub mod wait_until_members_are_gone;
@@ -18,12 +18,12 @@ use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Remaining, RemainingList, TerminatingObjects, Unlisted, obstacles,
+    Remaining, RemainingList, RemainingNotListed, TerminatingObjects, describe_obstacles,
 };
 use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::ATTEMPTS;
-use crate::execute::parent_record::begin::Known;
-use crate::execute::parent_record::remove::ParentLeft;
+use crate::execute::parent_record::begin::KnownParent;
+use crate::execute::parent_record::remove::DeletedParent;
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{ParentWriteError, ParentWriting, Sink, WaitNotes};
@@ -43,30 +43,31 @@ use crate::read::{self, KindWait, ListError, ListTargets, METADATA_LIST, Unsettl
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParentAim {
-    /// It is kept, and records the members that are left.
+    /// The parent is kept as the parent, and records the members that are left.
     Narrow,
-    /// If no member is left, it is kept as an ordinary object.
+    /// If no member is left, the parent is kept as an ordinary object.
     RemoveRecord,
-    /// If no member is left, it is deleted; one with another use is kept as an ordinary object.
+    /// If no member is left, the parent is deleted; a parent with another use is kept as an ordinary object.
     Delete,
 }
 
 /// Context for ending a set, or narrowing its record.
 pub struct ParentRelease<'a> {
     pub aim: ParentAim,
-    /// The set that the members have joined, if they have: what its objects name as their owner is not deleted.
+    /// The set that the members have joined, if they have joined one. The parent is not deleted if an object of that set
+    /// names it as its owner.
     pub joined: Option<&'a JoinedSet<'a>>,
     /// Context for writing the parent.
     pub writing: ParentWriting<'a>,
     /// The parent, and the entry of the run.
-    pub known: &'a mut Known,
-    /// Members that were not deleted.
-    pub left: &'a ObjectsKeptInsteadOfDeleted,
-    /// The scope of members.
+    pub known: &'a mut KnownParent,
+    /// Members that were to be deleted and were not.
+    pub not_deleted: &'a ObjectsKeptInsteadOfDeleted,
+    /// The context for listing what is left of the set.
     pub remaining: Remaining<'a>,
-    /// The parent's record when this scope was determined.
-    pub scope_of: Reading,
-    /// The part of the record that stays, because a list of members does not show all that it leads to.
+    /// What the parent said when the scope in `remaining` was determined.
+    pub listed_reading: Reading,
+    /// The part of the record that has to stay: the kinds of it whose members a list may not show.
     pub unlisted: Record,
     /// The field managers whose content does not keep the parent.
     pub managers: BTreeSet<String>,
@@ -74,26 +75,28 @@ pub struct ParentRelease<'a> {
 
 /// Outcome for the parent.
 pub enum ParentOutcome {
+    /// The parent does not exist any more, or the run does not wait for its end.
     Gone,
-    /// It is deleted, and finalizers hold it.
+    /// The parent is deleted, and finalizers hold it.
     Terminating(Box<Live>),
-    /// It is an ordinary object now.
+    /// The object is kept, without a record: it is not a parent any more.
     Ordinary,
-    /// It is the parent of a set that another run has made in its place.
+    /// Another object is in the parent's place: the parent of a set that another run has created.
     Replaced,
-    /// It is kept as the parent.
+    /// The parent is kept as the parent.
     Kept(Box<KeptParent>),
-    /// The user stopped the run before that.
+    /// The user stopped the run before it deleted or kept the parent.
     Untouched,
 }
 
 /// The reason why a parent is kept, and what it has to record.
 pub struct KeptParent {
     pub remains: Remains,
-    /// An object that the members' new set holds, and that names the parent as its owner.
+    /// An object of the set that the members have joined that names the parent as its owner, if that is the reason.
     pub owned: Option<ObjectKey>,
+    /// The kinds of the record whose members a list may not show.
     pub unlisted: Record,
-    /// The record of what is left; `None` if it is written.
+    /// The record of what is left, which the run has to write; `None` if the parent has it already.
     pub record: Option<Record>,
 }
 
@@ -107,17 +110,17 @@ pub enum ReleaseError {
     #[error("the set's parent was deleted or replaced; nothing records the remaining {left}: {error}")]
     Unrecorded { left: String, error: ParentWriteError },
     #[error("the old parent is kept: it may own objects of the new set, which cannot be listed: {0}")]
-    UnseenOwned(ListError),
+    NewSetNotListed(ListError),
     #[error("the set's parent is kept: members may remain, and cannot be listed: {0}")]
-    Unlisted(Unlisted),
+    RemainingNotListed(RemainingNotListed),
     #[error(
         "the set's parent is gone, but another run may have added members: {0}; run the same command again"
     )]
-    Unwatched(Unlisted),
+    NotListedWithoutParent(RemainingNotListed),
     #[error("the set's parent is kept: {0}")]
-    UnderWay(String),
+    AnotherRunUnderWay(String),
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
-    Undiscovered(#[from] DiscoveryError),
+    Discovery(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
     Unsettled(#[from] UnsettledError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
@@ -125,8 +128,8 @@ pub enum ReleaseError {
 }
 
 impl ParentRelease<'_> {
-    /// Deletes the parent, removes its record, or determines a narrower one; reads and judges it again as long as other
-    /// clients write it, and after each wait for a webhook.
+    /// Deletes the parent, removes its record, or determines a narrower record. As long as other clients write the parent
+    /// first, and after each wait for a webhook, reads and judges it again.
     pub async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting {
             server,
@@ -138,11 +141,12 @@ impl ParentRelease<'_> {
         } = self.writing;
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
         let webhooks = StartingWebhooks::new(writing, interrupt, &notes);
-        let (mut overtaken, mut vain) = (0, 0);
-        while overtaken < ATTEMPTS {
+        // Waits for webhooks have their own time limit, so they do not count as attempts.
+        let (mut conflicts, mut webhook_failures) = (0, 0);
+        while conflicts < ATTEMPTS {
             let read = read::whole_parent(server, resource, &set.parent).await?;
             let Some(parent) = read else {
-                return self.without_parent(sink).await;
+                return self.end_without_parent(sink).await;
             };
             self.known.replace(parent.object.clone());
             if parent.live.uid != uid
@@ -150,18 +154,18 @@ impl ParentRelease<'_> {
             {
                 let reason = "it changed during the run and is no longer this set's parent";
                 sink(outcome_event(&parent.live, Action::Skipped, reason.to_owned()));
-                return self.with_another_object(parent.object, sink).await;
+                return self.end_with_another_object(parent.object, sink).await;
             }
-            self.follow(&parent.object).await?;
+            self.add_scope_of_other_runs(&parent.object).await?;
             let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
             let found = self
                 .writing
-                .while_renewing(self.known, self.remaining.settled(&disposition, sink))
+                .while_renewing(self.known, self.remaining.list_until_settled(&disposition, sink))
                 .await
-                .map_err(ReleaseError::Unlisted)?;
+                .map_err(ReleaseError::RemainingNotListed)?;
             if interrupt.is_requested() {
-                let left = obstacles(&found.remains, set, self.remaining.appliers);
-                if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
+                let obstacles = describe_obstacles(&found.remains, set, self.remaining.appliers);
+                if let Some(obstacles) = obstacles.filter(|_| self.aim == ParentAim::Delete) {
                     sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
                 }
                 return Ok(ParentOutcome::Untouched);
@@ -173,10 +177,10 @@ impl ParentRelease<'_> {
                 (ParentAim::Delete, ParentDisposition::Goes) => self.delete_parent(&parent, sink).await,
                 (ParentAim::Delete, ParentDisposition::Stays(why)) => {
                     let reason = format!("{why}; only the set's record was removed");
-                    self.take_record_off(&parent, Some(reason), sink).await
+                    self.remove_record(&parent, Some(reason), sink).await
                 }
                 (ParentAim::RemoveRecord | ParentAim::Narrow, _) => {
-                    self.take_record_off(&parent, None, sink).await
+                    self.remove_record(&parent, None, sink).await
                 }
             };
             match written {
@@ -184,9 +188,10 @@ impl ParentRelease<'_> {
                     self.known.forget_entry();
                     return Ok(released);
                 }
-                Ok(None) => overtaken += 1,
+                Ok(None) => conflicts += 1,
                 Err(ReleaseError::Request(error)) => {
-                    let pause = notes.reporting(webhooks.pause_after(error, vain), sink);
+                    // Fails with this error again unless it is one of a webhook that may still be starting.
+                    let pause = notes.reporting(webhooks.pause_after(error, webhook_failures), sink);
                     let paused = self.writing.while_renewing(self.known, pause).await;
                     paused.map_err(|error| match self.aim {
                         ParentAim::Delete => ReleaseError::Request(error),
@@ -194,7 +199,7 @@ impl ParentRelease<'_> {
                             ParentWriteError::Request(error).into()
                         }
                     })?;
-                    vain += 1;
+                    webhook_failures += 1;
                 }
                 Err(error) => return Err(error),
             }
@@ -210,15 +215,15 @@ impl ParentRelease<'_> {
         disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ReasonToKeep>, ReleaseError> {
-        let is_left = found.remains != Remains::default() || !self.unlisted.is_empty();
-        if self.aim == ParentAim::Narrow || is_left {
-            return Ok(Some(ReasonToKeep::Left(found)));
+        let may_have_members = found.remains != Remains::default() || !self.unlisted.is_empty();
+        if self.aim == ParentAim::Narrow || may_have_members {
+            return Ok(Some(ReasonToKeep::Members(found)));
         }
         if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
             let reason = format!("{running} has not ended");
             sink(outcome_event(&parent.live, Action::Skipped, reason));
             let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
-            return Err(ReleaseError::UnderWay(advice));
+            return Err(ReleaseError::AnotherRunUnderWay(advice));
         }
         let parent_containers = || {
             self.remaining
@@ -229,34 +234,39 @@ impl ParentRelease<'_> {
                 .collect::<Vec<Live>>()
         };
         Ok(match disposition {
-            // Its container is a member, and is kept with it.
+            // An object that stays keeps its namespace and the CRD of its kind. These are members, so the object has to
+            // stay their parent.
             ParentDisposition::Stays(_) if !self.remaining.parent_containers.is_empty() => {
-                Some(ReasonToKeep::Left(RemainingList::of(Remains {
+                Some(ReasonToKeep::Members(RemainingList::without_copies(Remains {
                     kept: parent_containers(),
                     ..Remains::default()
                 })))
             }
-            // Objects that it gained, or that were left in it, keep it.
+            // A container that has gained objects, or in which an object was kept, is not deleted, so it keeps the parent.
             ParentDisposition::Goes
                 if self
                     .remaining
                     .parent_containers
                     .iter()
-                    .any(|container| self.left.keeps(container)) =>
+                    .any(|container| self.not_deleted.keeps(container)) =>
             {
-                Some(ReasonToKeep::Left(RemainingList::of(Remains {
+                Some(ReasonToKeep::Members(RemainingList::without_copies(Remains {
                     undeleted: parent_containers(),
                     ..Remains::default()
                 })))
             }
-            ParentDisposition::Goes => self.owned_in_new_set().await?.map(ReasonToKeep::Owner),
+            ParentDisposition::Goes => self
+                .find_owned_in_new_set()
+                .await?
+                .map(ReasonToKeep::OwnsObjectOfNewSet),
             ParentDisposition::Stays(_) => None,
         })
     }
 
-    /// Finds an object of the set that the members have joined, or its parent, that names this parent as its owner: the
-    /// garbage collector would delete it with this parent. A reference may have been added since the plan.
-    async fn owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
+    /// Finds an object of the set that the members have joined, or the parent of that set, that names this parent as its
+    /// owner: the garbage collector would delete the object after this parent. It is looked for again, because another
+    /// client may have added the owner reference since the plan.
+    async fn find_owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
         let Some(joined) = self.joined else {
             return Ok(None);
         };
@@ -265,7 +275,7 @@ impl ParentRelease<'_> {
         for targets in joined.recorded_places(&self.remaining.places) {
             let listed =
                 list_labeled_objects(parent.server, parent.set, &targets, concurrency, METADATA_LIST).await;
-            let members = listed.map_err(|(_, error)| ReleaseError::UnseenOwned(error))?;
+            let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
             if let Some(live) = members.iter().find(|live| set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
             }
@@ -275,10 +285,10 @@ impl ParentRelease<'_> {
         Ok(is_owned.then(|| parent.set.parent.clone()))
     }
 
-    /// Lists members in the scope of the record that another run has written, too. The kinds of that
-    /// run may be newer than discovery.
-    async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
-        if parent.reading == self.scope_of {
+    /// If another run has written the record since the plan, adds the scope of that record to the scope that is listed.
+    /// Discovery is fetched again, because the other run may have created kinds since the plan.
+    async fn add_scope_of_other_runs(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
+        if parent.reading == self.listed_reading {
             return Ok(());
         }
         let ParentWriting { server, set, .. } = self.writing;
@@ -300,7 +310,7 @@ impl ParentRelease<'_> {
         } = member_scope.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
-        self.scope_of = parent.reading.clone();
+        self.listed_reading = parent.reading.clone();
         Ok(())
     }
 
@@ -311,45 +321,47 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
         let live = &parent.live;
-        let removed = self.writing.delete(live).await?;
-        let Some(left) = removed else { return Ok(None) };
-        let reason = match left {
-            ParentLeft::NothingBefore => GONE_ALREADY.to_owned(),
-            ParentLeft::TerminatingBefore => SkipReason::Terminating {
+        let deleted = self.writing.delete(live).await?;
+        let Some(deleted) = deleted else { return Ok(None) };
+        let reason = match deleted {
+            DeletedParent::GoneBefore => GONE_ALREADY.to_owned(),
+            DeletedParent::TerminatingBefore => SkipReason::Terminating {
                 waits_for: live.waits_for.clone(),
             }
             .to_string(),
-            ParentLeft::Nothing | ParentLeft::Terminating => String::new(),
+            DeletedParent::Gone | DeletedParent::Terminating => String::new(),
         };
         sink(outcome_event(live, Action::Deleted, reason));
-        let going = match left {
-            ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.going(live).await?,
-            ParentLeft::Nothing | ParentLeft::NothingBefore => None,
+        let terminating = match deleted {
+            DeletedParent::Terminating | DeletedParent::TerminatingBefore => {
+                self.reread_terminating(live).await?
+            }
+            DeletedParent::Gone | DeletedParent::GoneBefore => None,
         };
-        Ok(Some(going.map_or(ParentOutcome::Gone, |live| {
+        Ok(Some(terminating.map_or(ParentOutcome::Gone, |live| {
             ParentOutcome::Terminating(Box::new(live))
         })))
     }
 
-    /// Returns the deleted parent as long as finalizers hold it; `None` if it is gone, or if the run
-    /// reports what remains.
-    async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
+    /// Reads the deleted parent again, which may still be held by finalizers; `None` if it is gone, or if the run does
+    /// not wait for terminating objects here (`TerminatingObjects::Reported`).
+    async fn reread_terminating(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
         if self.remaining.terminating_objects == TerminatingObjects::Reported {
             return Ok(None);
         }
-        let now = reread(self.writing.server, &live.key, &live.resource).await?;
-        Ok(now.filter(|now| now.uid == live.uid))
+        let current = reread(self.writing.server, &live.key, &live.resource).await?;
+        Ok(current.filter(|current| current.uid == live.uid))
     }
 
-    /// Removes the record from a parent that is kept, and reports the reason if there is one; `None` if it has changed
-    /// since.
-    async fn take_record_off(
+    /// Removes the record from a parent that is kept, and reports the reason to keep it if there is one. Returns `None`
+    /// if the parent has changed since it was read.
+    async fn remove_record(
         &self,
         parent: &WholeParent,
         reason: Option<String>,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
-        if !self.writing.take_off(&parent.object).await? {
+        if !self.writing.remove_record(&parent.object).await? {
             return Ok(None);
         }
         if let Some(reason) = reason {
@@ -361,8 +373,8 @@ impl ParentRelease<'_> {
 
 /// The reason to keep a parent as the parent.
 pub(super) enum ReasonToKeep {
-    /// Members are left, or kinds whose members a list may not show, or it is to be kept.
-    Left(RemainingList),
-    /// This object would be deleted with it.
-    Owner(ObjectKey),
+    /// Members are left, the record has kinds whose members a list may not show, or the run aims to keep the parent.
+    Members(RemainingList),
+    /// This object of the set that the members have joined names the parent as its owner.
+    OwnsObjectOfNewSet(ObjectKey),
 }

@@ -1,9 +1,12 @@
-//! Records what is left of a set whose parent cannot go: in the parent that is kept, or in one that is created again.
+//! Records what is left of a set: in the parent that is kept, or in a parent that is created again because another
+//! client has deleted the parent during the run.
 
 use super::wait_until_members_are_gone::RemainingList;
 use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReasonToKeep, ReleaseError};
 use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
+use crate::execute::deletion::report::{
+    CREATED_AGAIN, describe_unlisted_kinds, describe_what_is_left, outcome_event,
+};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::{ParentWriting, Sink};
 use crate::model::applyset::Record;
@@ -14,9 +17,9 @@ use crate::plan::{ParentDisposition, Remains};
 use crate::read::WholeParent;
 
 impl ParentRelease<'_> {
-    /// Creates the parent again if anything is left of its set: without a record, no later run
-    /// finds it.
-    pub(super) async fn without_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+    /// Ends a run whose parent another client has deleted. Creates the parent again if members are left: without a
+    /// record, no later run would find them.
+    pub(super) async fn end_without_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting { set, resource, .. } = self.writing;
         self.known.forget_entry();
         let uid = self.known.parent.uid.clone();
@@ -29,12 +32,12 @@ impl ParentRelease<'_> {
                 }
             });
         };
-        let found = self.left_without_record(sink).await?;
+        let found = self.list_without_parent(sink).await?;
         if found.remains == Remains::default() && self.unlisted.is_empty() {
             report(Action::Deleted, GONE_ALREADY, sink);
             return Ok(ParentOutcome::Gone);
         }
-        self.record_left(None, &found, sink).await?;
+        self.widen_record(None, &found, sink).await?;
         report(Action::Skipped, CREATED_AGAIN, sink);
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
@@ -47,18 +50,18 @@ impl ParentRelease<'_> {
         })))
     }
 
-    /// Makes another object in the parent's place record what is left of the set, if that
-    /// object is a parent. An ordinary object is not taken over.
-    pub(super) async fn with_another_object(
+    /// Ends a run that finds another object in the parent's place. If members are left, records them in that object if it
+    /// is a parent; fails if it is an ordinary object, which is not taken over.
+    pub(super) async fn end_with_another_object(
         self,
         object: ParentObject,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         let is_ordinary = object.reading == Reading::NoRecord;
         self.known.forget_entry();
-        let found = self.left_without_record(sink).await?;
+        let found = self.list_without_parent(sink).await?;
         if found.remains != Remains::default() || !self.unlisted.is_empty() {
-            self.record_left(Some(object), &found, sink).await?;
+            self.widen_record(Some(object), &found, sink).await?;
         }
         Ok(if is_ordinary {
             ParentOutcome::Ordinary
@@ -67,13 +70,15 @@ impl ParentRelease<'_> {
         })
     }
 
-    /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
-    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
-        let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
-        found.map_err(ReleaseError::Unwatched)
+    /// Lists what is left of a set whose parent is gone, without the parent's containers.
+    async fn list_without_parent(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
+        let listing = self.remaining.list_until_settled(&ParentDisposition::Goes, sink);
+        listing.await.map_err(ReleaseError::NotListedWithoutParent)
     }
 
-    async fn record_left(
+    /// Widens the record of the parent that is there now (`current`) to cover what is left; creates a parent if there is
+    /// none.
+    async fn widen_record(
         &self,
         current: Option<ParentObject>,
         found: &RemainingList,
@@ -84,17 +89,17 @@ impl ParentRelease<'_> {
             manifest: None,
             ..self.writing
         };
-        match writing.widen(current, &self.record(found), sink).await {
+        match writing.widen(current, &self.record_of(found), sink).await {
             Ok(()) => Ok(()),
             Err(error) => Err(ReleaseError::Unrecorded {
-                left: left_behind(found.remains.all(), &self.unlisted),
+                left: describe_what_is_left(found.remains.all(), &self.unlisted),
                 error,
             }),
         }
     }
 
-    /// Keeps the parent, and determines what it has to record. It is reported here if it was to be deleted because of
-    /// what is left.
+    /// Keeps the parent, and determines what it has to record. If the run was to delete the parent and members keep it,
+    /// reports the parent as skipped; a parent that owns an object of the new set is reported by the caller.
     pub(super) async fn keep(
         self,
         parent: &WholeParent,
@@ -102,17 +107,18 @@ impl ParentRelease<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         let (found, owned) = match reason {
-            ReasonToKeep::Left(found) => (found, None),
-            ReasonToKeep::Owner(owned) => (RemainingList::default(), Some(owned)),
+            ReasonToKeep::Members(found) => (found, None),
+            ReasonToKeep::OwnsObjectOfNewSet(owned) => (RemainingList::default(), Some(owned)),
         };
-        let mut record = self.record(&found);
+        let mut record = self.record_of(&found);
+        // A record that does not become narrower still leads to members without their label.
         if !self.known.is_shared && !parent.object.has_record(&self.writing.set.tooling, &record) {
             let places = &self.remaining.places;
             let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
             record = record.union(&unlabeled);
         }
         if self.aim == ParentAim::Delete && owned.is_none() {
-            let reason = self.describe_rest(&found.remains);
+            let reason = self.describe_remaining(&found.remains);
             sink(outcome_event(&parent.live, Action::Skipped, reason));
         }
         Ok(ParentOutcome::Kept(Box::new(KeptParent {
@@ -123,23 +129,28 @@ impl ParentRelease<'_> {
         })))
     }
 
-    fn describe_rest(&self, remains: &Remains) -> String {
-        let going = remains.going.len();
-        let staying = remains.all().count() - going;
-        match (staying, going) {
-            (0, 0) => unlistable(&self.unlisted),
-            (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
-            (staying, 0) => format!("{} of its set kept", counted(staying, "object")),
-            (staying, going) => format!(
-                "{} of its set kept, {going} still being deleted",
-                counted(staying, "object")
+    fn describe_remaining(&self, remains: &Remains) -> String {
+        let terminating = remains.going.len();
+        let kept = remains.all().count() - terminating;
+        match (kept, terminating) {
+            (0, 0) => describe_unlisted_kinds(&self.unlisted),
+            (0, terminating) => {
+                format!(
+                    "{} of its set still being deleted",
+                    counted(terminating, "object")
+                )
+            }
+            (kept, 0) => format!("{} of its set kept", counted(kept, "object")),
+            (kept, terminating) => format!(
+                "{} of its set kept, {terminating} still being deleted",
+                counted(kept, "object")
             ),
         }
     }
 
-    /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
-    /// cannot be listed.
-    fn record(&self, found: &RemainingList) -> Record {
+    /// Returns the record of these members and copies, of the parent's containers, and of the kinds whose members a list
+    /// may not show.
+    fn record_of(&self, found: &RemainingList) -> Record {
         let parent_containers = self.remaining.parent_containers.iter().copied();
         let keys = found.all().chain(parent_containers).map(|live| &live.key);
         Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)

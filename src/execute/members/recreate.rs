@@ -281,7 +281,7 @@ impl Execution<'_> {
             purpose: old.purpose,
             preconditions: &self.plan.preconditions,
         };
-        let held = context.keep_filled(std::iter::once(&old.live)).await;
+        let held = context.find_containers_to_keep(std::iter::once(&old.live)).await;
         let outcome = match held.into_iter().next() {
             Some(outcome) => outcome,
             None => match context.delete_unless_changed(&old.live, &old.live).await {
