@@ -24,7 +24,7 @@ use crate::session::prompt::Questions;
 use crate::session::wait_targets;
 use crate::session::waits_of_apply::DependencyWait;
 use crate::settings::{self, DeleteOptions, MissingSet};
-use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
+use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -246,7 +246,7 @@ async fn delete_and_wait(
         return wait_targets::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| wait_targets::gone(&parent.live, Path::Name));
+    let parent = found.map(|parent| wait_targets::gone(&parent.live, Lookup::Name));
     let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent
