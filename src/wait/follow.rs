@@ -167,9 +167,8 @@ impl Follow<'_> {
             accept: WHOLE_OBJECTS,
         };
         loop {
-            let result = self
-                .list_and_watch(group, place, &selector, first_list, &mut followed)
-                .await;
+            let watching = self.list_and_watch(group, place, &selector, first_list, &mut followed);
+            let result = watching.await;
             first_list.end();
             match result {
                 Ok(()) => {}
@@ -208,27 +207,22 @@ impl Follow<'_> {
             if let Some(seconds) = status::silence_left(object, self.server.now()) {
                 relist = relist.min(Duration::from_secs(seconds + 1));
             }
-            // The status of an object that reports none depends on whether others of its kind do, which is known only
-            // after the list. So both answers are prepared.
-            let if_others_silent = self.observe(object, target, Others::Silent);
-            let if_others_report =
+            // The status of an object that has none depends on whether others of its kind have one (`Others`). That is
+            // known only after the list, so the object is judged for both cases.
+            let if_silent = self.observe(object, target, Others::Silent);
+            let if_reporting =
                 (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
-            Some((position, if_others_silent, if_others_report))
+            Some((position, if_silent, if_reporting))
         });
         let (listed, version) = listed.await.map_err(|error| FollowError::from_list(&error))?;
         first_list.end();
-        if listed
-            .iter()
-            .any(|(_, _, if_others_report)| if_others_report.is_some())
-        {
+        if listed.iter().any(|(_, _, if_reporting)| if_reporting.is_some()) {
             group.wait_until_all_listed().await;
         }
-        let statuses = listed
-            .into_iter()
-            .map(|(position, if_others_silent, if_others_report)| {
-                let if_others_report = if_others_report.filter(|_| group.others() == Others::Report);
-                (position, if_others_report.unwrap_or(if_others_silent))
-            });
+        let statuses = listed.into_iter().map(|(position, if_silent, if_reporting)| {
+            let if_reporting = if_reporting.filter(|_| group.others() == Others::Report);
+            (position, if_reporting.unwrap_or(if_silent))
+        });
         let mut seen: BTreeMap<usize, ObservedStatus> = statuses.collect();
         let mut has_unlabeled = false;
         for (position, followed) in followed.iter_mut().enumerate() {
