@@ -10,12 +10,12 @@ use crate::model::identity::ObjectKey;
 /// The annotation by which Argo CD tracks objects.
 const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
 
-/// The label by which Argo CD tracks objects in the tracking method `label`, the default before Argo CD 3.0. Helm charts
-/// set this label, too.
+/// The label by which Argo CD tracks objects in the tracking method `label`, the default before Argo CD 3.0. Helm
+/// charts set this label, too.
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
-/// Argo CD applies objects as `argocd-controller`, client-side or server-side (`ArgoCDSSAManager` in `common/common.go`).
-/// Objects that it replaced, or that old versions wrote, have the name of the program.
+/// Argo CD applies objects as `argocd-controller`, client-side or server-side (`ArgoCDSSAManager` in
+/// `common/common.go`). Objects that it replaced, or that old versions wrote, have the name of the program.
 pub(super) const FIELD_MANAGERS: [&str; 2] = ["argocd-controller", "argocd-application-controller"];
 
 /// The namespace in which Argo CD is installed by convention. Applications in other namespaces may be those of tenants.
@@ -96,8 +96,8 @@ fn tracking_label(settings: &Value) -> Option<&str> {
 /// - `APPLICATION` is the name of the application, or `NAMESPACE_NAME` if the application is outside of Argo CD's own
 ///   namespace. Outside of the usual namespace, a bare name does not count: a tenant may have given the application the
 ///   name of one in the usual namespace.
-/// - `GROUP/KIND:NAMESPACE/NAME` is the object. If it is another one, the annotation was copied from that object. For an
-///   object without a namespace, `NAMESPACE` is that of the application's destination.
+/// - `GROUP/KIND:NAMESPACE/NAME` is the object. If it is another one, the annotation was copied from that object. For
+///   an object without a namespace, `NAMESPACE` is that of the application's destination.
 ///
 /// The tracking label holds the application alone, so it counts only in the usual namespace, and only if the settings
 /// say that Argo CD tracks by it.

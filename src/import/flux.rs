@@ -8,8 +8,8 @@ use super::{FoundInventory, Mark, Unusable, cli_utils_object_id};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Returns the field managers of the controller that reconciles this kind (`controllerName` in `main.go` of
-/// kustomize-controller and helm-controller). helm-controller takes over releases that Helm has installed, so objects of a
-/// `HelmRelease` may also have Helm's field manager.
+/// kustomize-controller and helm-controller). helm-controller takes over releases that Helm has installed, so objects
+/// of a `HelmRelease` may also have Helm's field manager.
 pub(super) fn field_managers(kind: &GroupKind) -> &'static [&'static str] {
     match kind.kind.as_str() {
         "HelmRelease" => &["helm-controller", "helm"],

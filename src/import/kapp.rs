@@ -66,8 +66,8 @@ pub(super) fn read(config_map: &Value) -> Result<Inventory, Unusable> {
 }
 
 /// Reads the label and the kinds that the `ConfigMap` of an app records. Refuses any other label than kapp's, which
-/// objects outside of the app may have, and a value that is not a label value: as part of a selector, it might select by
-/// other labels.
+/// objects outside of the app may have, and a value that is not a label value: as part of a selector, it might select
+/// by other labels.
 fn read_meta(config_map: &Value) -> Result<Meta, Unusable> {
     if config_map["metadata"]["labels"].get(IS_APP).is_none() {
         return Err(Unusable::new(format!(
@@ -102,9 +102,9 @@ fn is_label_value(text: &str) -> bool {
         && text.ends_with(|last: char| last.is_ascii_alphanumeric())
 }
 
-/// Compares the label and the identity annotation of an object with this app and this object. If an object has the app's
-/// label and no identity annotation that names the object itself, a controller has copied the label from an object of
-/// the app. kapp does not manage such a copy.
+/// Compares the label and the identity annotation of an object with this app and this object. If an object has the
+/// app's label and no identity annotation that names the object itself, a controller has copied the label from an
+/// object of the app. kapp does not manage such a copy.
 pub(super) fn compare_mark(found: &FoundInventory, key: &ObjectKey, metadata: &Value) -> Mark {
     let app = found.objects.first().and_then(|object| read_meta(object).ok());
     match (metadata["labels"][APP_LABEL].as_str(), app) {

@@ -183,11 +183,11 @@ impl Tool {
         }
     }
 
-    /// Returns the name of the `ConfigMap` in `namespace` whose settings decide which marks count for an inventory in the
-    /// same namespace; `None` if no such settings count.
+    /// Returns the name of the `ConfigMap` in `namespace` whose settings decide which marks count for an inventory in
+    /// the same namespace; `None` if no such settings count.
     ///
-    /// Argo CD's settings count only in its usual namespace. In another namespace, a tenant who may write an Application
-    /// may also write this `ConfigMap`, and could make the marks count that suit the tenant.
+    /// Argo CD's settings count only in its usual namespace. In another namespace, a tenant who may write an
+    /// Application may also write this `ConfigMap`, and could make the marks count that suit the tenant.
     pub fn settings_config_map(self, namespace: &str) -> Option<&'static str> {
         match self {
             Self::ArgoCd if namespace == argocd::USUAL_NAMESPACE => Some(argocd::SETTINGS_CONFIG_MAP),
@@ -242,8 +242,8 @@ impl Tool {
         }
     }
 
-    /// Returns the field managers under which the tool writes the objects of this inventory, unless the user gave the tool
-    /// another name for itself.
+    /// Returns the field managers under which the tool writes the objects of this inventory, unless the user gave the
+    /// tool another name for itself.
     pub fn field_managers(self, found: &FoundInventory) -> &'static [&'static str] {
         match self {
             Self::Helm => &helm::FIELD_MANAGERS,
@@ -257,11 +257,11 @@ impl Tool {
     /// Returns the only namespace whose objects are adopted without confirmation; `None` if there is none.
     ///
     /// Helm, kapp and kpt keep an inventory in the namespace of its objects. A user who may write the inventory may
-    /// usually write these objects, too, so the inventory's namespace is trusted. Flux and Argo CD keep inventories in a
-    /// namespace of their own, so the namespace of the set's parent is trusted instead; the destination of an Application
-    /// is not, because the author of the Application chooses it. For an Application outside of Argo CD's usual namespace
-    /// no namespace is trusted: it may have the same name as an Application in the usual namespace, and then the marks of
-    /// an object may mean either.
+    /// usually write these objects, too, so the inventory's namespace is trusted. Flux and Argo CD keep inventories in
+    /// a namespace of their own, so the namespace of the set's parent is trusted instead; the destination of an
+    /// Application is not, because the author of the Application chooses it. For an Application outside of Argo CD's
+    /// usual namespace no namespace is trusted: it may have the same name as an Application in the usual namespace, and
+    /// then the marks of an object may mean either.
     pub fn trusted_namespace<'a>(
         self,
         inventory_namespace: &'a str,
@@ -274,8 +274,8 @@ impl Tool {
         }
     }
 
-    /// Returns advice on how to stop the tool from writing and deleting the objects. The advice names only the inventory's
-    /// objects that were read: others of the same name may not belong to the tool.
+    /// Returns advice on how to stop the tool from writing and deleting the objects. The advice names only the
+    /// inventory's objects that were read: others of the same name may not belong to the tool.
     pub fn advice(self, found: &FoundInventory) -> String {
         let FoundInventory { name, namespace, .. } = found;
         let kind = kind_argument(&found.kind);

@@ -153,8 +153,8 @@ impl Follow<'_> {
         futures_util::future::join_all(following).await;
     }
 
-    /// Lists and watches one collection until its targets have reached their goals. If the collection cannot be watched,
-    /// the error holds the targets that have not, and the reason.
+    /// Lists and watches one collection until its targets have reached their goals. If the collection cannot be
+    /// watched, the error holds the targets that have not, and the reason.
     async fn follow_collection<'t>(
         &self,
         group: &Group,
@@ -247,8 +247,8 @@ impl Follow<'_> {
         timeout(relist, following).await.unwrap_or(Ok(()))
     }
 
-    /// Lists a collection once whose path the server does not know. Its objects count as gone only if their kind is proved
-    /// to be gone. If the kind is served in another version, that version is listed.
+    /// Lists a collection once whose path the server does not know. Its objects count as gone only if their kind is
+    /// proved to be gone. If the kind is served in another version, that version is listed.
     async fn list_as_served(
         &self,
         group: &Group,
@@ -390,7 +390,8 @@ impl Group {
         }
     }
 
-    /// Returns the targets of the group in this namespace; all if that is `None`. They are sorted by name, for [`find`].
+    /// Returns the targets of the group in this namespace; all if that is `None`. They are sorted by name, for
+    /// [`find`].
     fn follow_targets(&self, namespace: Option<&str>) -> Vec<Followed<'_>> {
         let mut followed: Vec<Followed> = self
             .targets

@@ -24,8 +24,8 @@ impl Follow<'_> {
         }
     }
 
-    /// Returns the status of an object that a list or watch by the set's label does not show. It may have lost the label
-    /// while it is being deleted, and then still exists.
+    /// Returns the status of an object that a list or watch by the set's label does not show. It may have lost the
+    /// label while it is being deleted, and then still exists.
     pub(super) async fn read_without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
         match group.lookup {
             Lookup::LabelThenName => self.read(target, group.others()).await,

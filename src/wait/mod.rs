@@ -1,8 +1,8 @@
 //! Waits until the writes of a run have taken effect: applied objects are Current, deleted ones are gone.
 //!
-//! Each collection (a kind in a namespace, or in all) is listed and then watched (`follow`). Objects that the user may not
-//! watch, or that do not have the set's label, are polled. `tracker` decides what an observation means, and `explain`
-//! looks up why an object is not Current. Nothing is written here.
+//! Each collection (a kind in a namespace, or in all) is listed and then watched (`follow`). Objects that the user may
+//! not watch, or that do not have the set's label, are polled. `tracker` decides what an observation means, and
+//! `explain` looks up why an object is not Current. Nothing is written here.
 
 mod explain;
 mod follow;
@@ -73,8 +73,8 @@ impl Target {
 pub enum Lookup {
     /// By the set's label, with all other members of its kind. An object that is not among them is absent.
     Label,
-    /// By the set's label. An object that is not among the members is read by its name: it may still exist and have lost
-    /// the label.
+    /// By the set's label. An object that is not among the members is read by its name: it may still exist and have
+    /// lost the label.
     LabelThenName,
     /// By its name, for an object without the set's label.
     Name,
@@ -356,8 +356,8 @@ impl Waiting<'_> {
             .into_iter()
             .map(|index| (index, tracker.targets()[index].clone()))
             .collect();
-        // An object without a status is read as one whose controller reports statuses (`Others::Report`), so it does not
-        // count as Current.
+        // An object without a status is read as one whose controller reports statuses (`Others::Report`), so it does
+        // not count as Current.
         let reads = pending
             .iter()
             .map(async |(index, target)| (*index, follow.read(target, Others::Report).await));

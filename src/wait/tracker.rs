@@ -127,8 +127,8 @@ impl WaitTracker {
         has_failed && self.targets[index].goal == Goal::Ready && !self.old[index]
     }
 
-    /// Lets failures count from now on that existed at the first observation, even if that comes later: their controllers
-    /// have had time to report another status.
+    /// Lets failures count from now on that existed at the first observation, even if that comes later: their
+    /// controllers have had time to report another status.
     pub(super) fn count_old_failures(&mut self) {
         self.counts_old_failures = true;
         self.old.fill(false);

@@ -82,7 +82,8 @@ impl LeftSet<'_> {
         }
     }
 
-    /// Deletes the old parent, or removes or narrows its record. If another run has added a member, the old set is kept.
+    /// Deletes the old parent, or removes or narrows its record. If another run has added a member, the old set is
+    /// kept.
     async fn release(
         &self,
         joined: Option<&JoinedSet<'_>>,

@@ -46,15 +46,15 @@ pub struct JoinedSet<'a> {
     pub parent: ParentWriting<'a>,
     /// The state of the set when the plan was made.
     pub state: &'a ClusterState,
-    /// The record that the parent gets before the first label is written. It covers the members that the set has and the
-    /// objects that join it.
+    /// The record that the parent gets before the first label is written. It covers the members that the set has and
+    /// the objects that join it.
     pub record: &'a Record,
 }
 
 impl JoinedSet<'_> {
-    /// Returns the recorded part of the scope of the set that members have left (`scope_of_left_set`), and of this set's
-    /// own scope. They are not merged: the kinds of one in the namespaces of the other need not be listed, and the user
-    /// may not have the permission to.
+    /// Returns the recorded part of the scope of the set that members have left (`scope_of_left_set`), and of this
+    /// set's own scope. They are not merged: the kinds of one in the namespaces of the other need not be listed, and
+    /// the user may not have the permission to.
     pub fn recorded_places(&self, scope_of_left_set: &ListTargets) -> Vec<ListTargets> {
         let [left, joined] =
             [scope_of_left_set, &self.state.places].map(|targets| self.recorded_part_of(targets));
@@ -89,16 +89,16 @@ impl MembershipExecution<'_> {
     ///
     /// # Errors
     ///
-    /// The parent of the set that the objects join cannot be written, or the parent of the set that they leave has changed
-    /// into one that this run may not write. No label is written in either case.
+    /// The parent of the set that the objects join cannot be written, or the parent of the set that they leave has
+    /// changed into one that this run may not write. No label is written in either case.
     pub async fn run(&self, sink: &mut Sink<'_>) -> Result<Ending, ParentWriteError> {
         self.announce(sink);
         let ending = match &self.left {
             None => self.relabel(sink).await?,
             Some(left) => self.relabel_and_leave(left, sink).await?,
         };
-        // A run that was to take objects and takes none fails: a script would next apply the set that the objects should
-        // have joined, although they are still where they were.
+        // A run that was to take objects and takes none fails: a script would next apply the set that the objects
+        // should have joined, although they are still where they were.
         let takes_none = !self.plan.takes_any() && !self.plan.left.is_empty();
         let Some(joined) = self.joined.filter(|_| ending == Ending::Done && takes_none) else {
             return Ok(ending);
@@ -111,8 +111,8 @@ impl MembershipExecution<'_> {
         Ok(Ending::Incomplete)
     }
 
-    /// Announces the parents and the objects of the plan, each object with the outcome that it has if the run ends before
-    /// it reaches the object.
+    /// Announces the parents and the objects of the plan, each object with the outcome that it has if the run ends
+    /// before it reaches the object.
     fn announce(&self, sink: &mut Sink<'_>) {
         for parent in self.parents() {
             sink(parent.announcement());
@@ -123,7 +123,8 @@ impl MembershipExecution<'_> {
         ));
     }
 
-    /// Returns the parents of the set that the objects join and of the set that they leave, as far as there are such sets.
+    /// Returns the parents of the set that the objects join and of the set that they leave, as far as there are such
+    /// sets.
     fn parents(&self) -> impl Iterator<Item = &ParentWriting<'_>> {
         let joined = self.joined.iter().map(|joined| &joined.parent);
         joined.chain(self.left.iter().map(|left| &left.parent))

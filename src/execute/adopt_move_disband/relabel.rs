@@ -1,10 +1,10 @@
-//! Writes the part-of label of live objects, and the ownership of their fields if it moves to our field manager. Nothing
-//! else of the objects changes.
+//! Writes the part-of label of live objects, and the ownership of their fields if it moves to our field manager.
+//! Nothing else of the objects changes.
 //!
-//! One write changes the label and the ownership of fields of an object, so the object is always in exactly one set, and
-//! its fields never move without its label. The write has the resourceVersion that was judged as a precondition; an
-//! object that has changed since is judged again. An object that leaves another set is written in a dry run first: if an
-//! admission webhook removes the new label, the object would be in no set after the write.
+//! One write changes the label and the ownership of fields of an object, so the object is always in exactly one set,
+//! and its fields never move without its label. The write has the resourceVersion that was judged as a precondition; an
+//! object that has changed since is judged again. An object that leaves another set is written in a dry run first: if
+//! an admission webhook removes the new label, the object would be in no set after the write.
 
 use std::collections::BTreeMap;
 
@@ -152,8 +152,8 @@ impl LabelWriter<'_> {
         Ok(error.map_or(Answer::Written, Answer::LabelChanged))
     }
 
-    /// Returns the ownership of fields without entries of `metadata.managedFields` that name a version in which the server
-    /// cannot read the object: the server would drop all entries because of such a one.
+    /// Returns the ownership of fields without entries of `metadata.managedFields` that name a version in which the
+    /// server cannot read the object: the server would drop all entries because of such a one.
     async fn keep_usable_versions(
         &self,
         live: &Live,
@@ -193,8 +193,8 @@ impl LabelWriter<'_> {
         })
     }
 
-    /// Returns whether the object already has the label as this run writes it. The user may have selected objects by the
-    /// part-of label itself: once it is written, the selector does not match any more.
+    /// Returns whether the object already has the label as this run writes it. The user may have selected objects by
+    /// the part-of label itself: once it is written, the selector does not match any more.
     fn is_settled(&self, object: &Value, live: &Live) -> bool {
         let current = Live::from_object(object, &live.resource);
         current.is_some_and(|current| (self.judge)(object, &current) == MembershipChange::Settled)
@@ -214,8 +214,8 @@ impl LabelWriter<'_> {
         ApiRequest::patch(&path, &parameters, METADATA, patch, body)
     }
 
-    /// Returns the body of a merge patch: it creates `metadata.labels` if there are none, removes keys that are null, and
-    /// replaces lists.
+    /// Returns the body of a merge patch: it creates `metadata.labels` if there are none, removes keys that are null,
+    /// and replaces lists.
     ///
     /// Server-side apply cannot do the same. It does not remove a label that another manager owns, too; and an apply of
     /// the label alone would remove every other field that the same manager has applied before.

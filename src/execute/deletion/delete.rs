@@ -165,8 +165,8 @@ impl DeleteContext<'_> {
             Ok(None) => return gone(),
             Err(error) => return failed(&error),
         };
-        // An earlier attempt may have deleted the object, although its answer was lost. Finalizers then hold the object,
-        // and the delete itself has changed its resourceVersion.
+        // An earlier attempt may have deleted the object, although its answer was lost. Finalizers then hold the
+        // object, and the delete itself has changed its resourceVersion.
         let is_terminating = reread.live.presence == Presence::Terminating && reread.live.uid == planned.uid;
         if is_terminating && earlier_attempts.may_have_succeeded() {
             return done();
@@ -180,8 +180,8 @@ impl DeleteContext<'_> {
         DeleteAttempt::Changed(Box::new(reread.live))
     }
 
-    /// Judges an object that was planned to be deleted as `planned` and is now as in `current`. Returns its outcome if it
-    /// is kept; `None` if it is to be deleted.
+    /// Judges an object that was planned to be deleted as `planned` and is now as in `current`. Returns its outcome if
+    /// it is kept; `None` if it is to be deleted.
     fn outcome_if_kept(&self, planned: &Live, current: &Live) -> Option<ObjectOutcome> {
         let subject = Subject::new(&planned.key, &planned.resource, Some(&planned.uid));
         if self.purpose != Purpose::Removal {

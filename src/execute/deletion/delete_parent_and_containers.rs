@@ -146,8 +146,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Ends the deletion of a set without a parent: deletes the containers that the parent would be in, and reports what
-    /// is left of the set. Nothing records what is left.
+    /// Ends the deletion of a set without a parent: deletes the containers that the parent would be in, and reports
+    /// what is left of the set. Nothing records what is left.
     async fn finish_without_parent(
         &self,
         mut members: Deleted,

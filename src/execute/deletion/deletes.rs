@@ -389,8 +389,8 @@ impl Deletes<'_, '_> {
         self.unread.borrow().is_none()
     }
 
-    /// Lists what these containers hold, and notes those that have gained objects: `delete` keeps them. A container of an
-    /// object that was kept need not be listed, because it is kept anyway.
+    /// Lists what these containers hold, and notes those that have gained objects: `delete` keeps them. A container of
+    /// an object that was kept need not be listed, because it is kept anyway.
     async fn list_contents(&self, containers: &[&Live]) {
         let mut deletable = containers.to_vec();
         deletable.retain(|live| self.deleted.borrow().not_deleted.kept_object_in(live).is_none());

@@ -71,8 +71,8 @@ impl Execution<'_> {
         Ok(judged)
     }
 
-    /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself has
-    /// changed; it does not fail if the object is kept because of other objects.
+    /// Reports an object that the plan prunes and that is kept now. A run of a saved plan fails if the object itself
+    /// has changed; it does not fail if the object is kept because of other objects.
     fn report_kept(&self, skip: &Skip, pruned: &mut Deleted, sink: &mut Sink<'_>) {
         let skipped = delete::untouched(&skip.live);
         let is_kept_for_others = matches!(
@@ -96,8 +96,8 @@ impl Execution<'_> {
         sink(Event::Object(outcome));
     }
 
-    /// Returns the kinds and namespaces of desired objects, of prunes and of skipped objects. Each kind is listed in the
-    /// version in which the plan read it, if the plan read it.
+    /// Returns the kinds and namespaces of desired objects, of prunes and of skipped objects. Each kind is listed in
+    /// the version in which the plan read it, if the plan read it.
     fn places_of_members(&self) -> ListTargets {
         let members = self.desired.members.iter();
         let desired = members.map(|object| (&object.key, &object.resource));

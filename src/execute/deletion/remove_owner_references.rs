@@ -1,5 +1,5 @@
-//! Removes owner references to pruned objects from desired or kept objects: otherwise the garbage collector would delete
-//! these after their owners are pruned.
+//! Removes owner references to pruned objects from desired or kept objects: otherwise the garbage collector would
+//! delete these after their owners are pruned.
 //!
 //! Each write has the UID and resourceVersion that were read as preconditions, and changes only owner references; an
 //! object that has changed by then is read again. A run that ends before it prunes the owners leaves the other objects
@@ -58,8 +58,8 @@ pub fn warn_of_kept<'d>(
 }
 
 impl Execution<'_> {
-    /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They are
-    /// noted in the judge, too, which refuses to delete an owner as long as an object is attached to it.
+    /// Carries out those of these detachments that the judge allows, and returns the objects that were detached. They
+    /// are noted in the judge, too, which refuses to delete an owner as long as an object is attached to it.
     pub(in crate::execute) async fn detach_all<'d>(
         &self,
         detachments: &'d [Detachment],
@@ -166,9 +166,9 @@ fn removal_error(reason: &dyn fmt::Display) -> Message {
     format!("owner references could not be removed: {reason}").into()
 }
 
-/// Returns the operations of a JSON patch that removes the owners of `detachment` from exactly the object that was read;
-/// `None` if the object has none of these owners. The patch also writes the UID and the resourceVersion that were read:
-/// if the object has others by then, the server answers with a conflict.
+/// Returns the operations of a JSON patch that removes the owners of `detachment` from exactly the object that was
+/// read; `None` if the object has none of these owners. The patch also writes the UID and the resourceVersion that were
+/// read: if the object has others by then, the server answers with a conflict.
 fn build_operations(dependent: &Dependent, detachment: &Detachment) -> Option<Value> {
     // From the last index to the first: each removal shifts the references behind it.
     let indices: Vec<usize> = (0..dependent.owners.len())

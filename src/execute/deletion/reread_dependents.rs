@@ -30,8 +30,8 @@ pub enum OwnerReferencesUnread {
     Parent { parent: ObjectKey, error: ApiError },
 }
 
-/// Notes whether the owner references that were read last are outdated. They are once the run has waited since then, for
-/// a webhook or for an object to be gone: another client may have added references during the wait.
+/// Notes whether the owner references that were read last are outdated. They are once the run has waited since then,
+/// for a webhook or for an object to be gone: another client may have added references during the wait.
 #[derive(Debug, Default)]
 pub(super) struct Freshness {
     is_outdated: Cell<bool>,

@@ -1,10 +1,10 @@
 //! Deletes the parent of a set that a run has taken objects out of, or removes or narrows its record.
 //!
-//! The parent is deleted only when a fresh list finds no member any more, not even one that is being deleted.
-//! Until then the parent records what is left, so that the same command can continue after any interruption. If
-//! another run has written the record since the plan, there may be members outside of the plan's scope: the scope of that
-//! record is listed, too, and the record is not narrowed. If another client has written the parent first, or if a webhook
-//! cannot be called yet, the parent and the members are read again, and the write is decided again.
+//! The parent is deleted only when a fresh list finds no member any more, not even one that is being deleted. Until
+//! then the parent records what is left, so that the same command can continue after any interruption. If another run
+//! has written the record since the plan, there may be members outside of the plan's scope: the scope of that record is
+//! listed, too, and the record is not narrowed. If another client has written the parent first, or if a webhook cannot
+//! be called yet, the parent and the members are read again, and the write is decided again.
 
 mod record_what_is_left;
 pub mod wait_until_members_are_gone;
@@ -54,8 +54,8 @@ pub enum ParentAim {
 /// Context for ending a set, or narrowing its record.
 pub struct ParentRelease<'a> {
     pub aim: ParentAim,
-    /// The set that the members have joined, if they have joined one. The parent is not deleted if an object of that set
-    /// names it as its owner.
+    /// The set that the members have joined, if they have joined one. The parent is not deleted if an object of that
+    /// set names it as its owner.
     pub joined: Option<&'a JoinedSet<'a>>,
     /// Context for writing the parent.
     pub writing: ParentWriting<'a>,
@@ -128,8 +128,8 @@ pub enum ReleaseError {
 }
 
 impl ParentRelease<'_> {
-    /// Deletes the parent, removes its record, or determines a narrower record. As long as other clients write the parent
-    /// first, and after each wait for a webhook, reads and judges it again.
+    /// Deletes the parent, removes its record, or determines a narrower record. As long as other clients write the
+    /// parent first, and after each wait for a webhook, reads and judges it again.
     pub async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let ParentWriting {
             server,
@@ -242,7 +242,8 @@ impl ParentRelease<'_> {
                     ..Remains::default()
                 })))
             }
-            // A container that has gained objects, or in which an object was kept, is not deleted, so it keeps the parent.
+            // A container that has gained objects, or in which an object was kept, is not deleted, so it keeps the
+            // parent.
             ParentDisposition::Goes
                 if self
                     .remaining
@@ -263,9 +264,9 @@ impl ParentRelease<'_> {
         })
     }
 
-    /// Finds an object of the set that the members have joined, or the parent of that set, that names this parent as its
-    /// owner: the garbage collector would delete the object after this parent. It is looked for again, because another
-    /// client may have added the owner reference since the plan.
+    /// Finds an object of the set that the members have joined, or the parent of that set, that names this parent as
+    /// its owner: the garbage collector would delete the object after this parent. It is looked for again, because
+    /// another client may have added the owner reference since the plan.
     async fn find_owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
         let Some(joined) = self.joined else {
             return Ok(None);

@@ -50,8 +50,8 @@ impl ParentRelease<'_> {
         })))
     }
 
-    /// Ends a run that finds another object in the parent's place. If members are left, records them in that object if it
-    /// is a parent; fails if it is an ordinary object, which is not taken over.
+    /// Ends a run that finds another object in the parent's place. If members are left, records them in that object if
+    /// it is a parent; fails if it is an ordinary object, which is not taken over.
     pub(super) async fn end_with_another_object(
         self,
         object: ParentObject,
@@ -76,8 +76,8 @@ impl ParentRelease<'_> {
         listing.await.map_err(ReleaseError::NotListedWithoutParent)
     }
 
-    /// Widens the record of the parent that is there now (`current`) to cover what is left; creates a parent if there is
-    /// none.
+    /// Widens the record of the parent that is there now (`current`) to cover what is left; creates a parent if there
+    /// is none.
     async fn widen_record(
         &self,
         current: Option<ParentObject>,
@@ -148,8 +148,8 @@ impl ParentRelease<'_> {
         }
     }
 
-    /// Returns the record of these members and copies, of the parent's containers, and of the kinds whose members a list
-    /// may not show.
+    /// Returns the record of these members and copies, of the parent's containers, and of the kinds whose members a
+    /// list may not show.
     fn record_of(&self, found: &RemainingList) -> Record {
         let parent_containers = self.remaining.parent_containers.iter().copied();
         let keys = found.all().chain(parent_containers).map(|live| &live.key);

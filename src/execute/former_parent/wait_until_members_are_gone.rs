@@ -119,8 +119,8 @@ impl Remaining<'_> {
         plan::reason_not_a_member(live, self.set.parent_uid.as_deref(), self.appliers).is_some()
     }
 
-    /// Returns whether the wait for this object has the long limit: it is a terminating namespace or CRD, or the garbage
-    /// collector is to delete it after an owner that the run has deleted.
+    /// Returns whether the wait for this object has the long limit: it is a terminating namespace or CRD, or the
+    /// garbage collector is to delete it after an owner that the run has deleted.
     fn takes_long(&self, live: &Live) -> bool {
         if live.presence == Presence::Terminating {
             return plan::is_container(live);

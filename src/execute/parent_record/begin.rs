@@ -117,8 +117,9 @@ impl KnownParent {
 impl ParentWriting<'_> {
     /// Begins a run that takes objects out of the set, whose record is `recorded`.
     ///
-    /// A dry run writes no entry. A run whose entry cannot be written continues without an entry, unless it is exclusive:
-    /// it adds no member that has to be recorded, and it may be about to delete the webhook that denies the write.
+    /// A dry run writes no entry. A run whose entry cannot be written continues without an entry, unless it is
+    /// exclusive: it adds no member that has to be recorded, and it may be about to delete the webhook that denies the
+    /// write.
     ///
     /// # Errors
     ///
@@ -139,8 +140,8 @@ impl ParentWriting<'_> {
             takes_out: true,
             ..entry_under_way(self.server, operation).await
         };
-        // This write is not repeated until a webhook can be called: the webhook may start only after this run has deleted
-        // an object.
+        // This write is not repeated until a webhook can be called: the webhook may start only after this run has
+        // deleted an object.
         let writing = self.writing.without_webhook_patience();
         let without_patience = ParentWriting {
             writing: &writing,
@@ -160,8 +161,8 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Begins a run as `begin` does. If the user stops the run while the write of the parent waits for a webhook, returns
-    /// how the run ends.
+    /// Begins a run as `begin` does. If the user stops the run while the write of the parent waits for a webhook,
+    /// returns how the run ends.
     pub async fn begin_unless_stopped(
         &self,
         parent: Option<ParentObject>,
@@ -190,8 +191,8 @@ impl ParentWriting<'_> {
         let id = run.id.clone();
         let begun = self.write_entry(parent, needed, run, sink).await;
         if !matches!(begun, Ok(_) | Err(ParentWriteError::Refused(_))) {
-            // The entry may have been written although the answer was lost. The run ends here and has written no member,
-            // so its entry is removed.
+            // The entry may have been written although the answer was lost. The run ends here and has written no
+            // member, so its entry is removed.
             self.withdraw(&id, sink).await;
         }
         begun
@@ -205,8 +206,8 @@ impl ParentWriting<'_> {
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<KnownParent, ParentWriteError> {
-        // The lease counts from here, not from the answer: the machine may be suspended in between, and other runs count
-        // from the time in the entry.
+        // The lease counts from here, not from the answer: the machine may be suspended in between, and other runs
+        // count from the time in the entry.
         let before = Moment::now();
         let is_shared = parent
             .as_ref()
@@ -252,8 +253,8 @@ impl ParentWriting<'_> {
     /// Writes the record and the history that `decide` makes of those of the parent. If another client has written the
     /// parent first, reads the parent and calls `decide` again.
     ///
-    /// Runs that count as abandoned get that result, and are reported. Returns the parent as written, and whether another
-    /// run that may add members was at work since `parent` was read (`is_shared` if that is known already).
+    /// Runs that count as abandoned get that result, and are reported. Returns the parent as written, and whether
+    /// another run that may add members was at work since `parent` was read (`is_shared` if that is known already).
     pub(super) async fn write_as_decided(
         &self,
         mut parent: Option<ParentObject>,
@@ -304,9 +305,9 @@ impl ParentWriting<'_> {
                 }
                 Written::Overtaken => {
                     let found = self.read().await?;
-                    // If the parent has the annotations that this run was to write, an earlier attempt of the same write
-                    // was carried out, and its answer was lost: the annotations have the entry of this run, or have it no
-                    // longer.
+                    // If the parent has the annotations that this run was to write, an earlier attempt of the same
+                    // write was carried out, and its answer was lost: the annotations have the entry of this run, or
+                    // have it no longer.
                     if let Some(found) = found.as_ref().filter(|found| has_target(found, &target)) {
                         self.note_abandoned(parent.as_ref(), writer.id, sink);
                         return Ok((found.clone(), is_shared));
@@ -359,8 +360,8 @@ fn is_written_by_other_run(before: &ParentObject, found: &ParentObject, own: &st
     before.uid != found.uid || before.reading != found.reading || others(before) != others(found)
 }
 
-/// Returns the history of the parent, in which runs that counted as abandoned when the parent was read have that result,
-/// except the run with the id `own`: it is this run.
+/// Returns the history of the parent, in which runs that counted as abandoned when the parent was read have that
+/// result, except the run with the id `own`: it is this run.
 pub(super) fn runs_as_read(parent: &ParentObject, own: &str) -> History {
     let mut history = History::from_annotations(&parent.annotations);
     for run in parent.abandoned.iter().filter(|run| run.id != own) {
@@ -380,8 +381,8 @@ fn recorded(status: &ParentStatus) -> Record {
             group_kinds: group_kinds.clone(),
             additional_namespaces: additional_namespaces.clone(),
         },
-        // The deprecated annotation with resources instead of kinds. The plan has translated it into `record_during`, which
-        // every write of a run covers. No tool writes that annotation today.
+        // The deprecated annotation with resources instead of kinds. The plan has translated it into `record_during`,
+        // which every write of a run covers. No tool writes that annotation today.
         ParentStatus::Recorded(_) | ParentStatus::New => Record::default(),
     }
 }

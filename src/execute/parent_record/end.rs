@@ -62,8 +62,8 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Replaces the entry of the run by `run`; removes it if that is `None`, because the run has changed nothing. Writes
-    /// the exact record if no other run that may add members was at work; else a record that covers `needed`.
+    /// Replaces the entry of the run by `run`; removes it if that is `None`, because the run has changed nothing.
+    /// Writes the exact record if no other run that may add members was at work; else a record that covers `needed`.
     pub(super) async fn end(
         &self,
         known: &mut KnownParent,
@@ -106,8 +106,8 @@ impl ParentWriting<'_> {
         known.run.is_some() && !known.takes_out && self.server.has_write_under_way()
     }
 
-    /// Removes the entry with this id, of a run that has written no member. If that fails, the entry stays, and counts as
-    /// abandoned later.
+    /// Removes the entry with this id, of a run that has written no member. If that fails, the entry stays, and counts
+    /// as abandoned later.
     pub async fn withdraw(&self, id: &str, sink: &mut Sink<'_>) {
         let withdrawing = async {
             let Ok(Some(parent)) = self.read().await else {

@@ -1,5 +1,5 @@
-//! Determines the record that `apply` leaves: that of the plan, and of what is found in the rest of the scope, which the
-//! record would no longer cover.
+//! Determines the record that `apply` leaves: that of the plan, and of what is found in the rest of the scope, which
+//! the record would no longer cover.
 
 use std::collections::{BTreeSet, HashSet};
 use std::iter;
@@ -24,8 +24,8 @@ const PAUSES: [Duration; 3] = [
 ];
 
 impl Execution<'_> {
-    /// Returns the record that covers the members of the plan, objects that are not gone yet, and members that have lost
-    /// their part-of label. Waits up to a second until deleted objects are gone.
+    /// Returns the record that covers the members of the plan, objects that are not gone yet, and members that have
+    /// lost their part-of label. Waits up to a second until deleted objects are gone.
     ///
     /// `settled` are the UIDs of the members that this run has applied or found unchanged.
     pub async fn exact_record(
@@ -70,9 +70,9 @@ impl Execution<'_> {
         )))
     }
 
-    /// Lists the part of the scope that the record of the plan does not cover, and returns the record of the objects that
-    /// are left there. Settled objects do not count: an object that the server serves under two API groups is listed under
-    /// its old group, too.
+    /// Lists the part of the scope that the record of the plan does not cover, and returns the record of the objects
+    /// that are left there. Settled objects do not count: an object that the server serves under two API groups is
+    /// listed under its old group, too.
     async fn list_remaining(&self, settled: &HashSet<String>) -> Result<Record, ParentWriteError> {
         let mut remaining = Record::default();
         let own = self.set.parent.namespace.as_deref();

@@ -1,5 +1,5 @@
-//! Applies the parent's own manifest, if the set's manifests hold the parent. The record on the parent is not part of the
-//! manifest: another field manager owns it.
+//! Applies the parent's own manifest, if the set's manifests hold the parent. The record on the parent is not part of
+//! the manifest: another field manager owns it.
 
 use serde_json::json;
 
@@ -44,8 +44,8 @@ impl ParentWriting<'_> {
         Ok(())
     }
 
-    /// Sends the manifest. A run of a saved plan writes the parent only if it is as the plan has seen it, except for its
-    /// record, which this run has written. A parent that did not exist in the plan was created by this run.
+    /// Sends the manifest. A run of a saved plan writes the parent only if it is as the plan has seen it, except for
+    /// its record, which this run has written. A parent that did not exist in the plan was created by this run.
     ///
     /// Each write has the UID of the parent that this run has recorded on as a precondition. If another client has
     /// deleted that parent, an apply without the UID would create an object without a record, and the next run would

@@ -1,8 +1,8 @@
 //! Removes the record: deletes the parent, or removes the record from an object that is kept.
 //!
-//! Both writes have the resourceVersion that was read before the last list of members as their precondition, so they fail
-//! if another run has begun since then. If a webhook cannot be called yet, the write is not sent again here: `former_parent`
-//! lists the members again before it repeats the write.
+//! Both writes have the resourceVersion that was read before the last list of members as their precondition, so they
+//! fail if another run has begun since then. If a webhook cannot be called yet, the write is not sent again here:
+//! `former_parent` lists the members again before it repeats the write.
 
 use bytes::Bytes;
 use http::StatusCode;

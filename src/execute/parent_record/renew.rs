@@ -36,8 +36,8 @@ impl ParentWriting<'_> {
     }
 
     async fn renew_in_time(&self, known: &mut KnownParent) -> Infallible {
-        // A renewal is not repeated until a webhook can be called: the webhook may start only after this run has written
-        // a member, and without a renewal the run may not write members for long.
+        // A renewal is not repeated until a webhook can be called: the webhook may start only after this run has
+        // written a member, and without a renewal the run may not write members for long.
         let writing = self.writing.without_webhook_patience();
         let renewing = ParentWriting {
             writing: &writing,
@@ -63,8 +63,8 @@ impl ParentWriting<'_> {
         }
     }
 
-    /// Writes the current time of the server into the entry, if the parent still has the entry. The parent is read first,
-    /// because the answer also brings the server's time, which this run may have learned long ago.
+    /// Writes the current time of the server into the entry, if the parent still has the entry. The parent is read
+    /// first, because the answer also brings the server's time, which this run may have learned long ago.
     async fn renew(&self, known: &mut KnownParent) -> Result<(), ParentWriteError> {
         let Some(run) = known.run.clone() else {
             return Ok(());

@@ -25,7 +25,8 @@ pub enum Repaired {
 impl ParentWriting<'_> {
     /// Writes the record, then removes labels and annotations that do not belong on the parent.
     ///
-    /// The precondition of the write is the resourceVersion of the parent that `verify` read before it listed the members.
+    /// The precondition of the write is the resourceVersion of the parent that `verify` read before it listed the
+    /// members.
     pub async fn repair(&self, repair: &Repair, sink: &mut Sink<'_>) -> Result<Repaired, ParentWriteError> {
         let mut history = runs_as_read(&repair.parent, "");
         for id in &repair.ended {

@@ -34,8 +34,8 @@ pub struct ParentWriting<'a> {
     pub set: &'a Set,
     /// The resource of the parent.
     pub resource: &'a Arc<Resource>,
-    /// The refusals to take the parent over that the user has lifted. They apply only as long as the parent is as it was
-    /// read.
+    /// The refusals to take the parent over that the user has lifted. They apply only as long as the parent is as it
+    /// was read.
     pub accepted: &'a [Refusal],
     /// The parent's own manifest, if there is one.
     pub manifest: Option<&'a DesiredObject>,
@@ -132,8 +132,8 @@ impl ParentWriting<'_> {
         read::parent(self.server, self.resource, &self.set.parent).await
     }
 
-    /// Writes the annotations `target` on the parent that has this UID and this resourceVersion. The UID prevents that an
-    /// apply creates the parent again if it is gone.
+    /// Writes the annotations `target` on the parent that has this UID and this resourceVersion. The UID prevents that
+    /// an apply creates the parent again if it is gone.
     pub async fn write_record(
         &self,
         (uid, resource_version): (&str, &str),
@@ -191,8 +191,9 @@ impl ParentWriting<'_> {
             .extend(written.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())));
         let value = target.history.value(&others);
         let history = value.map_err(|NoRoom| ParentWriteError::NoRoom)?;
-        // An empty history is written as an empty list if the parent has the annotation. To leave the annotation out would
-        // not remove it: the parent may have been created by POST, and that field manager owns the annotation, too.
+        // An empty history is written as an empty list if the parent has the annotation. To leave the annotation out
+        // would not remove it: the parent may have been created by POST, and that field manager owns the annotation,
+        // too.
         let empty_history = others.contains_key(HISTORY_ANNOTATION).then(|| "[]".to_owned());
         if let Some(history) = history.or(empty_history) {
             annotations[HISTORY_ANNOTATION] = json!(history);
@@ -202,10 +203,10 @@ impl ParentWriting<'_> {
 
     /// Creates a parent that does not exist.
     ///
-    /// A parent without a manifest is created by POST, which fails if another run has created the parent first; an apply
-    /// would overwrite the record of that run. A parent with a manifest is applied with the tooling annotation alone, and
-    /// gets its record in a second write. If the run is interrupted between the two writes, the next run recognizes the
-    /// parent by that annotation and continues.
+    /// A parent without a manifest is created by POST, which fails if another run has created the parent first; an
+    /// apply would overwrite the record of that run. A parent with a manifest is applied with the tooling annotation
+    /// alone, and gets its record in a second write. If the run is interrupted between the two writes, the next run
+    /// recognizes the parent by that annotation and continues.
     pub async fn create(&self, target: &Value, sink: &mut Sink<'_>) -> Result<Written, ParentWriteError> {
         let Some(manifest) = self.manifest else {
             let request = self.creation_request(target, &[]);
@@ -255,8 +256,8 @@ impl ParentWriting<'_> {
     ///
     /// # Errors
     ///
-    /// The answer lacks the record, the id or the entry of the run. Other runs could then not find the members that this
-    /// run is about to write.
+    /// The answer lacks the record, the id or the entry of the run. Other runs could then not find the members that
+    /// this run is about to write.
     pub(super) fn check_answer(
         &self,
         answer: Result<Reply, ApiError>,

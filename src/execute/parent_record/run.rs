@@ -11,8 +11,8 @@ use crate::model::applyset::Record;
 /// A run that is under way.
 pub struct RunOnParent<'a> {
     pub parent: ParentWriting<'a>,
-    /// The parent, and the entry of the run if it has one; `None` if there is no parent, or if the run has not written it
-    /// yet.
+    /// The parent, and the entry of the run if it has one; `None` if there is no parent, or if the run has not written
+    /// it yet.
     pub known: Option<KnownParent>,
     /// Counts the changes of the run, for its entry in the history.
     pub entry: HistoryEntry,

@@ -54,8 +54,8 @@ pub(super) fn read(found: &FoundInventory) -> Result<Vec<ObjectKey>, Unusable> {
     read_objects(found, deployed)
 }
 
-/// Reads the objects that only revisions above the deployed one have: a failed upgrade leaves such objects. Also returns
-/// the revisions that cannot be read, and the number of those above the limit, without objects.
+/// Reads the objects that only revisions above the deployed one have: a failed upgrade leaves such objects. Also
+/// returns the revisions that cannot be read, and the number of those above the limit, without objects.
 pub(super) fn read_newer_revisions(found: &FoundInventory) -> Vec<RecordedElsewhere> {
     let mut newer = newer_than_deployed(&found.objects);
     if newer.is_empty() {

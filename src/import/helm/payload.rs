@@ -42,7 +42,8 @@ pub(super) enum PayloadError {
 }
 
 impl Payload {
-    /// Decodes the value of a Secret as the API server returns it: the server encodes Helm's base64 in base64 once more.
+    /// Decodes the value of a Secret as the API server returns it: the server encodes Helm's base64 in base64 once
+    /// more.
     pub(super) fn decode(value: &str) -> Result<Self, PayloadError> {
         let decode_base64 = |text: &[u8]| STANDARD.decode(text).map_err(|_| PayloadError::Encoding);
         let packed = decode_base64(&decode_base64(value.as_bytes())?)?;

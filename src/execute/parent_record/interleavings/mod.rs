@@ -1,8 +1,9 @@
-//! Checks the promises of `parent_record` for all interleavings of two runs, and for random interleavings of three runs.
+//! Checks the promises of `parent_record` for all interleavings of two runs, and for random interleavings of three
+//! runs.
 //!
 //! The runs (`runs`) call the functions of `parent_record`, and speak to a server that is a function (`server`).
-//! `schedule` stops each run before every request, and lets one run at a time continue or kills it. After every step the
-//! promises are checked:
+//! `schedule` stops each run before every request, and lets one run at a time continue or kills it. After every step
+//! the promises are checked:
 //!
 //! - Each object with the set's label is of a recorded kind, at any time, whichever runs were killed (`World::check`).
 //! - A run writes the parent only in the version that it has read or written last (`World::answer`).

@@ -1,7 +1,7 @@
 //! Lets runs continue one request at a time, in every order or in a random one.
 //!
-//! The answers that a run has got decide what it does next. So each run is played once for each list of answers, from its
-//! beginning, and all schedules in which it gets these answers share the result.
+//! The answers that a run has got decide what it does next. So each run is played once for each list of answers, from
+//! its beginning, and all schedules in which it gets these answers share the result.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -92,8 +92,8 @@ fn play(number: usize, script: Script, answers: &[Rc<Answer>]) -> NextAction {
     runtime.expect("a runtime").block_on(run)
 }
 
-/// Returns a server that gives these answers, the last of the list first. The next request is sent to `sender`, and never
-/// answered.
+/// Returns a server that gives these answers, the last of the list first. The next request is sent to `sender`, and
+/// never answered.
 #[expect(clippy::disallowed_types, reason = "a server that is a function")]
 fn build_server(answers: Vec<Answer>, sender: mpsc::UnboundedSender<SentRequest>) -> ApiServer {
     let answers = Arc::new(Mutex::new(answers));
@@ -162,8 +162,8 @@ impl Scene {
             NextAction::End(Ok(())) => self.world.runs[run].state = State::Done,
             NextAction::End(Err(error)) => {
                 self.world.runs[run].state = State::Failed;
-                // Runs may fail only beside a `Disband`: it makes the parent an ordinary object, which others do not take
-                // over.
+                // Runs may fail only beside a `Disband`: it makes the parent an ordinary object, which others do not
+                // take over.
                 if !runs
                     .scripts
                     .iter()
@@ -247,8 +247,8 @@ fn digest(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// Tries every order of the requests, with at most `kills` runs killed. If several orders lead to the same state, only one
-/// of them is continued.
+/// Tries every order of the requests, with at most `kills` runs killed. If several orders lead to the same state, only
+/// one of them is continued.
 pub(super) fn explore(initial_kinds: &[&str], scripts: &[Script], kills: usize) -> Schedules {
     let mut runs = Runs::new(scripts);
     let mut continued = HashSet::new();
