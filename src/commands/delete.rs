@@ -23,7 +23,7 @@ use crate::session::prompt::Questions;
 use crate::session::wait_targets;
 use crate::session::waits_of_apply::DependencyWait;
 use crate::settings::{self, DeleteOptions};
-use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
+use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -219,7 +219,9 @@ async fn delete_and_wait(
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
-    let going = deletion.going().filter(|live| done.is_going(live));
+    let going = deletion
+        .deleted_or_terminating()
+        .filter(|live| done.is_going(live));
     let targets = going.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
     let awaited = waiting.run(targets, &mut report);
@@ -243,7 +245,7 @@ async fn delete_and_wait(
         return wait_targets::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| wait_targets::gone(&parent.live, Path::Name));
+    let parent = found.map(|parent| wait_targets::gone(&parent.live, Lookup::Name));
     let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::parent_record::begin::Known;
+use super::parent_record::begin::KnownParent;
 use super::parent_record::run::RunOnParent;
 use super::{Execution, ParentWriteError, RunState, Sink};
 use crate::error::{Error, ErrorKind};
@@ -17,11 +17,14 @@ use crate::plan::Refusal;
 impl Execution<'_> {
     /// Writes the parent before the first member, if the run has to. Returns the parent, or how the run ends if it was
     /// not written.
-    pub(super) async fn begin(&self, sink: &mut Sink<'_>) -> Result<Result<Known, Ending>, ParentWriteError> {
+    pub(super) async fn begin(
+        &self,
+        sink: &mut Sink<'_>,
+    ) -> Result<Result<KnownParent, Ending>, ParentWriteError> {
         if let Some(parent) = self.parent()
             && !self.needs_to_begin(parent)
         {
-            return Ok(Ok(Known::read(parent.clone())));
+            return Ok(Ok(KnownParent::from_read(parent.clone())));
         }
         let run = self.entry_under_way().await;
         if self.interrupt.is_requested() {
@@ -101,8 +104,8 @@ impl Execution<'_> {
         run_state.applied.failed += 1;
         sink(Event::failure(error.to_string()));
         match known.run.clone() {
-            Some(begun) if !parent.is_there(&known.parent.uid).await? => {
-                self.begin_again(known, begun, sink).await
+            Some(run) if !parent.parent_has_uid(&known.parent.uid).await? => {
+                self.begin_again(known, run, sink).await
             }
             _ => Ok(()),
         }
@@ -140,14 +143,14 @@ impl Execution<'_> {
     /// so it counts as shared, and its record is not narrowed.
     pub(super) async fn begin_again(
         &self,
-        known: &mut Known,
+        known: &mut KnownParent,
         run: Run,
         sink: &mut Sink<'_>,
     ) -> Result<(), ParentWriteError> {
         let parent = self.parent_writing();
         let found = parent.read().await?;
         let begun = parent.begin(found, &self.plan.record_during, run, sink).await?;
-        *known = Known {
+        *known = KnownParent {
             is_shared: true,
             ..begun
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::deletion::{delete, remove_owner_references};
-use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::begin::KnownParent;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
@@ -69,7 +69,7 @@ impl Execution<'_> {
 
     /// Reports that the parent was configured by its own manifest, if the apply of the manifest has changed the
     /// parent's resourceVersion. The creation of a parent was reported when it happened.
-    pub(super) fn report_parent(&self, version_before: &str, known: &Known, sink: &mut Sink<'_>) {
+    pub(super) fn report_parent(&self, version_before: &str, known: &KnownParent, sink: &mut Sink<'_>) {
         let has_existed = self.parent().is_some();
         let has_manifest = self.desired.parent.is_some();
         if has_existed && has_manifest && known.parent.resource_version != version_before {

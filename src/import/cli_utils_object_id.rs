@@ -1,5 +1,5 @@
-//! Names of objects as cli-utils writes them into inventories (cli-utils,
-//! `pkg/object/objmetadata.go`). kpt and Flux use them.
+//! The ids of objects in inventories of kpt and Flux, as cli-utils writes them (cli-utils,
+//! `pkg/object/objmetadata.go`).
 
 use super::{Unusable, object_key};
 use crate::model::identity::ObjectKey;

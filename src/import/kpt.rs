@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::{FoundInventory, Mark, Unusable, cli_utils_object_id, object_key};
 use crate::model::identity::ObjectKey;
 
-/// Label that identifies an inventory of cli-utils.
+/// Label with the id of an inventory, on the object that holds the inventory.
 const INVENTORY_LABEL: &str = "cli-utils.sigs.k8s.io/inventory-id";
 
 /// Annotation on an object with the id of its inventory.
 const OWNER: &str = "config.k8s.io/owning-inventory";
 
-/// The default of `kpt live apply --field-manager`, which also names what client-side apply patches
-/// (cli-utils, `pkg/common/common.go` and `pkg/apply/task/apply_task.go`).
+/// The default of `kpt live apply --field-manager`, under which kpt also patches in client-side apply (cli-utils,
+/// `pkg/common/common.go` and `pkg/apply/task/apply_task.go`).
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["kubectl"];
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ struct InventoryEntry {
 
 /// Reads a `ResourceGroup` (`spec.resources`) or a `ConfigMap` (keys of `data`).
 pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
-    if id(object).is_none() {
+    if inventory_id(object).is_none() {
         return Err(Unusable::new(format!(
             "it has no label {INVENTORY_LABEL}, so it is not an inventory"
         )));
@@ -51,18 +51,18 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .collect()
 }
 
-/// Compares the object's inventory id with this inventory's: kpt deletes only objects that have it.
-pub(super) fn mark(found: &FoundInventory, metadata: &Value) -> Mark {
+/// Compares the inventory id in the annotation of an object with the id of this inventory. kpt itself deletes only
+/// objects on which both are equal.
+pub(super) fn compare_mark(found: &FoundInventory, metadata: &Value) -> Mark {
     match metadata["annotations"][OWNER].as_str() {
-        Some(owner) if found.objects.first().and_then(id) == Some(owner) => Mark::Own,
+        Some(owner) if found.objects.first().and_then(inventory_id) == Some(owner) => Mark::Own,
         Some(owner) => Mark::Other(format!("it belongs to another inventory: its {OWNER} is {owner}")),
         None => Mark::Missing(format!("it does not belong to an inventory: it has no {OWNER}")),
     }
 }
 
-/// Returns the id of the inventory. An empty id counts as none: every object without the annotation
-/// would have it.
-fn id(inventory: &Value) -> Option<&str> {
+/// Returns the id of the inventory. An empty id counts as none, because it identifies nothing.
+fn inventory_id(inventory: &Value) -> Option<&str> {
     let id = inventory["metadata"]["labels"][INVENTORY_LABEL].as_str();
     id.filter(|id| !id.is_empty())
 }
@@ -138,14 +138,15 @@ mod tests {
         };
         let own = inventory(json!({INVENTORY_LABEL: "x"}));
         let object = |owner: &str| json!({"annotations": {OWNER: owner}});
-        assert_eq!(mark(&own, &object("x")), Mark::Own);
-        assert!(matches!(mark(&own, &object("y")), Mark::Other(_)));
-        assert!(matches!(mark(&own, &json!({})), Mark::Missing(_)));
+        assert_eq!(compare_mark(&own, &object("x")), Mark::Own);
+        assert!(matches!(compare_mark(&own, &object("y")), Mark::Other(_)));
+        assert!(matches!(compare_mark(&own, &json!({})), Mark::Missing(_)));
         // An inventory without an id has no objects.
         for labels in [json!({}), json!({INVENTORY_LABEL: ""})] {
             let without_id = inventory(labels);
             for owner in ["x", ""] {
-                assert!(matches!(mark(&without_id, &object(owner)), Mark::Other(_)));
+                let mark = compare_mark(&without_id, &object(owner));
+                assert!(matches!(mark, Mark::Other(_)));
             }
         }
     }

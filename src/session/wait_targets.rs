@@ -7,7 +7,7 @@ use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
 use crate::plan::Plan;
-use crate::wait::{Goal, Outcome, Path, Target};
+use crate::wait::{Goal, Lookup, Outcome, Target};
 
 /// The objects that a run has deleted or applied.
 #[derive(Default)]
@@ -48,12 +48,12 @@ impl Done {
 
     /// Returns the target of an object that is to be gone. One that terminates may lose its label before.
     pub fn gone(&self, live: &Live) -> Target {
-        let path = if self.gone.contains(&live.uid) {
-            Path::Label
+        let lookup = if self.gone.contains(&live.uid) {
+            Lookup::Label
         } else {
-            Path::LabelThenName
+            Lookup::LabelThenName
         };
-        gone(live, path)
+        gone(live, lookup)
     }
 
     /// Returns whether this run has deleted the object.
@@ -69,7 +69,7 @@ pub fn members(desired: &Desired, done: &Done) -> Vec<Target> {
         resource: member.resource.clone(),
         uid: done.applied.get(&member.key).cloned(),
         goal: Goal::Ready,
-        path: Path::Label,
+        lookup: Lookup::Label,
     });
     members.collect()
 }
@@ -84,13 +84,13 @@ pub fn going(plan: &Plan, done: &Done) -> Vec<Target> {
 }
 
 /// Returns the target of an object that is to be deleted.
-pub fn gone(live: &Live, path: Path) -> Target {
+pub fn gone(live: &Live, lookup: Lookup) -> Target {
     Target {
         key: live.key.clone(),
         resource: live.resource.clone(),
         uid: Some(live.uid.clone()),
         goal: Goal::Gone,
-        path,
+        lookup,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
-use crate::wait::{AfterFailure, Deadline, Goal, Outcome, Path, Patience, RELIST, Target, Waiting};
+use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIST, Target, Waiting};
 
 /// The progress that a failed wait reports before the prunes of a run, or the last of them, have begun.
 const NOT_ALL_IS_PRUNED: &str =
@@ -166,9 +166,9 @@ impl WaitsForDependencies for DependencyWait<'_> {
             resource: dependency.resource,
             uid: None,
             goal: Goal::Ready,
-            path: match dependency.membership {
-                Membership::Member => Path::Label,
-                Membership::Outside => Path::Name,
+            lookup: match dependency.membership {
+                Membership::Member => Lookup::Label,
+                Membership::Outside => Lookup::Name,
             },
         });
         Box::pin(self.missed(targets.collect(), sink))
@@ -181,7 +181,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
         let targets = objects
             .into_iter()
-            .map(|live| wait_targets::gone(live, Path::LabelThenName));
+            .map(|live| wait_targets::gone(live, Lookup::LabelThenName));
         Box::pin(self.missed(targets.collect(), sink))
     }
 }

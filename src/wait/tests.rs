@@ -123,7 +123,7 @@ fn target(namespace: &str, name: &str) -> Target {
         resource: widgets(),
         uid: None,
         goal: Goal::Ready,
-        path: Path::Label,
+        lookup: Lookup::Label,
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Prediction, subject_of};
 use crate::cluster::apiserver::ApiError;
 use crate::event::{Action, ObjectOutcome};
 use crate::execute::deletion::delete::{CANNOT_BE_DELETED, delete_request};
-use crate::execute::deletion::prune::UNPRUNED;
+use crate::execute::deletion::prune::NOT_PRUNED_AFTER_FAILURE;
 use crate::execute::deletion::remove_owner_references::{OWNERS_REMOVED, without_owners};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::schedule::drive::Driver;
@@ -153,7 +153,7 @@ impl Execution<'_> {
 
 /// Predicts an object that a run does not prune, because something else fails.
 fn predict_not_pruned(live: &Live) -> Prediction {
-    let outcome = ObjectOutcome::with_reason(subject_of(live), Action::Skipped, UNPRUNED);
+    let outcome = ObjectOutcome::with_reason(subject_of(live), Action::Skipped, NOT_PRUNED_AFTER_FAILURE);
     Prediction::from_outcome(outcome)
 }
 

@@ -24,7 +24,7 @@ impl ParentRelease<'_> {
         for targets in joined.recorded_places(&self.remaining.places) {
             let listed =
                 list_labeled_objects(parent.server, parent.set, &targets, concurrency, METADATA_LIST).await;
-            let members = listed.map_err(|(_, error)| ReleaseError::UnseenOwned(error))?;
+            let members = listed.map_err(|(_, error)| ReleaseError::NewSetNotListed(error))?;
             if let Some(live) = members.iter().find(|live| set.is_owner(&live.owners)) {
                 return Ok(Some(live.key.clone()));
             }
@@ -37,7 +37,7 @@ impl ParentRelease<'_> {
     /// Lists members in the scope of the record that another run has written, too. The kinds of that
     /// run may be newer than discovery.
     pub(super) async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
-        if parent.reading == self.scope_of {
+        if parent.reading == self.listed_reading {
             return Ok(());
         }
         let ParentWriting { server, set, .. } = self.writing;
@@ -59,7 +59,7 @@ impl ParentRelease<'_> {
         } = member_scope.places;
         self.remaining.places.add_resources(resources);
         self.remaining.places.namespaces.extend(namespaces);
-        self.scope_of = parent.reading.clone();
+        self.listed_reading = parent.reading.clone();
         Ok(())
     }
 }

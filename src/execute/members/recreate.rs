@@ -289,7 +289,7 @@ impl Execution<'_> {
             preconditions: &self.plan.preconditions,
         };
         // A namespace or CRD is kept if it has gained objects.
-        let kept = context.keep_filled(std::iter::once(&old.live)).await;
+        let kept = context.find_containers_to_keep(std::iter::once(&old.live)).await;
         let outcome = match kept.into_iter().next() {
             Some(outcome) => outcome,
             None => match context.delete_unless_changed(&old.live, &old.live).await {
