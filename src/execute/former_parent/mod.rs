@@ -170,8 +170,9 @@ impl ParentRelease<'_> {
                 }
                 return Ok(ParentOutcome::Untouched);
             }
-            if let Some(kept) = self.reason_to_keep(found, &parent, &disposition, sink).await? {
-                return self.keep(&parent, kept, sink).await;
+            let reason = self.find_reason_to_keep(found, &parent, &disposition, sink);
+            if let Some(reason) = reason.await? {
+                return self.keep(&parent, reason, sink).await;
             }
             let written = match (self.aim, disposition) {
                 (ParentAim::Delete, ParentDisposition::Goes) => self.delete_parent(&parent, sink).await,
@@ -190,7 +191,7 @@ impl ParentRelease<'_> {
                 }
                 Ok(None) => conflicts += 1,
                 Err(ReleaseError::Request(error)) => {
-                    // Fails with this error again unless it is one of a webhook that may still be starting.
+                    // Waits if a webhook that may still be starting caused the error; returns any other error.
                     let pause = notes.reporting(webhooks.pause_after(error, webhook_failures), sink);
                     let paused = self.writing.while_renewing(self.known, pause).await;
                     paused.map_err(|error| match self.aim {
@@ -207,8 +208,12 @@ impl ParentRelease<'_> {
         Err(ReleaseError::Parent(ParentWriteError::Contended))
     }
 
-    /// Returns why the parent is kept as the parent; `None` if the set ends now.
-    async fn reason_to_keep(
+    /// Returns the reason to keep the parent as the parent; `None` if it is to be deleted or to lose its record.
+    ///
+    /// # Errors
+    ///
+    /// Another run that may add members is under way, or the set that the members have joined cannot be read.
+    async fn find_reason_to_keep(
         &self,
         found: RemainingList,
         parent: &WholeParent,
@@ -225,34 +230,25 @@ impl ParentRelease<'_> {
             let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
             return Err(ReleaseError::AnotherRunUnderWay(advice));
         }
-        let parent_containers = || {
-            self.remaining
-                .parent_containers
-                .iter()
-                .copied()
-                .cloned()
-                .collect::<Vec<Live>>()
-        };
+        let parent_containers = &self.remaining.parent_containers;
+        let cloned_containers = || -> Vec<Live> { parent_containers.iter().copied().cloned().collect() };
+        let is_container_kept = parent_containers
+            .iter()
+            .any(|container| self.not_deleted.keeps(container));
         Ok(match disposition {
             // An object that stays keeps its namespace and the CRD of its kind. These are members, so the object has to
             // stay their parent.
-            ParentDisposition::Stays(_) if !self.remaining.parent_containers.is_empty() => {
+            ParentDisposition::Stays(_) if !parent_containers.is_empty() => {
                 Some(ReasonToKeep::Members(RemainingList::without_copies(Remains {
-                    kept: parent_containers(),
+                    kept: cloned_containers(),
                     ..Remains::default()
                 })))
             }
             // A container that has gained objects, or in which an object was kept, is not deleted, so it keeps the
             // parent.
-            ParentDisposition::Goes
-                if self
-                    .remaining
-                    .parent_containers
-                    .iter()
-                    .any(|container| self.not_deleted.keeps(container)) =>
-            {
+            ParentDisposition::Goes if is_container_kept => {
                 Some(ReasonToKeep::Members(RemainingList::without_copies(Remains {
-                    undeleted: parent_containers(),
+                    undeleted: cloned_containers(),
                     ..Remains::default()
                 })))
             }
