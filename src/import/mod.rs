@@ -108,7 +108,7 @@ pub struct FoundInventory {
 }
 
 impl FoundInventory {
-    /// Returns the object that holds the inventory, for a tool that uses one.
+    /// Returns the first object that holds the inventory. Except for Helm, it is the only one.
     fn object(&self) -> Result<&Value, Unusable> {
         self.objects
             .first()

@@ -166,6 +166,27 @@ fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
     }
 }
 
+/// Describes the objects that have not reached their goals when the wait ends: `missed` were observed, `unseen` were
+/// not.
+fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen: &[usize]) -> String {
+    let all = counted(tracker.len(), "object");
+    let of_all = format!("{} of {all}", missed.len());
+    let not_ready = describe_missed(tracker, missed);
+    let observed = match (stop, missed.len()) {
+        (Stop::TimedOutUnread, 1) => format!("{of_all} was {not_ready} when it could last be read"),
+        (Stop::TimedOutUnread, _) => format!("{of_all} were {not_ready} when they could last be read"),
+        (_, 1) => format!("{of_all} is {not_ready}"),
+        _ => format!("{of_all} are {not_ready}"),
+    };
+    match (unseen.len(), missed.len()) {
+        (0, _) => observed,
+        (1, 0) => format!("1 of {all} was not looked at"),
+        (count, 0) => format!("{count} of {all} were not looked at"),
+        (1, _) => format!("{observed}, and 1 was not looked at"),
+        (count, _) => format!("{observed}, and {count} were not looked at"),
+    }
+}
+
 /// Waits until this time; forever if it is `None`.
 async fn sleep_until_any(time: Option<Instant>) {
     match time {
@@ -213,12 +234,11 @@ impl Waiting<'_> {
         let pending = tracker.pending().into_iter();
         // `unseen` are the objects that were not observed before the wait ended.
         let (missed, unseen): (Vec<usize>, Vec<usize>) = pending.partition(|index| tracker.is_seen(*index));
-        let of_all = format!("{} of {}", missed.len(), counted(tracker.len(), "object"));
         if let Stop::Interrupted = stop {
             self.report(&tracker, &missed, WaitStatus::Missed, sink).await;
             report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
             let what = match unseen.len() {
-                0 => format!(" for {of_all}"),
+                0 => format!(" for {} of {}", missed.len(), counted(tracker.len(), "object")),
                 count => format!(": {} not checked yet", counted(count, "object")),
             };
             sink(Event::Warning(format!(
@@ -233,23 +253,7 @@ impl Waiting<'_> {
             _ => self.report(&tracker, &missed, WaitStatus::Missed, sink).await,
         }
         report_with(&tracker, &unseen, WaitStatus::Unseen, &[], sink);
-        let not_ready = describe_missed(&tracker, &missed);
-        let what = match (&stop, missed.len()) {
-            (Stop::TimedOutUnread, 1) => format!("{of_all} was {not_ready} when it could last be read"),
-            (Stop::TimedOutUnread, _) => format!("{of_all} were {not_ready} when they could last be read"),
-            (_, 1) => format!("{of_all} is {not_ready}"),
-            _ => format!("{of_all} are {not_ready}"),
-        };
-        let what = match (unseen.len(), missed.len()) {
-            (0, _) => what,
-            (1, 0) => format!("1 of {} was not looked at", counted(tracker.len(), "object")),
-            (count, 0) => format!(
-                "{count} of {} were not looked at",
-                counted(tracker.len(), "object")
-            ),
-            (1, _) => format!("{what}, and 1 was not looked at"),
-            (count, _) => format!("{what}, and {count} were not looked at"),
-        };
+        let what = describe_pending(&tracker, &stop, &missed, &unseen);
         sink(Event::failure(match stop {
             Stop::Failed => {
                 format!("stopped waiting: failed objects do not recover by themselves: {what}")

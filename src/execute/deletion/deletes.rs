@@ -300,7 +300,8 @@ impl<'r> Work for Deletes<'r, '_> {
                     reason: "applied under another API group".to_owned(),
                     ..untouched(live)
                 };
-                // The object is not counted as kept: what the manifests hold does not prevent narrowing the record.
+                // The object is not counted as kept: the record covers it under its other API group, so it does not
+                // prevent narrowing the record.
                 self.without_outcome.update(|count| count - 1);
                 self.deleted.borrow_mut().not_deleted.note(&outcome);
                 sink(Event::Object(outcome));

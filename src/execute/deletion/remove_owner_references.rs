@@ -215,21 +215,21 @@ mod tests {
     use super::*;
     use crate::plan::fixtures::live;
 
-    fn detachment(owners: &[&str], going: &[&str]) -> Detachment {
+    fn detachment(owners: &[&str], pruned: &[&str]) -> Detachment {
         let texts = |texts: &[&str]| -> Vec<String> { texts.iter().map(|&text| text.to_owned()).collect() };
         let mut dependent = Dependent::from_live(&live("ConfigMap", Some("shop"), "b"));
         dependent.owners = texts(owners);
         Detachment {
             dependent,
-            owners: texts(going).into_iter().collect(),
+            owners: texts(pruned).into_iter().collect(),
             pruned: BTreeSet::new(),
         }
     }
 
     #[test]
     fn only_the_owners_that_go_are_removed_and_only_from_what_was_read() {
-        let paths = |owners: &[&str], going: &[&str]| -> Option<Vec<String>> {
-            let detachment = detachment(owners, going);
+        let paths = |owners: &[&str], pruned: &[&str]| -> Option<Vec<String>> {
+            let detachment = detachment(owners, pruned);
             let operations = build_operations(&detachment.dependent, &detachment)?;
             let operations = operations.as_array()?.clone();
             assert_eq!(operations[0]["value"], *detachment.dependent.uid);

@@ -171,7 +171,8 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             Ending::Interrupted
         } else if failed > 0 {
-            // "The set's parent", not its name: another client may have replaced the parent since this run read it.
+            // The message does not say that the parent is kept: another client may have deleted it since this run read
+            // it.
             let failures = counted(failed, "object");
             let parent = self
                 .parent()

@@ -36,7 +36,10 @@ impl ParentRelease<'_> {
 
     /// Lists members in the scope of the record that another run has written, too. The kinds of that
     /// run may be newer than discovery.
-    pub(super) async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
+    pub(super) async fn add_scope_of_other_runs(
+        &mut self,
+        parent: &ParentObject,
+    ) -> Result<(), ReleaseError> {
         if parent.reading == self.listed_reading {
             return Ok(());
         }

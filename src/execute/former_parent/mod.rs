@@ -212,7 +212,7 @@ impl ParentRelease<'_> {
         {
             return self.end_with_another_object(parent.object, sink).await.map(Some);
         }
-        self.follow(&parent.object).await?;
+        self.add_scope_of_other_runs(&parent.object).await?;
         let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
         let listing = self.remaining.list_until_settled(&disposition, sink);
         let listed = self.writing.while_renewing(self.known, listing).await;

@@ -132,7 +132,8 @@ impl ParentWriting<'_> {
         sink: &mut Sink<'_>,
     ) -> Result<KnownParent, ParentWriteError> {
         let is_dry = self.writing.dry_run != DryRun::None;
-        // The entry could not keep a terminating parent, and a run that is to stop does not begin.
+        // A terminating parent needs no entry, because no run may add members to its set any more. A dry run writes
+        // none, and a run that is to stop does not begin.
         if is_dry || self.interrupt.is_requested() || parent.presence == Presence::Terminating {
             return Ok(KnownParent::from_read_to_take_out(parent));
         }

@@ -5,14 +5,15 @@
 //! - **End** (`end`): the run writes its result into its entry. It narrows the record to what is left if all its work
 //!   was done and no other run was at work on the set since this run read the parent. Otherwise the record stays as
 //!   wide as it is, and the next run narrows it. A run that writes no member ends without having begun.
-//! - A run that only takes objects out of the set also has an entry, which people and `--exclusive` see. It does not
-//!   widen the record for itself. If no member is left, it ends by removing the parent or its record.
+//! - A run that only takes objects out of the set also has an entry, which people and `--exclusive` see. Other runs
+//!   narrow the record all the same, because such a run adds no member. If no member is left, it ends by removing the
+//!   parent or its record.
 //!
 //! Each write has as its precondition the resourceVersion of the parent that the write was decided on. After a conflict
 //! the run reads the parent, decides again, and writes again.
 //!
 //! So the record covers every member at every moment, except what a new parent needs to exist, which is written before
-//! it. A run narrows or removes the record only if the parent showed no entry of another run when this run read it, and
+//! it. A run narrows or removes the record only if the parent showed no entry of another run that may add members when this run read it, and
 //! only after it has listed the members. If another run begins after that read, it changes the resourceVersion, so the
 //! narrowing write fails. If another run ended before that read, it wrote its members before they were listed. A run that
 //! has not got the answer to one of its writes does not end: the server may still carry out that write.
