@@ -9,7 +9,7 @@ use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
-use crate::session::export::{self, Source};
+use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
 use crate::session::set_to_show::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
@@ -29,7 +29,7 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
         manifest_files::check_directory(directory)?;
     }
     let exported = unless_stopped(&listen(), read_and_export(&reference, arguments, shared)).await?;
-    let Exported {
+    let SetExport {
         set,
         flags,
         manifests,
@@ -76,7 +76,7 @@ fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
 }
 
 /// What was read of a set.
-struct Exported {
+struct SetExport {
     set: Set,
     /// The flags that an apply of the manifests needs, after a space.
     flags: String,
@@ -88,7 +88,7 @@ async fn read_and_export(
     reference: &SetReference,
     arguments: &Export,
     shared: &GlobalFlags,
-) -> Result<Exported, Error> {
+) -> Result<SetExport, Error> {
     let mut known = Known::named(&reference.name);
     let ExistingSet {
         mut cluster,
@@ -115,7 +115,7 @@ async fn read_and_export(
         parent_uid: Some(parent.uid.clone()),
         ..named.set.clone()
     };
-    let exported = Source {
+    let exported = ExportSource {
         cluster: &cluster,
         set: &set,
         parent_resource: &named.resource,
@@ -123,14 +123,14 @@ async fn read_and_export(
         field_manager: manager,
         concurrency: usize::from(shared.concurrency),
     }
-    .export(&export::Run::default())
+    .export(&PlannedChanges::default())
     .await?;
     let now = cluster.server.now();
     let running = parent.running.iter().map(|run| {
         let began = run.began(now);
         format!("{run} began {began} and had not ended: it may be exported in part.")
     });
-    Ok(Exported {
+    Ok(SetExport {
         set,
         flags: manifest_files::flags(tooling, manager, &exported.manifests, &shared.connection),
         left_out: running.chain(exported.left_out).collect(),

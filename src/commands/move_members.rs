@@ -4,64 +4,56 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Move};
-use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
-use crate::execute::{FormerParent, JoinedSet, LeftSet, MembershipExecution, Obstacles};
+use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::manifest::Manifests;
 use crate::manifest::desired;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::resource::Scope;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
-use crate::read::{Cluster, KindWaits, NamedSet, Wanted, members_without_label, named_set, no_set_to_move};
+use crate::read::{Cluster, NamedSet, members_without_label, named_set, no_set_to_move};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, MoveOptions, Selection};
+use crate::settings::{MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
-    let sources = match &options.selection {
-        Selection::Manifests(sources, _) => sources.as_slice(),
-        Selection::All | Selection::Labels(_) => &[],
-    };
-    let mut run = CommandRun::begin(
-        Operation::Move,
-        SetDocument::named(&options.new.name),
-        settings::style(shared),
-        options.membership.writing.dry_run,
-        adopt_move_disband::questions(&options.membership, sources),
-    );
-    let membership = &options.membership;
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = Script {
+    let (membership, manifests) = (&options.membership, options.selection.manifests());
+    let script = MoveScript {
         options: &options,
         shared,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+    adopt_move_disband::run(
+        Operation::Move,
+        &options.new,
+        membership,
+        manifests,
+        shared,
+        script,
+    )
+    .await
 }
 
-struct Script<'a> {
+struct MoveScript<'a> {
     options: &'a MoveOptions,
     shared: &'a GlobalFlags,
 }
 
 /// Both sets as they were read, and what moves.
-struct Planned {
+struct PlannedMove {
     cluster: Cluster,
     manifests: Manifests,
     from: SetRead,
@@ -73,21 +65,26 @@ struct Planned {
     members_before: usize,
     plan: MembershipPlan,
     record: Record,
-    disposition: FormerParent,
+    /// The aim for the old parent.
+    aim: ParentAim,
+    /// What keeps it although the whole set was to move.
+    obstacles: Obstacles,
 }
 
-impl plan_and_write::Script for Script<'_> {
-    type Planned = Planned;
+impl Script for MoveScript<'_> {
+    type Planned = PlannedMove;
 
     async fn plan(
         &mut self,
         run: &mut CommandRun,
-        outdated: Option<Planned>,
-    ) -> Result<Option<Planned>, Error> {
+        outdated: Option<PlannedMove>,
+    ) -> Result<Option<PlannedMove>, Error> {
         let (cluster, manifests) = match outdated {
             None => {
-                let connection = run.connect(self.shared).await?;
-                discover_for(connection, &self.options.selection, run.kind_waits()).await?
+                // A hook that is a member moves like any other.
+                let manifests = self.options.selection.manifests();
+                adopt_move_disband::discover_and_read(run, self.shared, manifests, Manifests::keep_hooks)
+                    .await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -99,23 +96,23 @@ impl plan_and_write::Script for Script<'_> {
             .map(Some)
     }
 
-    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+    fn sets<'p>(&self, planned: &'p PlannedMove) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
         let sets = [&planned.from, &planned.into];
         sets.map(|read| (&read.named, read.parent())).into()
     }
 
-    fn proposal(&self, planned: &Planned) -> Proposal {
+    fn proposal(&self, planned: &PlannedMove) -> Proposal {
         planned.into.proposal(&planned.plan)
     }
 
-    fn outline(&self, planned: &Planned) -> PlanOutline {
+    fn outline(&self, planned: &PlannedMove) -> PlanOutline {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<(), Error> {
         let membership = &self.options.membership;
         let concurrency = membership.writing.concurrency;
-        let Planned {
+        let PlannedMove {
             cluster,
             from,
             into,
@@ -124,7 +121,7 @@ impl plan_and_write::Script for Script<'_> {
             ..
         } = planned;
         let settled = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
-        let members = remaining(&from.named.set, held, plan, &membership.appliers);
+        let members = find_remaining(&from.named.set, held, plan, &membership.appliers);
         if members.is_empty() {
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
@@ -137,18 +134,18 @@ impl plan_and_write::Script for Script<'_> {
             members,
         };
         planned.members_before = settled.len();
-        planned.disposition = disposition_of_parent(obstacles, &self.options.selection);
+        (planned.aim, planned.obstacles) = aim_for_parent(obstacles, &self.options.selection);
         adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
         move_members(run, planned, self.options).await
     }
 }
 
 async fn move_members(
     run: &mut CommandRun,
-    prepared: &Planned,
+    prepared: &PlannedMove,
     options: &MoveOptions,
 ) -> Result<Ending, Error> {
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
@@ -165,7 +162,8 @@ async fn move_members(
             former: &prepared.former,
             state: &prepared.from.state,
             appliers: &options.membership.appliers,
-            disposition: prepared.disposition.clone(),
+            aim: prepared.aim,
+            obstacles: &prepared.obstacles,
         }),
         plan: &prepared.plan,
         selector: match &options.selection {
@@ -218,7 +216,7 @@ async fn read_and_plan(
     mut cluster: Cluster,
     manifests: Manifests,
     options: &MoveOptions,
-) -> Result<Planned, Error> {
+) -> Result<PlannedMove, Error> {
     let membership = &options.membership;
     let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
@@ -233,7 +231,7 @@ async fn read_and_plan(
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
-    let asked = asked(&cluster, &into, manifests.clone(), &options.selection)?;
+    let asked = find_asked_for(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         Selection::Labels(labels) => Some(labels.as_str()),
         Selection::All | Selection::Manifests(..) => None,
@@ -250,7 +248,7 @@ async fn read_and_plan(
     }
     let (record, too_large) = into.record_with(&plan.record(sets[1]));
     plan.refusals.extend(too_large);
-    Ok(Planned {
+    Ok(PlannedMove {
         cluster,
         manifests,
         from,
@@ -260,7 +258,8 @@ async fn read_and_plan(
         members_before: 0,
         plan,
         record,
-        disposition: FormerParent::Narrow,
+        aim: ParentAim::Narrow,
+        obstacles: Obstacles::default(),
     })
 }
 
@@ -307,13 +306,13 @@ async fn members(
 }
 
 /// Returns the permissions that the move needs.
-fn rights(planned: &Planned) -> BTreeSet<Permission> {
-    let Planned {
+fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
+    let PlannedMove {
         from,
         into,
         plan,
         record,
-        disposition,
+        aim,
         ..
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
@@ -327,33 +326,36 @@ fn rights(planned: &Planned) -> BTreeSet<Permission> {
             record,
             &plan.changes,
         ));
-        rights.extend(match disposition {
-            FormerParent::Narrow | FormerParent::Keep(_) | FormerParent::RemoveRecord => {
+        rights.extend(match aim {
+            ParentAim::Narrow | ParentAim::RemoveRecord => {
                 vec![permissions::on_parent(set, resource)]
             }
-            FormerParent::Release => permissions::to_release(set, resource).into(),
+            ParentAim::Delete => permissions::to_release(set, resource).into(),
         });
     }
     rights
 }
 
-/// Decides the disposition of the old parent: it is deleted with the last member, unless something
-/// keeps it. The reason is reported if the whole set was to move.
-fn disposition_of_parent(obstacles: Obstacles, selection: &Selection) -> FormerParent {
-    let Obstacles {
-        members,
-        owned,
-        unlisted,
-    } = &obstacles;
-    match (members.is_empty(), unlisted.is_empty(), owned, selection) {
-        (true, true, None, _) => FormerParent::Release,
-        (true, true, Some(_), _) | (_, _, _, Selection::All) => FormerParent::Keep(obstacles),
-        (_, _, _, Selection::Labels(_) | Selection::Manifests(..)) => FormerParent::Narrow,
+/// Decides what becomes of the old parent: it is deleted with the last member, unless something keeps it. That is
+/// reported if the whole set was to move.
+fn aim_for_parent(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Obstacles) {
+    let is_left = !obstacles.members.is_empty() || !obstacles.unlisted.is_empty();
+    match selection {
+        _ if obstacles == Obstacles::default() => (ParentAim::Delete, obstacles),
+        Selection::Labels(_) | Selection::Manifests(..) if is_left => {
+            (ParentAim::Narrow, Obstacles::default())
+        }
+        Selection::All | Selection::Labels(_) | Selection::Manifests(..) => (ParentAim::Narrow, obstacles),
     }
 }
 
 /// Returns the members that the old set still has after the move.
-fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Live> {
+fn find_remaining(
+    from: &Set,
+    held: &[Live],
+    plan: &MembershipPlan,
+    appliers: &BTreeSet<String>,
+) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
     held.iter().filter(|live| !leaves(live)).cloned().collect()
@@ -368,33 +370,8 @@ fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<Objec
     parent.map(|_| into.named.set.parent.clone())
 }
 
-async fn discover_for(
-    connection: Connection,
-    selection: &Selection,
-    waits: KindWaits,
-) -> Result<(Cluster, Manifests), Error> {
-    match selection {
-        Selection::Manifests(sources, recursion) => {
-            // A hook that is a member moves like any other.
-            discover_with(
-                connection,
-                sources.clone(),
-                *recursion,
-                waits,
-                Manifests::keep_hooks,
-                None,
-            )
-            .await
-        }
-        Selection::All | Selection::Labels(_) => Ok((
-            discover(connection, waits, Wanted::Nothing).await?,
-            Manifests::default(),
-        )),
-    }
-}
-
 /// Returns the objects of the manifests, if there are any.
-fn asked(
+fn find_asked_for(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,

@@ -10,7 +10,7 @@ use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::Run;
 use crate::model::message::Message;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::plan::Refusal;
 

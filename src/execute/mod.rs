@@ -9,6 +9,7 @@ mod applies;
 mod begin_and_end;
 mod deletion;
 mod dry_run;
+mod former_parent;
 mod history;
 mod interrupt;
 mod kinds;
@@ -28,12 +29,11 @@ mod waits_of_run;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-pub use adopt_move_disband::{
-    FormerParent, JoinedSet, LeftSet, MembershipExecution, Obstacles, report_others,
-};
+pub use adopt_move_disband::{JoinedSet, LeftSet, MembershipExecution, Obstacles, report_others};
 pub use deletion::set::parent_managers;
-pub use deletion::wait_until_members_are_gone::Lingering;
 pub use dry_run::{ParentPrediction, Prediction, RedefinedKinds};
+pub use former_parent::ParentAim;
+pub use former_parent::wait_until_members_are_gone::TerminatingObjects;
 pub use interrupt::{Cause, Interrupt, Urgency};
 use kinds::Kinds;
 pub use parent_record::begin::run_under_way;
@@ -49,9 +49,8 @@ use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event, ObjectOutcome, Phase};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::{Apply, Plan, Policy, Refusal};
 use crate::read::ClusterState;

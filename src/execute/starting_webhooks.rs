@@ -8,6 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::iter;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -69,15 +70,24 @@ impl<'a> StartingWebhooks<'a> {
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
-            let Some(webhook) = UnreachableWebhook::from_error(&error).filter(|webhook| self.awaits(webhook))
-            else {
+            if !self.pause_after(&error, vain).await {
                 return Err(error);
-            };
-            let next = self.next_attempt(Instant::now(), vain, std::iter::once(&webhook.name));
-            tokio::select! {
-                () = self.interrupt.requested() => return Err(error),
-                () = sleep_until(next) => vain += 1,
             }
+            vain += 1;
+        }
+    }
+
+    /// Waits until a request is to be sent again that failed with this error, after `vain` attempts before it. Returns
+    /// `false` at once if no webhook is waited for because of it, or as soon as the user stops the run.
+    pub async fn pause_after(&self, error: &ApiError, vain: u32) -> bool {
+        let webhook = UnreachableWebhook::from_error(error).filter(|webhook| self.awaits(webhook));
+        let Some(webhook) = webhook else {
+            return false;
+        };
+        let next = self.next_attempt(Instant::now(), vain, iter::once(&webhook.name));
+        tokio::select! {
+            () = self.interrupt.requested() => false,
+            () = sleep_until(next) => true,
         }
     }
 

@@ -18,7 +18,7 @@ const OWNER: &str = "config.k8s.io/owning-inventory";
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["kubectl"];
 
 #[derive(Deserialize)]
-struct Resource {
+struct InventoryEntry {
     #[serde(default)]
     group: String,
     kind: String,
@@ -36,7 +36,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     }
     if let Some(spec) = object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
-        let resources = Option::<Vec<Resource>>::deserialize(resources)
+        let resources = Option::<Vec<InventoryEntry>>::deserialize(resources)
             .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
         return Ok(resources
             .unwrap_or_default()
@@ -67,8 +67,8 @@ fn id(inventory: &Value) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
 
-impl From<Resource> for ObjectKey {
-    fn from(resource: Resource) -> Self {
+impl From<InventoryEntry> for ObjectKey {
+    fn from(resource: InventoryEntry) -> Self {
         object_key(resource.group, resource.kind, &resource.namespace, resource.name)
     }
 }

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::parent::RecordedKinds;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::live::Live;
 use crate::plan::recorded_kinds;
@@ -200,6 +200,6 @@ impl Cluster {
 fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
     records
         .iter()
-        .flat_map(|kinds| recorded_kinds::undiscovered(kinds, discovery))
+        .flat_map(|kinds| recorded_kinds::find_undiscovered(kinds, discovery))
         .collect()
 }

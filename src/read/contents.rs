@@ -15,7 +15,7 @@ use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::error::Error;
-use crate::model::contents::{Contents, Held};
+use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, Presence};
@@ -136,7 +136,7 @@ async fn list_contents(
 
 async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Contents) {
     let resource = Arc::new(resource.clone());
-    match list_as_served(server, &resource, None, &EVERYTHING, Held::from_object).await {
+    match list_as_served(server, &resource, None, &EVERYTHING, HeldObject::from_object).await {
         Ok(objects) => held.objects = objects,
         Err(_) => held.unknown.push(resource.plural.clone()),
     }
@@ -154,7 +154,7 @@ async fn list_namespaces(
     for key in namespaces.values() {
         contents.insert((*key).clone(), Contents::default());
     }
-    let mut add = |object: Held| {
+    let mut add = |object: HeldObject| {
         let namespace = object.key.namespace.as_deref();
         let container = namespace.and_then(|namespace| namespaces.get(namespace));
         if let Some(held) = container.and_then(|key| contents.get_mut(*key)) {
@@ -188,8 +188,14 @@ async fn list_namespaces(
     let mut lists = stream::iter(places)
         .map(|place| async move {
             let namespace = place.namespace.as_deref();
-            let listed =
-                list_as_served(server, &place.resource, namespace, &EVERYTHING, Held::from_object).await;
+            let listed = list_as_served(
+                server,
+                &place.resource,
+                namespace,
+                &EVERYTHING,
+                HeldObject::from_object,
+            )
+            .await;
             (place, listed)
         })
         .buffer_unordered(concurrency);
@@ -211,11 +217,17 @@ async fn list_namespaces(
 
 /// Lists a resource in these namespaces by one page of the whole cluster. `None` if there are more
 /// pages: each namespace has to be listed then.
-async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&str>) -> Option<Vec<Held>> {
+async fn small(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    names: &BTreeSet<&str>,
+) -> Option<Vec<HeldObject>> {
     let page = first_page(server, resource, &EVERYTHING, |item| {
         let namespace = item["metadata"]["namespace"].as_str()?;
         let is_inside = names.contains(namespace);
-        is_inside.then(|| Held::from_object(item, resource)).flatten()
+        is_inside
+            .then(|| HeldObject::from_object(item, resource))
+            .flatten()
     })
     .await;
     // After a failure, each namespace is listed by itself.
@@ -227,7 +239,7 @@ const EVERYTHING: Selector = Selector {
     accept: METADATA_LIST,
 };
 
-impl Held {
+impl HeldObject {
     /// Reduces an item of a LIST; `None` if it is being deleted.
     pub fn from_object(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let live = Live::from_object(item, resource)?;

@@ -70,5 +70,5 @@ pub use user::user_name;
 pub use watch::{changes, objects_at_version};
 pub use whole_members::{whole_members, whole_objects};
 
+pub use crate::model::containers::NamespaceState;
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};
-pub use crate::model::namespace::NamespaceState;

@@ -23,9 +23,8 @@ use crate::manifest::Manifest;
 use crate::manifest::desired::ResolutionContext;
 use crate::model::applyset::{ApplySetId, IS_PARENT_TYPE_LABEL, ParentIdentity, Tooling};
 use crate::model::identity::GroupKind;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Origin, Resource, Scope};
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::SetReference;
 use crate::plan::Dependent;
 

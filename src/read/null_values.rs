@@ -14,7 +14,7 @@ use crate::compare::null_values::without_forbidden_nulls;
 use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::built_in_kinds::is_built_in;
-use crate::model::container_owners::Containers;
+use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::object::Object;
 use crate::model::resource::{Origin, Resource};

@@ -17,13 +17,13 @@ use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     IS_PARENT_TYPE_LABEL, PART_OF_LABEL,
 };
+use crate::model::containers::NamespaceState;
 use crate::model::history_annotation::History;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
-use crate::model::namespace::NamespaceState;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
+use crate::model::set::ParentObject;
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";

@@ -25,7 +25,7 @@ pub fn flags(
     manifests: &[ManifestText],
     connection: &ConnectionFlags,
 ) -> String {
-    let mut objects = manifests.iter().map(|text| Object::from(text.manifest()));
+    let mut objects = manifests.iter().map(|text| Object::from(&text.manifest));
     let hooks = if objects.any(|object| Hook::from_object(&object).is_some()) {
         " --hooks=apply"
     } else {
@@ -36,7 +36,7 @@ pub fn flags(
 }
 
 fn flag_of_manager(tooling: &Tooling, field_manager: &str) -> String {
-    let own = Tooling::of_this_program();
+    let own = Tooling::this_program();
     if !tooling.is_same_program(&own) && field_manager == member_field_manager(tooling) {
         format!(" --tooling {}", shell_word(&tooling.to_string()))
     } else if field_manager == MEMBER_FIELD_MANAGER {

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::execute::run_under_way;
 use crate::model::history_annotation::Run;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
 use crate::plan::Refusal;
 use crate::read::{self, NamedSet};
@@ -94,7 +94,7 @@ fn note(run: &Run, now: Timestamp) -> String {
     let consequence = if run.takes_out {
         ""
     } else {
-        "; the set's record is not narrowed until both runs have ended"
+        "; the next run after both narrows the record of the set"
     };
     format!("{run} began {began} and has not ended{consequence}")
 }

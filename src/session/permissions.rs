@@ -52,9 +52,9 @@ async fn check_of(
 /// The error about all permissions that are missing.
 fn forbidden(missing: &[Permission]) -> Error {
     let message = match missing {
-        [one] => Message::new(format!("forbidden: you {}", one.denied())),
+        [one] => Message::new(format!("forbidden: you {}", one.denial())),
         all => Message::new(format!("forbidden: {} missing", counted(all.len(), "permission")))
-            .with_details(all.iter().map(Permission::denied)),
+            .with_details(all.iter().map(Permission::denial)),
     };
     Error::new(ErrorKind::Forbidden, message.with_hint(ASK_AN_ADMINISTRATOR))
 }

@@ -6,38 +6,35 @@ use crate::manifest::Manifest;
 use crate::model::identity::GroupKind;
 use crate::model::text::listed;
 use crate::plan::{Recreate, is_container_kind};
-use crate::settings::RecreateChoice;
 
-/// Returns the choice with its kinds. `discovery` has the kinds of the server and those that the
+/// Returns the choice of `--recreate` with its kinds. `discovery` has the kinds of the server and those that the
 /// manifests define.
 ///
 /// # Errors
 ///
 /// A kind does not exist, or is never recreated. The message names its objects among the `manifests`.
 pub fn recreate(
-    choice: &RecreateChoice,
+    base: &Recreate,
+    kinds: &[String],
     discovery: &Discovery,
     manifests: &[Manifest],
 ) -> Result<Recreate, Error> {
-    if choice.kinds.is_empty() {
-        return Ok(choice.base.clone());
+    if kinds.is_empty() {
+        return Ok(base.clone());
     }
-    let kinds = choice
-        .kinds
-        .iter()
-        .map(|kind| match discovery.resource_argument(kind) {
-            KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
-                Err(never_recreated(&resource.group_kind(), manifests))
-            }
-            KindLookup::Found(resource) => Ok(resource.group_kind()),
-            KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
-                "cannot determine whether the server has resource {kind:?}: {failure}"
-            ))),
-            KindLookup::Absent => Err(Error::usage(
-                format!("--recreate: the server doesn't have a resource type {kind:?}"),
-                "list the types with `kubectl api-resources`",
-            )),
-        });
+    let kinds = kinds.iter().map(|kind| match discovery.resource_argument(kind) {
+        KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
+            Err(never_recreated(&resource.group_kind(), manifests))
+        }
+        KindLookup::Found(resource) => Ok(resource.group_kind()),
+        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
+            "cannot determine whether the server has resource {kind:?}: {failure}"
+        ))),
+        KindLookup::Absent => Err(Error::usage(
+            format!("--recreate: the server doesn't have a resource type {kind:?}"),
+            "list the types with `kubectl api-resources`",
+        )),
+    });
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
 }
 

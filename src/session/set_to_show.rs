@@ -4,7 +4,7 @@ use crate::cli::GlobalFlags;
 use crate::error::Error;
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::read::{Cluster, NamedSet, Wanted, named_set, no_such_set};
 use crate::report::{ContextAndServer, SetDocument};
 use crate::session::connect;
@@ -50,7 +50,7 @@ pub async fn existing_set(
     let connection = connect::connect(shared).await?;
     known.place = connect::place(&connection);
     let mut cluster = connect::discover(connection, kind_waits, Wanted::Parent(reference)).await?;
-    let named = named_set(&mut cluster, reference, Tooling::of_this_program(), &[]).await?;
+    let named = named_set(&mut cluster, reference, Tooling::this_program(), &[]).await?;
     // Only the parent shows which tool manages the set.
     known.set = SetDocument {
         tooling: None,

@@ -8,14 +8,10 @@ mod apply;
 mod connection;
 mod delete;
 mod diff;
-mod duration;
-mod exclusive;
-mod ignore;
-mod prune_when;
 mod rbac;
 mod recreate;
+mod rule_files;
 mod sources;
-mod status;
 mod style;
 mod verify;
 mod waiting;
@@ -23,18 +19,16 @@ mod waiting;
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
-pub use adopt::{AdoptOptions, Choice, FormerFields, InventoryReference, Namespaces};
-pub use adopt_move_disband::{DisbandOptions, MembershipOptions, MoveOptions, Selection};
+pub use adopt::{AdoptOptions, Choice, InventoryReference};
+pub use adopt_move_disband::{MembershipOptions, MoveOptions, Selection};
 pub use apply::{ApplyOptions, Confirm};
 pub use connection::{connection, connection_as_typed};
-pub use delete::{DeleteOptions, MissingSet};
-pub use diff::{DiffOptions, Layout};
-pub use ignore::Ignore;
-pub use rbac::{RbacOptions, Recorded};
-pub use recreate::RecreateChoice;
-pub use status::status_rules;
+pub use delete::DeleteOptions;
+pub use diff::DiffOptions;
+pub use rbac::RbacOptions;
+pub use rule_files::{Ignore, status_rules};
 pub use style::{style, style_with};
-pub use verify::{Fix, VerifyOptions, VerifyScope};
+pub use verify::{VerifyOptions, VerifyScope};
 pub use waiting::WaitOptions;
 
 use crate::cli::SetArgument;
@@ -47,7 +41,7 @@ use crate::model::applyset::record::is_dns_subdomain;
 use crate::model::text::shell_word;
 use crate::model::write_settings::DryRun;
 pub use crate::model::write_settings::SetReference;
-use crate::plan::{Consent, TakeOver};
+use crate::plan::Consent;
 
 impl SetReference {
     /// Reads SET or `--applyset`.
@@ -90,7 +84,7 @@ const EXAMPLE_OF_TOOLING: &str = "kubectl/v1.36.3";
 /// Reads `--tooling`.
 fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
-        return Ok(Tooling::of_this_program());
+        return Ok(Tooling::this_program());
     };
     let usage = |message: String, example: &str| {
         Error::usage(
@@ -114,15 +108,6 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
 fn appliers(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()
-}
-
-/// Reads `--take-over-set`.
-fn take_over(flag: bool) -> TakeOver {
-    if flag {
-        TakeOver::Allowed
-    } else {
-        TakeOver::Refused
-    }
 }
 
 /// Reads `--yes`.

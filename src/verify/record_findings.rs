@@ -11,7 +11,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
-use crate::plan::recorded_kinds::Entry;
+use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
 use crate::read::found_set::{FoundSet, entries};
 
@@ -42,12 +42,12 @@ fn finding_of_entry(
     set: &FoundSet,
     applyset_record: &ApplySetRecord,
     name: &str,
-    entry: Entry<'_>,
+    entry: RecordedKind<'_>,
 ) -> Option<Finding> {
     let key = &set.identity;
     let has_no_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
     match entry {
-        Entry::Kept(kept) => {
+        RecordedKind::Kept(kept) => {
             let message = format!(
                 "recorded kind {name}: its members cannot be listed: {}",
                 kept.reason
@@ -57,7 +57,7 @@ fn finding_of_entry(
                     .hint("fix or delete its CustomResourceDefinition, or ask for the permission"),
             )
         }
-        Entry::Unlisted(expected) => {
+        RecordedKind::Unlisted(expected) => {
             let reason =
                 expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string);
             let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
@@ -66,21 +66,21 @@ fn finding_of_entry(
                     .hint("run the same command again; `kubectl api-resources` shows which kinds are served"),
             )
         }
-        Entry::Gone => {
+        RecordedKind::Gone => {
             let message = format!("recorded kind {name}: not served by the cluster");
             Some(
                 Finding::new(Rule::UnservedKind, key, message)
                     .hint("apply the set again: the next apply removes it from the record"),
             )
         }
-        Entry::Unknowable(failure) => {
+        RecordedKind::Unknowable(failure) => {
             let message = format!("recorded kind {name}: its members cannot be listed: {failure}");
             Some(
                 Finding::new(Rule::UnknowableKind, key, message)
                     .hint("restore the API that `kubectl get apiservices` shows as unavailable"),
             )
         }
-        Entry::Misspelled(resource) => {
+        RecordedKind::Misspelled(resource) => {
             let fault = ParentFault::MisspelledKind {
                 entry: name.to_owned(),
                 meant: resource.group_kind().to_string(),
@@ -90,14 +90,14 @@ fn finding_of_entry(
                     .hint("fix the entry; apply is refused until then"),
             )
         }
-        Entry::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
+        RecordedKind::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
             let fault = ParentFault::NoNamespaceFor(resource.group_kind());
             Some(
                 Finding::new(Rule::MissingNamespaces, key, fault.to_string())
                     .hint("restore it from a backup, or verify as a user who can list everything"),
             )
         }
-        Entry::Served(_) => None,
+        RecordedKind::Served(_) => None,
     }
 }
 

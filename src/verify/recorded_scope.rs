@@ -8,7 +8,7 @@ use crate::model::applyset::Record;
 use crate::model::applyset::parent::ApplySetRecord;
 use crate::model::live::{Live, Presence};
 use crate::plan::reason_not_a_member;
-use crate::plan::recorded_kinds::Entry;
+use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::found_set::{FoundSet, entries};
 
 /// Returns the record with its kinds as they are served. A kind that is not served has no members.
@@ -17,8 +17,13 @@ pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) ->
     Record {
         group_kinds: kinds
             .filter_map(|(_, entry)| match entry {
-                Entry::Served(resource) | Entry::Misspelled(resource) => Some(resource.group_kind()),
-                Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
+                RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
+                    Some(resource.group_kind())
+                }
+                RecordedKind::Gone
+                | RecordedKind::Kept(_)
+                | RecordedKind::Unlisted(_)
+                | RecordedKind::Unknowable(_) => None,
             })
             .collect(),
         additional_namespaces: recorded.additional_namespaces.clone(),

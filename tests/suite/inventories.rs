@@ -60,6 +60,7 @@ fn assert_adopted(set: &Set, from: &str, record: &Value, objects: &[Value], advi
         .invoke("adopt", &["--from", from, "--dry-run=server"])
         .expect(0);
     assert_eq!(dry.results("adopted"), identities(objects));
+    assert!(!dry.warnings().join("\n").contains(advice), "{}", dry.stderr);
     assert_eq!(set.live_parent(), None);
 
     let run = confirmed(set, from, objects);

@@ -345,6 +345,30 @@ fn the_deletion_of_a_set_keeps_its_record_while_a_webhook_is_away() {
 }
 
 #[test]
+fn an_owner_reference_that_comes_while_a_webhook_is_away_keeps_the_old_parent() {
+    let home = namespace("home");
+    let (old, new) = (Set::secret(&home, "old"), Set::config_map(&home, "new"));
+    let (moved, own) = (config_map(&home, "moved", "1"), config_map(&home, "own", "1"));
+    old.apply(std::slice::from_ref(&moved));
+    new.apply(std::slice::from_ref(&own));
+    let address = unused_address();
+    let kind = "ValidatingWebhookConfiguration";
+    let webhook = webhook(kind, &home, "", "secrets", &client_of(address));
+    let webhook = asked_about(webhook, &json!(["CREATE", "DELETE"]), &json!({}));
+    register(&webhook, &secret(&home, "any"));
+    let mut running = old.invocation(Program::new(), "move", &[&new.reference]).start();
+    running.wait_for_message("waiting for webhook");
+    let uid = old.live_parent().expect("the old parent")["metadata"]["uid"].clone();
+    let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "old", "uid": uid});
+    cluster().patch(&own, &json!({"metadata": {"ownerReferences": [reference]}}));
+    let _web = Web::encrypted_at(address, |_, _| Answer::allowed());
+    running.finish().expect(0);
+    new.assert_holds(&[moved, own]);
+    old.assert_holds(&[]);
+    cluster().delete(&webhook);
+}
+
+#[test]
 fn what_holds_an_object_is_not_deleted_while_the_objects_webhook_is_away() {
     let home = namespace("home");
     let set = Set::secret(&home, "web");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object_selection::{FieldManagerTakingOver, ObjectSelection};
+use super::object_selection::ObjectSelection;
 use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
@@ -12,13 +12,14 @@ use crate::error::Error;
 use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Reach;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
-use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
+use crate::settings::{AdoptOptions, Choice};
 
 /// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
 /// `pkg/util/prune/prune.go`). It lists the cluster-scoped ones in any case.
@@ -64,19 +65,18 @@ pub(super) async fn find(
         } => {
             let resources = resources(cluster, kinds)?;
             let namespace = match reach {
-                Namespaces::Own => Some(cluster.namespace.clone()),
-                Namespaces::All => None,
+                Reach::Namespace => Some(cluster.namespace.clone()),
+                Reach::Cluster => None,
             };
             let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            let takes_over = options.former_fields == FormerFields::Taken;
-            let manager = takes_over.then(|| FieldManagerTakingOver {
-                manager: options.membership.writing.field_manager.clone(),
-                last_applied: LastApplied::in_set_of(&read.named.set.tooling),
+            let new_owner = (!options.keep_field_ownership).then(|| {
+                let manager = options.membership.writing.field_manager.clone();
+                (manager, LastApplied::in_set_of(&read.named.set.tooling))
             });
-            inventory::find(cluster, reference, *unmarked, manager, concurrency).await
+            inventory::find(cluster, reference, *unmarked, new_owner, concurrency).await
         }
     }
 }
@@ -152,7 +152,7 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
     let mut resources: Vec<Arc<Resource>> = Vec::new();
     if kinds.is_empty() {
         for (group, kind) in PRUNED_BY_DEFAULT {
-            resources.extend(served(cluster, &GroupKind::new(group, kind))?);
+            resources.extend(find_served(cluster, &GroupKind::new(group, kind))?);
         }
         return Ok(resources);
     }
@@ -191,7 +191,7 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
 }
 
 /// Finds the resource of a kind; `None` if the server does not have it.
-pub(super) fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
+pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
     match cluster.discovery.preferred(kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => {
             Ok(Some(Arc::new(resource.clone())))

@@ -27,7 +27,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::identity::GroupKind;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 use object::{Object, too_few};
 
 pub use once_written::Written;
@@ -179,7 +179,7 @@ pub struct Surroundings {
     /// Whether other objects of the kind report a status.
     pub others: Others,
     /// The subresource `status` of the kind, in discovery.
-    pub subresource: StatusSubresource,
+    pub subresource: Subresource,
     /// The time, by the server's clock.
     pub now: Timestamp,
 }
@@ -289,7 +289,7 @@ impl StatusRules {
         if let Some((state, reason)) = conventional {
             return Readiness::new(state, reason).by(Rule::Conventions);
         }
-        if conventions::is_silent(object.0) && around.subresource == StatusSubresource::Listed {
+        if conventions::is_silent(object.0) && around.subresource == Subresource::Listed {
             let is_young = age(object, around.now).is_some_and(|age| age < SILENCE);
             if around.others == Others::Report {
                 let reason = "it has no status yet, as others of its kind have";

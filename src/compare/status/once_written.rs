@@ -6,7 +6,7 @@ use super::built_in_kinds::{is_built_in_group, readiness};
 use super::object::Object;
 use super::{BuiltInRules, RuleSet, StatusRules};
 use crate::model::identity::GroupKind;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 
 /// What a write did with an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,15 +21,8 @@ impl StatusRules {
     /// Returns whether objects of a kind are Current as soon as they are written, whatever else happens:
     /// no rule judges them, and they have no status. An object that is changed may carry signs that no
     /// subresource holds, so this is known of custom kinds only for new objects.
-    pub fn need_no_look(
-        &self,
-        group_kind: &GroupKind,
-        subresource: StatusSubresource,
-        written: Written,
-    ) -> bool {
-        if subresource == StatusSubresource::Listed
-            || self.own.as_ref().is_some_and(|own| own.covers(group_kind))
-        {
+    pub fn need_no_look(&self, group_kind: &GroupKind, subresource: Subresource, written: Written) -> bool {
+        if subresource == Subresource::Listed || self.own.as_ref().is_some_and(|own| own.covers(group_kind)) {
             return false;
         }
         if is_built_in_group(&group_kind.group) {
@@ -54,7 +47,7 @@ mod tests {
 
     #[test]
     fn only_what_nothing_reports_on_needs_no_look() {
-        use StatusSubresource::{Listed, Unlisted};
+        use Subresource::{Listed, Unlisted};
         use Written::{Changed, Created};
         let table = [
             ("", "ConfigMap", Unlisted, Changed, true),

@@ -3,19 +3,17 @@
 //! outside of a record.
 //!
 //! `plan` decides which objects are taken; `relabel` writes single labels. The set that objects join is written in this
-//! file, the parent of the set that they leave in `former_parent` and `remove_record`.
+//! file, the parent of the set that they leave in `left_set`.
 
-mod former_parent;
+mod left_set;
 mod relabel;
-mod remove_record;
 
-pub use former_parent::{FormerParent, LeftSet, Obstacles};
+pub use left_set::{LeftSet, Obstacles};
 use relabel::LabelWriter;
 use serde_json::Value;
 
 use crate::event::{Action, Ending, Event, ObjectOutcome, Phase, Subject};
 use crate::execute::deletion::delete::untouched;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::requests::{ParentWriteError, ParentWriting};
 use crate::execute::parent_record::run::RunOnParent;
@@ -25,7 +23,7 @@ use crate::model::history_annotation::RunOperation;
 use crate::model::live::Live;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Left, MembershipChange, MembershipPlan};
-use crate::read::{ClusterState, ListError, ListTargets, METADATA_LIST};
+use crate::read::{ClusterState, ListTargets};
 
 /// Context for carrying out a plan of `adopt`, `move` or `disband`.
 pub struct MembershipExecution<'a> {
@@ -51,6 +49,37 @@ pub struct JoinedSet<'a> {
     pub state: &'a ClusterState,
     /// The record of the parent before the first label is written: old and new kinds and namespaces.
     pub record: &'a Record,
+}
+
+impl JoinedSet<'_> {
+    /// Returns the recorded scope of this set: its own, and that of the members that have moved from these `left` places.
+    /// All kinds of both in all namespaces of both would be more than the user may have to list.
+    pub fn recorded_places(&self, left: &ListTargets) -> Vec<ListTargets> {
+        let [old, new] = [left, &self.state.places].map(|targets| self.recorded_of(targets));
+        if old.covers(&new) {
+            vec![old]
+        } else {
+            vec![old, new]
+        }
+    }
+
+    fn recorded_of(&self, targets: &ListTargets) -> ListTargets {
+        let Self { parent, record, .. } = self;
+        let own = parent.set.parent.namespace.as_ref();
+        let kinds = &record.group_kinds;
+        let resources = targets.resources.iter();
+        let namespaces = targets.namespaces.iter();
+        ListTargets {
+            resources: resources
+                .filter(|resource| kinds.contains(&resource.group_kind()))
+                .cloned()
+                .collect(),
+            namespaces: namespaces
+                .filter(|name| record.additional_namespaces.contains(*name) || own == Some(*name))
+                .cloned()
+                .collect(),
+        }
+    }
 }
 
 impl MembershipExecution<'_> {
@@ -182,19 +211,12 @@ impl MembershipExecution<'_> {
             judge: self.judge,
         };
         let failed = writer.write_all(&self.plan.changes, sink).await;
-        match failed + self.plan.not_found() {
+        match failed + self.plan.count_not_found() {
             _ if parent.interrupt.is_requested() => Ending::Interrupted,
             0 => Ending::Done,
             _ => Ending::Incomplete,
         }
     }
-}
-
-/// Lists the objects with the label of the set within this scope.
-async fn members(parent: &ParentWriting<'_>, targets: &ListTargets) -> Result<Vec<Live>, ListError> {
-    let concurrency = parent.writing.concurrency;
-    let found = list_labeled_objects(parent.server, parent.set, targets, concurrency, METADATA_LIST).await;
-    found.map_err(|(_, error)| error)
 }
 
 /// Reports the objects that stay as they are.

@@ -1,6 +1,7 @@
 //! Removes the record: deletes the parent, or removes the record from an object that is kept. Both have the version
 //! that was read before the last list as their precondition, so no run has begun since then. While another run is
-//! under way, nothing is removed.
+//! under way, nothing is removed. A write whose webhook is still starting is not sent again here, but after another
+//! look: see `former_parent`.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -8,14 +9,13 @@ use serde_json::{Value, json};
 
 use super::requests::{ParentWriting, is_overtaken};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
-use crate::execute::Sink;
 use crate::execute::deletion::delete::delete_request;
 use crate::execute::reread::is_of;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::live::{Live, Presence};
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::read::METADATA;
 
@@ -34,11 +34,12 @@ pub enum ParentLeft {
 
 impl ParentWriting<'_> {
     /// Deletes the parent as it was read; `None` if it has changed.
-    pub async fn delete(&self, live: &Live, sink: &mut Sink<'_>) -> Result<Option<ParentLeft>, ApiError> {
+    pub async fn delete(&self, live: &Live) -> Result<Option<ParentLeft>, ApiError> {
         if live.presence == Presence::Terminating {
             return Ok(Some(ParentLeft::TerminatingBefore));
         }
-        match self.send(delete_request(live, DryRun::None), sink).await {
+        let server = self.server.beside_lease();
+        match server.send(delete_request(live, DryRun::None)).await {
             Ok(reply) if is_of(&reply, live) && is_gone(&reply) => Ok(Some(ParentLeft::Nothing)),
             Ok(reply) if is_of(&reply, live) => Ok(Some(ParentLeft::Terminating)),
             Ok(_) => Ok(None),
@@ -51,7 +52,7 @@ impl ParentWriting<'_> {
     /// Removes the record from the parent as it was read, and keeps the rest of it. kubectl labels a
     /// parent that is among its manifests into its own set; that label goes, too. Returns
     /// false if the parent has changed, or is gone.
-    pub async fn take_off(&self, parent: &ParentObject, sink: &mut Sink<'_>) -> Result<bool, ApiError> {
+    pub async fn take_off(&self, parent: &ParentObject) -> Result<bool, ApiError> {
         let removed = |keys: &mut dyn Iterator<Item = &str>| -> Value {
             keys.map(|key| (key.to_owned(), Value::Null))
                 .collect::<serde_json::Map<_, _>>()
@@ -70,7 +71,7 @@ impl ParentWriting<'_> {
         let parameters = [("fieldManager", self.field_manager())];
         let body = Bytes::from(patch.to_string());
         let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Merge, body);
-        match self.send(request, sink).await {
+        match self.server.beside_lease().send(request).await {
             Ok(_) => Ok(true),
             Err(error) if is_overtaken(&error) || error.is(StatusCode::NOT_FOUND) => Ok(false),
             Err(error) => Err(error),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::error::InvalidObject;
 use super::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
-use crate::model::dependency_ranks::Graph;
+use crate::model::dependency_ranks::DependencyGraph;
 use crate::model::depends_on::{self, DEPENDS_ON};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::message::Message;
@@ -84,7 +84,7 @@ fn remove_one() -> String {
 }
 
 /// Returns the order of members, each in its wave; `None` if none depends on another.
-pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<Graph> {
+pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) -> Option<DependencyGraph> {
     if members.iter().all(|member| member.depends_on.is_empty()) {
         return None;
     }
@@ -94,7 +94,7 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
         .enumerate()
         .filter_map(|(place, member)| Some((defined_kind(member)?, place)))
         .collect();
-    let mut graph = Graph::new(members.iter().map(wave));
+    let mut graph = DependencyGraph::new(members.iter().map(wave));
     for (place, member) in members.iter().enumerate() {
         let namespace = member.key.namespace.as_ref().map(|namespace| ObjectKey {
             group_kind: GroupKind::new("", "Namespace"),

@@ -12,9 +12,8 @@ use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::message::Message;
-use crate::model::parent_object::ParentObject;
 use crate::model::pointer::Pointer;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::plan::{Plan, Refusal};
 
 /// The current state of the cluster, and the plan for it.

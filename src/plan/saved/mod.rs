@@ -33,9 +33,9 @@ use crate::model::applyset::parent::{Pairs, is_applyset_key};
 use crate::model::applyset::{ApplySetId, Record, Tooling};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
-use crate::plan::{Plan, Policy, TakeOver};
+use crate::plan::{Plan, Policy, Risk};
 
 const MAKE_A_NEW_PLAN: &str = "make a new plan with `kubectl applyset diff SET -f … --out FILE`";
 
@@ -47,7 +47,7 @@ pub struct SavedPlan {
     /// The policy of the run.
     pub policy: Policy,
     /// Treatment of a parent of another tool, or of an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// Field manager of members.
     pub field_manager: String,
     /// Treatment of fields that another manager owns.

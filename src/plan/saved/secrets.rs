@@ -102,13 +102,9 @@ pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
                 .find(|manifest| is_same(saved, manifest, &plan.salt))
                 .cloned()
         };
-        if let Some(manifest) = found {
-            restored.push(manifest);
-        } else {
-            let origin = saved.source.open().unwrap_or(Source::StandardInput);
-            let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
-            let text = format!("{origin}:{}: secret/{name} changed since the plan", saved.line);
-            altered.push(Message::new(text));
+        match found {
+            Some(manifest) => restored.push(manifest),
+            None => altered.push(alteration(saved)),
         }
     }
     if altered.is_empty() {
@@ -118,22 +114,21 @@ pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     }
 }
 
-/// A manifest of a plan, to compare with the live object.
-#[derive(Debug)]
-pub struct ComparedManifest {
-    /// The manifest. A hidden value that the live Secret has, by its digest, is the live one; each other is a
-    /// placeholder that differs from it.
-    pub manifest: Manifest,
-    /// True if there is no placeholder in it.
-    pub is_complete: bool,
+fn alteration(saved: &SavedManifest) -> Message {
+    let origin = saved.source.open().unwrap_or(Source::StandardInput);
+    let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
+    let text = format!("{origin}:{}: secret/{name} changed since the plan", saved.line);
+    Message::new(text)
 }
 
-/// Returns the manifest of a plan to compare with the live object. `None` if it is not an object.
+/// Returns the manifest of a plan to compare with the live object, and whether it is complete. A hidden value that the
+/// live Secret has, by its digest, is the live one; each other is a placeholder that differs from it. `None` if it is not
+/// an object.
 pub fn fill_in_for_comparison(
     saved: &SavedManifest,
     live: Option<&Value>,
     salt: &Salt,
-) -> Option<ComparedManifest> {
+) -> Option<(Manifest, bool)> {
     let mut filled = saved.clone();
     let mut is_complete = true;
     for (pointer, hidden) in &saved.hidden {
@@ -148,11 +143,7 @@ pub fn fill_in_for_comparison(
             *value = found.unwrap_or_else(|| placeholder(live.as_ref()));
         }
     }
-    let manifest = filled.open()?;
-    Some(ComparedManifest {
-        manifest,
-        is_complete,
-    })
+    Some((filled.open()?, is_complete))
 }
 
 /// Returns what a live Secret has of a value, in the writing of the manifest.
@@ -217,7 +208,7 @@ fn pointers(object: &Value) -> Vec<String> {
             None | Some(Value::Null) => {}
             Some(Value::Object(values)) => {
                 let keys = values.keys();
-                pointers.extend(keys.map(|key| format!("/{field}/{}", escaped(key))));
+                pointers.extend(keys.map(|key| format!("/{field}/{}", escape_pointer(key))));
             }
             // Not a valid Secret, but still a value.
             Some(_) => pointers.push(format!("/{field}")),
@@ -232,7 +223,7 @@ fn pointers(object: &Value) -> Vec<String> {
 
 /// Returns the JSON pointer of an annotation.
 fn annotation(key: &str) -> String {
-    format!("{ANNOTATIONS}/{}", escaped(key))
+    format!("{ANNOTATIONS}/{}", escape_pointer(key))
 }
 
 fn is_copy(pointer: &str) -> bool {
@@ -246,7 +237,7 @@ fn is_copy(pointer: &str) -> bool {
 const ANNOTATIONS: &str = "/metadata/annotations";
 const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 
-fn escaped(key: &str) -> String {
+fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
@@ -270,7 +261,7 @@ mod tests {
                 hidden,
             };
             let compared = fill_in_for_comparison(&saved, live.as_ref(), &salt).expect("an object");
-            (compared.manifest.object.value(), compared.is_complete)
+            (compared.0.object.value(), compared.1)
         };
         let table = [
             // The same value, as it is live.

@@ -9,8 +9,9 @@ use crate::error::ErrorKind;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
-use crate::plan::{Dependent, Dependents, Detachment, LiveMembership, SkipReason, Unchanged};
-use crate::plan::{Refusal, fixtures};
+use crate::plan::{
+    Dependent, Dependents, Detachment, LiveMembership, Refusal, SkipReason, Unchanged, fixtures,
+};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\n    note: the key is in-the-text\n    other: nothing\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
 
@@ -37,7 +38,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
             tooling: set.tooling,
         },
         policy: fixtures::policy(),
-        take_over: TakeOver::Refused,
+        take_over: Risk::Refused,
         field_manager: "applyset".to_owned(),
         conflicts: Conflicts::Reported,
         validation: Validation::Strict,

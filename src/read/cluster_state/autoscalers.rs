@@ -17,7 +17,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 
-use crate::model::resource::ScaleSubresource;
+use crate::model::resource::Subresource;
 use crate::model::set::Set;
 use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
@@ -90,15 +90,15 @@ pub(super) async fn retain_autoscaled(
         let position = position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::kept_unsure(&position, key, path, value, reason)),
-            None => warnings.extend(plan::not_left(&position, key, path, value)),
+            Some(reason) => warnings.push(plan::warn_of_kept_replicas(&position, key, path, value, reason)),
+            None => warnings.extend(plan::warn_of_removed_replicas(&position, key, path, value)),
         }
         unknown.is_some()
     });
     let left = scaled
         .keys()
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
-    notes.extend(plan::left_to_autoscalers(&left.collect()));
+    notes.extend(plan::note_replicas_left_to_autoscalers(&left.collect()));
     Ok(())
 }
 
@@ -133,9 +133,7 @@ pub(super) async fn add_taken(
         let Some(member) = desired_member(desired, &live.key) else {
             continue;
         };
-        if member.resource.scale != ScaleSubresource::Listed
-            || path.value_in(&member.object.value()).is_some()
-        {
+        if member.resource.scale != Subresource::Listed || path.value_in(&member.object.value()).is_some() {
             continue;
         }
         let object = read::object(server, &member.resource, &live.key)

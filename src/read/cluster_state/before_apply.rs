@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
-use crate::plan::{self, Policy, TakeOwnership, Unowned};
+use crate::plan::{self, Policy, Risk, Unowned};
 use crate::read::orphans;
 use crate::read::{Cluster, NamedSet, existing};
 
@@ -48,7 +48,7 @@ pub(super) async fn read(
             other_sets::others(server, named, desired, &compared.members, rules.concurrency).await?
         }
     };
-    if policy.take_ownership == TakeOwnership::Allowed {
+    if policy.take_ownership == Risk::Allowed {
         let former = comparison::former(named, rules, former);
         autoscalers::add_taken(server, desired, &others, &former, &mut compared.scaled).await?;
     }

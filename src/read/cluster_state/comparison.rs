@@ -20,7 +20,7 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::object::Object;
-use crate::model::resource::{Resource, ScaleSubresource};
+use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
@@ -173,7 +173,7 @@ impl Comparing<'_> {
         item: &Value,
         resource: &Resource,
     ) -> Option<DroppedReplicas> {
-        if resource.scale == ScaleSubresource::Unlisted {
+        if resource.scale == Subresource::Unlisted {
             return None;
         }
         let definition = self.definitions.get(&member.key.group_kind);

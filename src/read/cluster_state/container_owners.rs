@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::apiserver::ApiServer;
 use crate::error::Error;
-use crate::model::container_owners::{Containers, Owners};
+use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
-use crate::model::namespace::NamespaceState;
 use crate::read::owners_of_containers;
 
 /// Reads the owners, except those of namespaces that were read before.

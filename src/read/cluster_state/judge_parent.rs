@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::parent::Reading;
-use crate::model::namespace::NamespaceState;
-use crate::model::parent_object::ParentObject;
-use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, TakeOver};
+use crate::model::containers::NamespaceState;
+use crate::model::set::ParentObject;
+use crate::plan::{self, ParentJudgement, ParentStatus, Refusal, Risk};
 use crate::read::error::{no_set_to_move, no_such_set};
 use crate::read::orphans::Parent;
 use crate::read::{NamedSet, WholeParent};
@@ -109,9 +109,9 @@ fn managed_elsewhere(refusal: Refusal, operation: Operation) -> Refusal {
 }
 
 /// Refuses a parent that has to be taken over, if this command never does that or lacks the flag.
-fn check_take_over(needed: Option<&Refusal>, take_over: TakeOver) -> Result<(), Error> {
+fn check_take_over(needed: Option<&Refusal>, take_over: Risk) -> Result<(), Error> {
     match needed {
-        Some(refusal) if take_over == TakeOver::Refused || !refusal.is_take_over() => {
+        Some(refusal) if take_over == Risk::Refused || !refusal.is_take_over() => {
             Err(Refusal::error(slice::from_ref(refusal)))
         }
         Some(_) | None => Ok(()),

@@ -33,13 +33,13 @@ use crate::error::Error;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{PART_OF_LABEL, Record, Tooling};
+use crate::model::containers::NamespaceState;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
-use crate::model::namespace::NamespaceState;
 use crate::model::object::Object;
-use crate::model::parent_object::ParentObject;
-use crate::plan::{Observed, Policy, Pruning, Refusal, Seen, TakeOver};
+use crate::model::set::ParentObject;
+use crate::plan::{Observed, Policy, Pruning, Refusal, Risk, Seen};
 
 /// The command that the state is read for.
 pub enum Goal<'a> {
@@ -60,7 +60,7 @@ pub enum Goal<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
     /// The treatment of a parent that has to be taken over.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The field manager of members.

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cluster::apiserver::ApiServer;
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::{Desired, DesiredObject};
+use crate::model::containers::NamespaceState;
 use crate::model::live::Presence;
 use crate::model::message::Message;
-use crate::model::namespace::NamespaceState;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::plan::Refusal;
 use crate::read::NamedSet;
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::namespaces::namespaces;
 use super::parent::metadata;
 use crate::cluster::apiserver::{ApiRequest, ApiServer};
-use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
 
@@ -129,7 +129,7 @@ async fn rules(
     server: &ApiServer,
     needed: &NeededPermissions,
     concurrency: usize,
-) -> BTreeMap<String, Rules> {
+) -> BTreeMap<String, SubjectRules> {
     let places: BTreeSet<&str> = needed.rights.iter().map(place).collect();
     stream::iter(places)
         .map(|namespace| async move {
@@ -153,7 +153,7 @@ async fn missing_of(
     server: &ApiServer,
     needed: &NeededPermissions,
     question: Question,
-    rules: &BTreeMap<String, Rules>,
+    rules: &BTreeMap<String, SubjectRules>,
 ) -> Vec<Permission> {
     let Question { on_all, rights } = question;
     let Some(rules) = rules.get(place(&on_all)) else {

@@ -20,7 +20,7 @@ use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::{self, Plan, Policy, Recreate, TakeOver, UnchangedMembers};
+use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
     leave_out_forbidden_nulls, named_set, user_name,
@@ -117,8 +117,8 @@ pub async fn to_show(
     input: Input,
 ) -> Result<Prepared, Error> {
     let mut resolved = resolve(run, connection, options, input).await?;
-    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, TakeOver::Allowed).await?;
-    if options.take_over == TakeOver::Refused {
+    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
+    if options.take_over == Risk::Refused {
         // It was taken over only to be shown: a later write needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
@@ -185,7 +185,12 @@ async fn resolve(
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
-    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
+    let recreate = recreate(
+        &options.policy.recreate,
+        &options.recreate_kinds,
+        &cluster.discovery,
+        &manifests.applied,
+    )?;
     if let Some(rules) = &options.status_rules.own {
         run.report_warnings(&rules.unknown_kinds(&cluster.discovery));
     }
@@ -228,7 +233,7 @@ fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
 async fn read_and_plan(
     resolved: &mut Resolved,
     options: &ApplyOptions,
-    take_over: TakeOver,
+    take_over: Risk,
 ) -> Result<(ClusterState, Policy, Plan), Error> {
     let Resolved {
         cluster,

@@ -72,9 +72,9 @@ pub(super) async fn manifests(
     let compared: Vec<Option<_>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
     let mut manifests = Vec::new();
     let mut incomplete = BTreeSet::new();
-    for (compared, secret) in compared.into_iter().flatten() {
-        manifests.push(compared.manifest);
-        incomplete.extend(secret.filter(|_| !compared.is_complete));
+    for ((manifest, is_complete), secret) in compared.into_iter().flatten() {
+        manifests.push(manifest);
+        incomplete.extend(secret.filter(|_| !is_complete));
     }
     Ok((manifests, incomplete))
 }

@@ -26,9 +26,8 @@ use crate::model::applyset::{
 };
 use crate::model::history_annotation::Run;
 use crate::model::list_targets::ListTargets;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::read::found_set;
 
 /// The repair of one parent.
@@ -75,7 +74,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         record => record.union(&recorded),
     };
     // An older version of this program in the tooling annotation is not a fault, and is kept.
-    let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::of_this_program);
+    let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::this_program);
     let labels = [(ID_LABEL, set.found.id.to_string())];
     let annotations = [
         (TOOLING_ANNOTATION, keeper.to_string()),

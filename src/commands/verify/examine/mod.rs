@@ -24,7 +24,7 @@ use crate::read::found_set::{self, FoundSet};
 use crate::read::{
     self, Cluster, ListError, ListOptions, ListResults, ListTarget, ParentCandidate, ParentKind, Selector,
 };
-use crate::report::{self, Loudness, SearchBar, SetListing, Style};
+use crate::report::{self, SearchBar, SetListing, Style, Verbosity};
 use crate::settings::{SetReference, VerifyOptions, VerifyScope};
 use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
 
@@ -179,7 +179,7 @@ impl Inspection<'_> {
         strays: Vec<Finding>,
         object: Option<&ObjectKey>,
     ) -> Looked {
-        let lost = self.lost(sets).await;
+        let lost = self.find_lost(sets).await;
         let others = match self.options.scope {
             VerifyScope::Set(_) | VerifyScope::Namespace if !lost.is_empty() => self.other_sets(sets).await,
             VerifyScope::Set(_) | VerifyScope::Namespace | VerifyScope::Cluster => Vec::new(),
@@ -226,7 +226,7 @@ impl Inspection<'_> {
         let mut namespaces = found_set::places(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
         let selector = selector(labels);
-        if self.style.loudness == Loudness::Verbose {
+        if self.style.verbosity == Verbosity::Verbose {
             let kinds = counted(self.resources.len(), "kind");
             report::note(&format!("searching {kinds} for members"), self.style);
         }
@@ -292,7 +292,7 @@ impl Inspection<'_> {
     }
 
     /// Finds objects in the scope of the sets that were applied as members, and are not in a set.
-    async fn lost(&mut self, sets: &[Examined]) -> Vec<Live> {
+    async fn find_lost(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let places = found_set::places(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;

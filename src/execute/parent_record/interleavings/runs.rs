@@ -20,8 +20,8 @@ use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::{Counts, Run as HistoryRun, RunOperation, RunResult};
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
+use crate::model::set::ParentObject;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
 use crate::read::{ListTargets, METADATA, METADATA_LIST, whole_parent};
@@ -164,7 +164,6 @@ impl Run<'_> {
         let Some(current) = self.parent.read().await? else {
             return Ok(());
         };
-        let uid = current.uid.clone();
         let wide = recorded(&current);
         let found = self.look(&wide).await?;
         let mut known = self
@@ -173,28 +172,39 @@ impl Run<'_> {
         for live in found {
             self.remove_member(&live).await?;
         }
+        self.release(&mut known, &wide, RunOperation::Delete).await
+    }
+
+    /// Deletes the parent or removes its record, as `former_parent` does at the end of this run.
+    async fn release(
+        &self,
+        known: &mut Known,
+        wide: &Record,
+        ended: RunOperation,
+    ) -> Result<(), ParentWriteError> {
+        let uid = known.parent.uid.clone();
         for _ in 0..20 {
             let whole = whole_parent(self.parent.server, self.parent.resource, &self.parent.set.parent);
             let Some(whole) = whole.await? else {
-                return self.without_parent(None, &wide).await;
+                return self.without_parent(None, wide).await;
             };
-            if whole.object.uid != uid {
-                return self.without_parent(Some(whole.object), &wide).await;
+            if whole.object.uid != uid || whole.object.reading == Reading::NoRecord {
+                return self.without_parent(Some(whole.object), wide).await;
             }
             known.replace(whole.object.clone());
             let wide = wide.union(&recorded(&whole.object));
             let left = places(&self.look(&wide).await?);
             if !left.is_empty() {
-                return self
-                    .end(&mut known, &wide, Some(&left), Some(RunOperation::Delete))
-                    .await;
+                return self.end(known, &wide, Some(&left), Some(ended.clone())).await;
             }
             if whole.object.adding_beside(known.id()).next().is_some() {
-                return self
-                    .end(&mut known, &wide, None, Some(RunOperation::Delete))
-                    .await;
+                return self.end(known, &wide, None, Some(ended.clone())).await;
             }
-            if self.parent.delete(&whole.live, &mut ignore).await?.is_some() {
+            let is_written = match ended {
+                RunOperation::Delete => self.parent.delete(&whole.live).await?.is_some(),
+                _ => self.parent.take_off(&whole.object).await?,
+            };
+            if is_written {
                 return Ok(());
             }
         }
@@ -236,22 +246,8 @@ impl Run<'_> {
         let mut known = self
             .begin_to_take_out(before, &wide, RunOperation::Disband)
             .await?;
-        self.release(&wide).await?;
-        for _ in 0..20 {
-            let Some(current) = self.parent.read().await? else {
-                return Ok(());
-            };
-            known.replace(current.clone());
-            let is_empty = self.look(&wide).await?.is_empty();
-            if known.is_shared || !is_empty {
-                break;
-            }
-            if self.parent.take_off(&current, &mut ignore).await? {
-                return Ok(());
-            }
-        }
-        self.end(&mut known, &wide, None, Some(RunOperation::Disband))
-            .await
+        self.release_members(&wide).await?;
+        self.release(&mut known, &wide, RunOperation::Disband).await
     }
 
     /// Looks for members of the kinds of this record.
@@ -275,7 +271,7 @@ impl Run<'_> {
             .await
     }
 
-    async fn release(&self, record: &Record) -> Result<(), ParentWriteError> {
+    async fn release_members(&self, record: &Record) -> Result<(), ParentWriteError> {
         for live in self.look(record).await? {
             let body = json!({"metadata": {
                 "resourceVersion": live.resource_version, "labels": {PART_OF_LABEL: null},

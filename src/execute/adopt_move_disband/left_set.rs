@@ -1,0 +1,205 @@
+//! Sees to the parent of a set that objects have left: it is deleted, or its record removed or narrowed.
+
+use std::collections::BTreeSet;
+
+use super::{JoinedSet, MembershipExecution};
+use crate::event::{Ending, Event};
+use crate::execute::Sink;
+use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
+use crate::execute::deletion::report::{names, predicted_disposition, report_unlisted};
+use crate::execute::deletion::set::record_managers;
+use crate::execute::former_parent::wait_until_members_are_gone::{Remaining, TerminatingObjects};
+use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::requests::ParentWriting;
+use crate::execute::wait_until_gone::with_reasons;
+use crate::model::applyset::Record;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::set::ParentObject;
+use crate::model::text::counted;
+use crate::model::write_settings::DryRun;
+use crate::read::{self, ClusterState, METADATA_LIST, WHOLE_OBJECTS};
+
+/// The failure of a run that was to end a set to which another one has added members.
+const CHANGED_BY_ANOTHER: &str =
+    "the record is kept: another run or client has changed the set; run the same command again";
+
+/// The set that objects leave.
+pub struct LeftSet<'a> {
+    /// The context for writing its parent.
+    pub parent: ParentWriting<'a>,
+    /// The parent as it was read.
+    pub former: &'a ParentObject,
+    /// Its state when it was planned.
+    pub state: &'a ClusterState,
+    /// Field managers whose part-of labels make an object a member.
+    pub appliers: &'a BTreeSet<String>,
+    /// The aim for the parent.
+    pub aim: ParentAim,
+    /// What keeps it, as far as it is to be reported: the whole set was to move.
+    pub obstacles: &'a Obstacles,
+}
+
+/// The reason to keep a set whose members were all to leave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Obstacles {
+    /// Members that stay.
+    pub members: Vec<Live>,
+    /// A member of the new set that names the old parent as its owner.
+    pub owned: Option<ObjectKey>,
+    /// A scope with members that a list may not show.
+    pub unlisted: Record,
+}
+
+impl LeftSet<'_> {
+    /// Sees to the parent once objects have left its set. If it stays the parent, its new record is put into `exact`.
+    pub(super) async fn see_to_parent(
+        &self,
+        execution: &MembershipExecution<'_>,
+        known: &mut Known,
+        exact: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let is_dry = self.parent.writing.dry_run != DryRun::None;
+        let seen_to = match self.aim {
+            // If nothing moves, the permission to write this parent was not checked either.
+            ParentAim::Narrow | ParentAim::Delete if !execution.plan.takes_any() => Ok(Ending::Done),
+            ParentAim::Delete if is_dry => self.predict_release(sink).await,
+            ParentAim::Narrow | ParentAim::RemoveRecord if is_dry => Ok(Ending::Done),
+            _ => self.release(execution.joined.as_ref(), known, exact, sink).await,
+        };
+        match seen_to {
+            Ok(Ending::Done) => self.report(self.obstacles, sink),
+            Ok(ending) => ending,
+            Err(error) => {
+                sink(Event::failure(error.to_string()));
+                self.parent.interrupt.ending_after_failure()
+            }
+        }
+    }
+
+    /// Deletes the old parent, removes its record or narrows it. A member that another run has added keeps the old set,
+    /// and is left to that run.
+    async fn release(
+        &self,
+        joined: Option<&JoinedSet<'_>>,
+        known: &mut Known,
+        exact: &mut Option<Record>,
+        sink: &mut Sink<'_>,
+    ) -> Result<Ending, ReleaseError> {
+        let nothing_left = ObjectsKeptInsteadOfDeleted::default();
+        let release = ParentRelease {
+            aim: self.aim,
+            joined,
+            writing: self.parent,
+            scope_of: known.listed(&self.former.reading),
+            known,
+            left: &nothing_left,
+            remaining: Remaining {
+                server: self.parent.server,
+                set: self.parent.set,
+                interrupt: self.parent.interrupt,
+                concurrency: self.parent.writing.concurrency,
+                appliers: self.appliers,
+                places: self.state.places.clone(),
+                accept: match self.aim {
+                    ParentAim::Delete => WHOLE_OBJECTS,
+                    ParentAim::Narrow | ParentAim::RemoveRecord => METADATA_LIST,
+                },
+                // Its namespace or CRD is a member like any other.
+                parent_containers: Vec::new(),
+                deleted: BTreeSet::new(),
+                containers_of_kept: BTreeSet::new(),
+                terminating_objects: match self.aim {
+                    ParentAim::Delete => TerminatingObjects::Awaited,
+                    ParentAim::Narrow | ParentAim::RemoveRecord => TerminatingObjects::Reported,
+                },
+            },
+            unlisted: self.state.observed.unlisted.clone(),
+            // A move deletes no data, not even data from the set's own manifests.
+            managers: record_managers(),
+        };
+        let parent = &self.parent.set.parent;
+        let failure = match (release.see_to_parent(sink).await?, self.aim) {
+            (ParentOutcome::Untouched, _) => return Ok(Ending::Interrupted),
+            (ParentOutcome::Kept(kept), aim) => {
+                *exact = kept.record;
+                let obstacles = Obstacles {
+                    members: kept.found.all().cloned().collect(),
+                    owned: kept.owned,
+                    unlisted: kept.unlisted,
+                };
+                match aim {
+                    ParentAim::Narrow => return Ok(Ending::Done),
+                    ParentAim::RemoveRecord if obstacles.unlisted.is_empty() => {
+                        self.report_members(&obstacles.members, sink);
+                        format!("{parent}: {CHANGED_BY_ANOTHER}")
+                    }
+                    ParentAim::RemoveRecord | ParentAim::Delete => {
+                        return Ok(self.report(&obstacles, sink));
+                    }
+                }
+            }
+            (ParentOutcome::Terminating(live), _) => format!(
+                "{parent}: the old parent is still being deleted: {}",
+                with_reasons(&live)
+            ),
+            (ParentOutcome::Gone, ParentAim::RemoveRecord) => {
+                format!("{parent}: the record could not be removed: the parent was deleted during the run")
+            }
+            (ParentOutcome::Replaced, ParentAim::RemoveRecord) => {
+                format!("{parent}: {CHANGED_BY_ANOTHER}")
+            }
+            (ParentOutcome::Gone | ParentOutcome::Ordinary | ParentOutcome::Replaced, _) => {
+                return Ok(Ending::Done);
+            }
+        };
+        sink(Event::failure(failure));
+        Ok(Ending::Incomplete)
+    }
+
+    /// Reports why the old set is kept. It fails if members may remain that no list shows.
+    fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
+        let parent = &self.parent.set.parent;
+        self.report_members(&obstacles.members, sink);
+        if let Some(owned) = &obstacles.owned {
+            sink(Event::Warning(format!(
+                "{parent}: kept, because {owned} names it as its owner"
+            )));
+        }
+        let is_dry = self.parent.writing.dry_run != DryRun::None;
+        let consequence = match (self.aim, is_dry) {
+            (ParentAim::RemoveRecord, false) => "the record was not removed",
+            (ParentAim::RemoveRecord, true) => "the record would not be removed",
+            (ParentAim::Narrow | ParentAim::Delete, false) => "the old set is kept",
+            (ParentAim::Narrow | ParentAim::Delete, true) => "the old set would be kept",
+        };
+        report_unlisted(parent, &obstacles.unlisted, consequence, sink)
+    }
+
+    fn report_members(&self, members: &[Live], sink: &mut Sink<'_>) {
+        if !members.is_empty() {
+            let (parent, count) = (&self.parent.set.parent, counted(members.len(), "object"));
+            let names = names(members);
+            sink(Event::Warning(format!(
+                "{parent}: the old set is kept with {count}: {names}"
+            )));
+        }
+    }
+
+    /// Reports the disposition of the old parent, and writes nothing.
+    async fn predict_release(&self, sink: &mut Sink<'_>) -> Result<Ending, ReleaseError> {
+        let ParentWriting {
+            server,
+            set,
+            resource,
+            ..
+        } = self.parent;
+        if let Some(parent) = read::whole_parent(server, resource, &set.parent).await? {
+            let (_, event) = predicted_disposition(set, &parent, &record_managers());
+            sink(event);
+        }
+        Ok(Ending::Done)
+    }
+}

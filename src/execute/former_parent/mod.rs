@@ -1,0 +1,372 @@
+//! Sees to the parent of a set that a run has taken objects out of: it is deleted, or its record is removed or narrowed.
+//!
+//! It is deleted only when a fresh list finds no member any more, not even one that is being deleted.
+//! Until then it records what is left, so that the same command can continue after any interruption. If
+//! another run has written the record since the plan, members may be outside of the plan's scope: these
+//! are listed, too, and the record is not narrowed. A write that was not carried out is decided again, from
+//! what is read again: because another client has written the parent first, or because a webhook is still starting.
+
+mod look_again;
+mod record_what_is_left;
+pub mod wait_until_members_are_gone;
+
+use std::collections::BTreeSet;
+
+use crate::cluster::apiserver::ApiError;
+use crate::cluster::discovery::DiscoveryError;
+use crate::event::{Action, Event, ObjectOutcome, Subject};
+use crate::execute::adopt_move_disband::JoinedSet;
+use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
+use crate::execute::deletion::report::outcome_event;
+use crate::execute::former_parent::wait_until_members_are_gone::{
+    Remaining, RemainingList, TerminatingObjects, Unlisted, obstacles,
+};
+use crate::execute::parent_record::ATTEMPTS;
+use crate::execute::parent_record::begin::Known;
+use crate::execute::parent_record::remove::ParentLeft;
+use crate::execute::reread::{GONE_ALREADY, reread};
+use crate::execute::starting_webhooks::StartingWebhooks;
+use crate::execute::{ParentWriteError, ParentWriting, Sink, WaitNotes};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Reading;
+use crate::model::identity::ObjectKey;
+use crate::model::live::Live;
+use crate::model::set::ParentObject;
+use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, parent_disposition};
+use crate::read::{self, ListError, UnsettledError, WholeParent};
+
+/// The aim of a run for the parent of a set that it takes objects out of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParentAim {
+    /// It is kept, and records the members that are left.
+    Narrow,
+    /// If no member is left, it is kept as an ordinary object.
+    RemoveRecord,
+    /// If no member is left, it is deleted; one with another use is kept as an ordinary object.
+    Delete,
+}
+
+/// Context for ending a set, or narrowing its record.
+pub struct ParentRelease<'a> {
+    pub aim: ParentAim,
+    /// The set that the members have joined, if they have: what its objects name as their owner is not deleted.
+    pub joined: Option<&'a JoinedSet<'a>>,
+    /// Context for writing the parent.
+    pub writing: ParentWriting<'a>,
+    /// The parent, and the entry of the run.
+    pub known: &'a mut Known,
+    /// Members that were not deleted.
+    pub left: &'a ObjectsKeptInsteadOfDeleted,
+    /// The scope of members.
+    pub remaining: Remaining<'a>,
+    /// The parent's record when this scope was determined.
+    pub scope_of: Reading,
+    /// The part of the record that stays, because a list of members does not show all that it leads to.
+    pub unlisted: Record,
+    /// The field managers whose content does not keep the parent.
+    pub managers: BTreeSet<String>,
+}
+
+/// Outcome for the parent.
+pub enum ParentOutcome {
+    Gone,
+    /// It is deleted, and finalizers hold it.
+    Terminating(Box<Live>),
+    /// It is an ordinary object now.
+    Ordinary,
+    /// It is the parent of a set that another run has made in its place.
+    Replaced,
+    /// It is kept as the parent.
+    Kept(Box<KeptParent>),
+    /// The user stopped the run before that.
+    Untouched,
+}
+
+/// The reason why a parent is kept, and what it has to record.
+pub struct KeptParent {
+    pub found: RemainingList,
+    /// An object that the members' new set holds, and that names the parent as its owner.
+    pub owned: Option<ObjectKey>,
+    pub unlisted: Record,
+    /// The record of what is left; `None` if it is written.
+    pub record: Option<Record>,
+}
+
+/// Error if the parent could not be judged, deleted or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    #[error(transparent)]
+    Parent(#[from] ParentWriteError),
+    #[error("the set's parent could not be deleted: {}", .0.kind)]
+    Request(#[from] ApiError),
+    #[error("the set's parent cannot be written: {}", .0.kind)]
+    Unwritten(ApiError),
+    #[error("the set's parent was deleted or replaced; nothing records the remaining {left}: {error}")]
+    Unrecorded { left: String, error: ParentWriteError },
+    #[error("the old parent is kept: it may own objects of the new set, which cannot be listed: {0}")]
+    UnseenOwned(ListError),
+    #[error("the set's parent is kept: members may remain, and cannot be listed: {0}")]
+    Unlisted(Unlisted),
+    #[error(
+        "the set's parent is gone, but another run may have added members: {0}; run the same command again"
+    )]
+    Unwatched(Unlisted),
+    #[error("the set's {kept} is kept: {advice}")]
+    UnderWay { kept: &'static str, advice: String },
+    #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
+    Undiscovered(#[from] DiscoveryError),
+    #[error("the set's parent is kept: another run changed its record: {0}")]
+    Unsettled(#[from] UnsettledError),
+    #[error("the set's parent is kept: another run changed its record: {0}")]
+    MemberScope(#[from] MemberScopeUnknown),
+}
+
+impl ParentRelease<'_> {
+    /// Sees to the parent as the run aims at.
+    pub async fn see_to_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+        let aim = self.aim;
+        let seen_to = match aim {
+            ParentAim::Narrow => self.narrow(sink).await,
+            ParentAim::RemoveRecord | ParentAim::Delete => self.release(sink).await,
+        };
+        seen_to.map_err(|error| match error {
+            ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
+            error => error,
+        })
+    }
+
+    /// Determines the record of what is left. Nothing but the keys of the members matters, and if another run has
+    /// written the record, it is not narrowed in the end.
+    async fn narrow(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+        let uid = self.known.parent.uid.clone();
+        let parent = match self.writing.read().await? {
+            None => return self.end_without_parent(sink).await,
+            Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
+                return self.end_with_another_object(parent, sink).await;
+            }
+            Some(parent) => parent,
+        };
+        self.known.replace(parent);
+        let listing = self.remaining.settled(&ParentDisposition::Goes, sink);
+        let listed = self.writing.while_renewing(self.known, listing).await;
+        let found = listed.map_err(|unlisted| ParentWriteError::Unwatched(unlisted.error))?;
+        if self.writing.interrupt.is_requested() {
+            return Ok(ParentOutcome::Untouched);
+        }
+        self.keep(found, None, sink).await
+    }
+
+    /// Deletes the parent or removes its record, unless something keeps it. Looks again as long as other clients write
+    /// the parent, and after each wait for a webhook: one that judges the write, or one that converts what is read.
+    async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+        let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
+        let webhooks = StartingWebhooks::new(self.writing.writing, self.writing.interrupt, &notes);
+        let (mut overtaken, mut vain) = (0, 0);
+        while overtaken < ATTEMPTS {
+            match self.look_and_write(&uid, sink).await {
+                Ok(Some(ended)) => return Ok(ended),
+                Ok(None) => overtaken += 1,
+                Err(error) => {
+                    let is_to_be_sent_again = match error.request() {
+                        None => false,
+                        Some(request) => {
+                            let pause = notes.reporting(webhooks.pause_after(request, vain), sink);
+                            self.writing.while_renewing(self.known, pause).await
+                        }
+                    };
+                    if !is_to_be_sent_again {
+                        return Err(error);
+                    }
+                    vain += 1;
+                }
+            }
+        }
+        Err(ReleaseError::Parent(ParentWriteError::Contended))
+    }
+
+    /// Reads the parent with this UID and what is left of its set, and writes the parent at most once. `None` if
+    /// another client has written it in between.
+    async fn look_and_write(
+        &mut self,
+        uid: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+        let ParentWriting {
+            server,
+            set,
+            resource,
+            interrupt,
+            ..
+        } = self.writing;
+        let Some(parent) = read::whole_parent(server, resource, &set.parent).await? else {
+            return self.end_without_parent(sink).await.map(Some);
+        };
+        self.known.replace(parent.object.clone());
+        if parent.live.uid != uid
+            || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
+        {
+            return self.end_with_another_object(parent.object, sink).await.map(Some);
+        }
+        self.follow(&parent.object).await?;
+        let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
+        let listing = self.remaining.settled(&disposition, sink);
+        let listed = self.writing.while_renewing(self.known, listing).await;
+        let mut found = listed.map_err(ReleaseError::Unlisted)?;
+        if interrupt.is_requested() {
+            let left = obstacles(&found.remains, set, self.remaining.appliers);
+            if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
+                sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
+            }
+            return Ok(Some(ParentOutcome::Untouched));
+        }
+        if found.remains != Remains::default() || !self.unlisted.is_empty() {
+            return self.keep(found, None, sink).await.map(Some);
+        }
+        self.refuse_beside_another_run(&parent.object, sink)?;
+        self.add_containers_that_stay(&mut found, &disposition);
+        // Another client may be about to label objects, and copies keep the label of the set.
+        let is_uncertain =
+            self.aim == ParentAim::RemoveRecord && (self.known.is_shared || !found.copies.is_empty());
+        if is_uncertain || found.remains != Remains::default() {
+            return self.keep(found, None, sink).await.map(Some);
+        }
+        let written = if self.aim == ParentAim::Delete && disposition == ParentDisposition::Goes {
+            let owned = self.find_owned_in_new_set().await?;
+            if owned.is_some() {
+                return self.keep(found, owned, sink).await.map(Some);
+            }
+            // The user may have stopped the run while the new set was listed.
+            if interrupt.is_requested() {
+                return Ok(Some(ParentOutcome::Untouched));
+            }
+            self.delete_parent(&parent, sink).await?
+        } else {
+            self.take_record_off(&parent, &disposition, sink).await?
+        };
+        if written.is_some() {
+            self.known.forget_entry();
+        }
+        Ok(written)
+    }
+
+    /// Refuses to end a set to which another run may still add members.
+    fn refuse_beside_another_run(
+        &self,
+        parent: &ParentObject,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        let Some(running) = parent.adding_beside(self.known.id()).next() else {
+            return Ok(());
+        };
+        let kept = match self.aim {
+            ParentAim::Delete => {
+                self.report_parent(Action::Skipped, &format!("{running} has not ended"), sink);
+                "parent"
+            }
+            ParentAim::RemoveRecord | ParentAim::Narrow => "record",
+        };
+        let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
+        Err(ReleaseError::UnderWay { kept, advice })
+    }
+
+    /// Adds the parent's containers to what is left, if they stay: a container stays with a parent that is kept, and so
+    /// does one with objects that it gained, or that were left in it.
+    fn add_containers_that_stay(&self, found: &mut RemainingList, disposition: &ParentDisposition) {
+        let containers = &self.remaining.parent_containers;
+        match disposition {
+            ParentDisposition::Stays(_) => {
+                found.remains.kept.extend(containers.iter().copied().cloned());
+            }
+            ParentDisposition::Goes if containers.iter().any(|container| self.left.keeps(container)) => {
+                found
+                    .remains
+                    .undeleted
+                    .extend(containers.iter().copied().cloned());
+            }
+            ParentDisposition::Goes => {}
+        }
+    }
+
+    /// Deletes the parent as it was read; `None` if it has changed since.
+    async fn delete_parent(
+        &self,
+        parent: &WholeParent,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+        let live = &parent.live;
+        let removed = self.writing.delete(live).await?;
+        let Some(left) = removed else { return Ok(None) };
+        let reason = match left {
+            ParentLeft::NothingBefore => GONE_ALREADY.to_owned(),
+            ParentLeft::TerminatingBefore => SkipReason::Terminating {
+                waits_for: live.waits_for.clone(),
+            }
+            .to_string(),
+            ParentLeft::Nothing | ParentLeft::Terminating => String::new(),
+        };
+        sink(outcome_event(live, Action::Deleted, reason));
+        let going = match left {
+            ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.read_terminating(live).await,
+            ParentLeft::Nothing | ParentLeft::NothingBefore => None,
+        };
+        Ok(Some(going.map_or(ParentOutcome::Gone, |live| {
+            ParentOutcome::Terminating(Box::new(live))
+        })))
+    }
+
+    /// Reads the deleted parent, which finalizers hold; `None` if it is gone, or if the run reports in another way what
+    /// remains. A parent that cannot be read counts as it was.
+    async fn read_terminating(&self, live: &Live) -> Option<Live> {
+        if self.remaining.terminating_objects == TerminatingObjects::Reported {
+            return None;
+        }
+        match reread(self.writing.server, &live.key, &live.resource).await {
+            Ok(now) => now.filter(|now| now.uid == live.uid),
+            Err(_) => Some(live.clone()),
+        }
+    }
+
+    /// Removes the record from a parent that is kept as an ordinary object; `None` if it has changed since. The reason
+    /// is reported if the parent was to be deleted.
+    async fn take_record_off(
+        &self,
+        parent: &WholeParent,
+        disposition: &ParentDisposition,
+        sink: &mut Sink<'_>,
+    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+        if !self.writing.take_off(&parent.object).await? {
+            return Ok(None);
+        }
+        if let (ParentAim::Delete, ParentDisposition::Stays(why)) = (self.aim, disposition) {
+            let reason = format!("{why}; only the set's record was removed");
+            sink(outcome_event(&parent.live, Action::Skipped, reason));
+        }
+        Ok(Some(ParentOutcome::Ordinary))
+    }
+
+    /// Reports what happened to the parent: as its outcome if it was to be deleted, else as a warning.
+    fn report_parent(&self, action: Action, reason: &str, sink: &mut Sink<'_>) {
+        let ParentWriting { set, resource, .. } = self.writing;
+        if self.aim == ParentAim::Delete {
+            let subject = Subject::new(&set.parent, resource, Some(&self.known.parent.uid));
+            sink(Event::Object(ObjectOutcome::with_reason(subject, action, reason)));
+        } else {
+            sink(Event::Warning(format!("{}: {reason}", set.parent)));
+        }
+    }
+}
+
+impl ReleaseError {
+    /// Returns the request that failed.
+    fn request(&self) -> Option<&ApiError> {
+        match self {
+            Self::Request(error)
+            | Self::Unlisted(Unlisted {
+                error: ListError::Request(error),
+                ..
+            })
+            | Self::UnseenOwned(ListError::Request(error)) => Some(error),
+            _ => None,
+        }
+    }
+}

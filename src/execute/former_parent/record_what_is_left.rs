@@ -1,0 +1,151 @@
+//! Records what is left of a set whose parent cannot go: in the parent that is kept, or in one that is created again.
+
+use super::wait_until_members_are_gone::RemainingList;
+use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
+use crate::event::Action;
+use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, unlistable};
+use crate::execute::reread::GONE_ALREADY;
+use crate::execute::{ParentWriting, Sink};
+use crate::model::applyset::Record;
+use crate::model::applyset::parent::Reading;
+use crate::model::identity::ObjectKey;
+use crate::model::set::ParentObject;
+use crate::model::text::counted;
+use crate::plan::{ParentDisposition, Remains};
+
+impl ParentRelease<'_> {
+    /// Ends a run that finds no parent: creates it again if anything is left of its set. Without a record, no later run
+    /// would find what is left.
+    pub(super) async fn end_without_parent(
+        &mut self,
+        sink: &mut Sink<'_>,
+    ) -> Result<ParentOutcome, ReleaseError> {
+        self.known.forget_entry();
+        let found = self.left_without_record(sink).await?;
+        if !self.has_anything_left(&found) {
+            if self.aim == ParentAim::Delete {
+                self.report_parent(Action::Deleted, GONE_ALREADY, sink);
+            }
+            return Ok(ParentOutcome::Gone);
+        }
+        self.record_left(None, &found, sink).await?;
+        self.report_parent(Action::Skipped, CREATED_AGAIN, sink);
+        if self.writing.interrupt.is_requested() {
+            return Ok(ParentOutcome::Untouched);
+        }
+        Ok(self.kept(found, None, None))
+    }
+
+    /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what is
+    /// left is recorded on it, if it may be a parent. An ordinary object is not taken over.
+    pub(super) async fn end_with_another_object(
+        &mut self,
+        object: ParentObject,
+        sink: &mut Sink<'_>,
+    ) -> Result<ParentOutcome, ReleaseError> {
+        let is_ordinary = object.reading == Reading::NoRecord;
+        // Its record may have been removed by this run, if the answer to its request was lost.
+        let is_as_wanted = is_ordinary
+            && self.aim == ParentAim::RemoveRecord
+            && self.writing.set.parent_uid.as_ref() == Some(&object.uid);
+        self.known.forget_entry();
+        if !is_as_wanted {
+            let reason = "it changed during the run and is no longer this set's parent";
+            self.report_parent(Action::Skipped, reason, sink);
+        }
+        let found = self.left_without_record(sink).await?;
+        if self.has_anything_left(&found) {
+            self.record_left(Some(object), &found, sink).await?;
+            if is_ordinary {
+                return Ok(self.kept(found, None, None));
+            }
+        }
+        Ok(if is_ordinary {
+            ParentOutcome::Ordinary
+        } else {
+            ParentOutcome::Replaced
+        })
+    }
+
+    fn has_anything_left(&self, found: &RemainingList) -> bool {
+        found.remains != Remains::default() || !self.unlisted.is_empty()
+    }
+
+    /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
+    async fn left_without_record(&self, sink: &mut Sink<'_>) -> Result<RemainingList, ReleaseError> {
+        let found = self.remaining.settled(&ParentDisposition::Goes, sink).await;
+        found.map_err(ReleaseError::Unwatched)
+    }
+
+    async fn record_left(
+        &self,
+        current: Option<ParentObject>,
+        found: &RemainingList,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        let writing = ParentWriting {
+            accepted: &[],
+            manifest: None,
+            ..self.writing
+        };
+        match writing.widen(current, &self.record(found), sink).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(ReleaseError::Unrecorded {
+                left: left_behind(found.remains.all(), &self.unlisted),
+                error,
+            }),
+        }
+    }
+
+    /// Keeps the parent, and determines what it has to record. It is reported here if it was to be deleted because of
+    /// what is left.
+    pub(super) async fn keep(
+        &mut self,
+        found: RemainingList,
+        owned: Option<ObjectKey>,
+        sink: &mut Sink<'_>,
+    ) -> Result<ParentOutcome, ReleaseError> {
+        let mut record = self.record(&found);
+        if !self.known.is_shared && !self.known.parent.has_record(&self.writing.set.tooling, &record) {
+            let places = &self.remaining.places;
+            let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
+            record = record.union(&unlabeled);
+        }
+        if self.aim == ParentAim::Delete && owned.is_none() {
+            let reason = self.describe_rest(&found.remains);
+            self.report_parent(Action::Skipped, &reason, sink);
+        }
+        Ok(self.kept(found, owned, Some(record)))
+    }
+
+    fn kept(&self, found: RemainingList, owned: Option<ObjectKey>, record: Option<Record>) -> ParentOutcome {
+        ParentOutcome::Kept(Box::new(KeptParent {
+            found,
+            owned,
+            unlisted: self.unlisted.clone(),
+            record,
+        }))
+    }
+
+    fn describe_rest(&self, remains: &Remains) -> String {
+        let going = remains.going.len();
+        let staying = remains.all().count() - going;
+        match (staying, going) {
+            (0, 0) => unlistable(&self.unlisted),
+            (0, going) => format!("{} of its set still being deleted", counted(going, "object")),
+            (staying, 0) => format!("{} of its set kept", counted(staying, "object")),
+            (staying, going) => format!(
+                "{} of its set kept, {going} still being deleted",
+                counted(staying, "object")
+            ),
+        }
+    }
+
+    /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
+    /// cannot be listed.
+    fn record(&self, found: &RemainingList) -> Record {
+        let parent_containers = self.remaining.parent_containers.iter().copied();
+        let keys = found.all().chain(parent_containers).map(|live| &live.key);
+        Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)
+    }
+}
