@@ -104,7 +104,7 @@ pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
         };
         match found {
             Some(manifest) => restored.push(manifest),
-            None => altered.push(Message::new(alteration(saved))),
+            None => altered.push(alteration(saved)),
         }
     }
     if altered.is_empty() {
@@ -114,10 +114,11 @@ pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     }
 }
 
-fn alteration(saved: &SavedManifest) -> String {
+fn alteration(saved: &SavedManifest) -> Message {
     let origin = saved.source.open().unwrap_or(Source::StandardInput);
     let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
-    format!("{origin}:{}: secret/{name} changed since the plan", saved.line)
+    let text = format!("{origin}:{}: secret/{name} changed since the plan", saved.line);
+    Message::new(text)
 }
 
 /// Returns the manifest of a plan to compare with the live object, and whether it is complete. A hidden value that the

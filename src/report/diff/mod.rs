@@ -277,8 +277,9 @@ impl Reporter {
         for failure in &found.failures {
             self.print_unless_repeated(Label::Error, failure);
         }
-        let is_saved = !matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved);
-        if self.style.verbosity > Verbosity::Quiet || !is_saved {
+        if self.style.verbosity > Verbosity::Quiet
+            || matches!(end, RunEnd::Failed(error) if error.kind == ErrorKind::NotSaved)
+        {
             for refusal in shared_hints_last(Refusal::messages(&found.refusals)) {
                 let message = refusal.with_prefix("apply would refuse this: ");
                 self.print_unless_repeated(Label::Warning, &message);
