@@ -226,13 +226,12 @@ impl Follow<'_> {
         let mut seen: BTreeMap<usize, ObservedStatus> = statuses.collect();
         let mut has_unlabeled = false;
         for (position, followed) in followed.iter_mut().enumerate() {
-            let status = match seen.remove(&position) {
-                Some(status) => status,
-                None => {
-                    let status = self.read_without_label(group, followed.target).await;
-                    has_unlabeled |= status != ObservedStatus::Absent;
-                    status
-                }
+            let status = if let Some(listed) = seen.remove(&position) {
+                listed
+            } else {
+                let read = self.read_without_label(group, followed.target).await;
+                has_unlabeled |= read != ObservedStatus::Absent;
+                read
             };
             self.report(followed, status);
         }

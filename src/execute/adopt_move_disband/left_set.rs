@@ -91,14 +91,14 @@ impl LeftSet<'_> {
         exact: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Result<Ending, ReleaseError> {
-        let not_deleted = ObjectsKeptInsteadOfDeleted::default();
+        let kept_objects = ObjectsKeptInsteadOfDeleted::default();
         let release = ParentRelease {
             aim: self.aim,
             joined,
             writing: self.parent,
             listed_reading: known.listed_reading(&self.former.reading),
             known,
-            not_deleted: &not_deleted,
+            kept_objects: &kept_objects,
             remaining: Remaining {
                 server: self.parent.server,
                 set: self.parent.set,

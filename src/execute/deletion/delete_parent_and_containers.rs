@@ -74,7 +74,7 @@ impl Execution<'_> {
         }
         // A container that must not be deleted keeps the parent, so the containers are listed first.
         let ending = self.note_containers_to_keep(&mut members, sink).await;
-        let not_deleted = &members.not_deleted;
+        let kept_objects = &members.kept_objects;
         let uid = known.parent.uid.clone();
         let release = ParentRelease {
             aim: ParentAim::Delete,
@@ -83,7 +83,7 @@ impl Execution<'_> {
             listed_reading: known
                 .listed_reading(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
-            not_deleted,
+            kept_objects,
             remaining: self.remaining_without(
                 self.parent_containers().collect(),
                 terminating_objects,
@@ -126,10 +126,10 @@ impl Execution<'_> {
             }
             Ok(ParentOutcome::Kept(kept)) => {
                 *record = kept.record;
-                // Containers in `not_deleted` have an outcome already.
+                // Containers in `kept_objects` have an outcome already.
                 for live in self
                     .parent_containers()
-                    .filter(|live| !not_deleted.contains(live))
+                    .filter(|live| !kept_objects.contains(live))
                 {
                     sink(outcome_event(
                         live,
@@ -223,7 +223,7 @@ impl Execution<'_> {
         // gave the user the permission to list them.
         for container in self
             .parent_containers()
-            .filter(|live| !members.not_deleted.contains(live))
+            .filter(|live| !members.kept_objects.contains(live))
         {
             if container.key.group_kind == GroupKind::new("", "Namespace") {
                 remaining.places.namespaces.remove(&container.key.name);
@@ -335,7 +335,7 @@ impl Execution<'_> {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
-            members.not_deleted.note(&outcome);
+            members.kept_objects.note(&outcome);
             sink(Event::Object(outcome));
         }
         ending
@@ -361,10 +361,10 @@ impl Execution<'_> {
         if self.interrupt.is_requested() {
             return Ending::Interrupted;
         }
-        let not_deleted = &members.not_deleted;
+        let kept_objects = &members.kept_objects;
         let mut kept = self
             .parent_containers()
-            .filter(|live| not_deleted.contains(live))
+            .filter(|live| kept_objects.contains(live))
             .peekable();
         let is_done = !is_stopped && members.failed == failed_before && kept.peek().is_none();
         for live in kept {

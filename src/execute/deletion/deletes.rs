@@ -45,7 +45,7 @@ pub struct Deleted {
     /// is not narrowed.
     pub kept: usize,
     /// The objects that were not deleted, for either reason.
-    pub not_deleted: ObjectsKeptInsteadOfDeleted,
+    pub kept_objects: ObjectsKeptInsteadOfDeleted,
     /// UIDs of the objects that were deleted.
     pub uids: BTreeSet<String>,
     /// Kept objects with owner references to objects that are still to be deleted.
@@ -80,7 +80,7 @@ impl Deleted {
         if outcome.action == action {
             self.uids.extend(outcome.subject.uid.clone());
         }
-        self.not_deleted.note(&outcome);
+        self.kept_objects.note(&outcome);
         sink(Event::Object(outcome));
     }
 }
@@ -272,7 +272,7 @@ impl<'r> Work for Deletes<'r, '_> {
     fn known_answer(&self, action: &DeleteAction<'r>) -> Option<Answer> {
         match action {
             // An object that was kept will not be gone.
-            DeleteAction::AwaitGone(live) if self.deleted.borrow().not_deleted.contains(live) => {
+            DeleteAction::AwaitGone(live) if self.deleted.borrow().kept_objects.contains(live) => {
                 Some(Answer::NotGone)
             }
             _ => None,
@@ -303,7 +303,7 @@ impl<'r> Work for Deletes<'r, '_> {
                 // The object is not counted as kept: the record covers it under its other API group, so it does not
                 // prevent narrowing the record.
                 self.without_outcome.update(|count| count - 1);
-                self.deleted.borrow_mut().not_deleted.note(&outcome);
+                self.deleted.borrow_mut().kept_objects.note(&outcome);
                 sink(Event::Object(outcome));
                 End::Failed
             }
@@ -327,7 +327,7 @@ impl<'r> Work for Deletes<'r, '_> {
             let Some(DeleteAction::AwaitGone(dependent)) = graph.action(*because) else {
                 continue;
             };
-            let is_kept = self.deleted.borrow().not_deleted.contains(dependent);
+            let is_kept = self.deleted.borrow().kept_objects.contains(dependent);
             let state = if is_kept { "is kept" } else { "is not gone yet" };
             let subject = Subject::new(&live.key, &live.resource, Some(&live.uid));
             let reason = format!("{} depends on it, and {state}", dependent.key);
@@ -352,7 +352,7 @@ impl Deletes<'_, '_> {
         if judge.is_desired(live) {
             return Answer::AppliedUnderOtherGroup;
         }
-        let holds_kept = self.deleted.borrow().not_deleted.outcome_of_container(live);
+        let holds_kept = self.deleted.borrow().kept_objects.outcome_of_container(live);
         let kept = holds_kept.or_else(|| self.containers_to_keep.borrow().get(&live.uid).cloned());
         if let Some(outcome) = kept {
             return Answer::Deleted(Box::new(reply_of(outcome)));
@@ -395,7 +395,7 @@ impl Deletes<'_, '_> {
     /// an object that was kept need not be listed, because it is kept anyway.
     async fn list_contents(&self, containers: &[&Live]) {
         let mut deletable = containers.to_vec();
-        deletable.retain(|live| self.deleted.borrow().not_deleted.kept_object_in(live).is_none());
+        deletable.retain(|live| self.deleted.borrow().kept_objects.kept_object_in(live).is_none());
         let judge = Rc::clone(&self.judge.borrow());
         let context = self.execution.delete_context(self.waves.action, &judge);
         for outcome in context.find_containers_to_keep(deletable.into_iter()).await {

@@ -92,7 +92,7 @@ impl Execution<'_> {
                 ..skipped
             }
         };
-        pruned.not_deleted.note(&outcome);
+        pruned.kept_objects.note(&outcome);
         sink(Event::Object(outcome));
     }
 

@@ -57,7 +57,7 @@ pub struct ParentRelease<'a> {
     /// The parent, and the entry of the run.
     pub known: &'a mut KnownParent,
     /// Members that were to be deleted and were not.
-    pub not_deleted: &'a ObjectsKeptInsteadOfDeleted,
+    pub kept_objects: &'a ObjectsKeptInsteadOfDeleted,
     /// The context for listing what is left of the set.
     pub remaining: Remaining<'a>,
     /// What the parent said when the scope in `remaining` was determined.
@@ -285,7 +285,7 @@ impl ParentRelease<'_> {
             ParentDisposition::Goes
                 if containers
                     .iter()
-                    .any(|container| self.not_deleted.keeps(container)) =>
+                    .any(|container| self.kept_objects.keeps(container)) =>
             {
                 found
                     .remains
