@@ -270,9 +270,14 @@ impl Execution<'_> {
         let written = reply.json_or_null();
         // An object that this apply has just created has no fields of other managers.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
-            self.migrate(object, |_| true).await?;
-            let lock = self.plan.preconditions.after_write(&written);
-            self.send_settled(object, live_membership, lock.as_ref()).await?;
+            // By now another set may have taken the object, which this run must not take back.
+            let uid = &written["metadata"]["uid"];
+            let is_as_applied = |live: &Value| live["metadata"]["uid"] == *uid && self.set.holds(live);
+            if let Some(migrated) = self.migrate(object, is_as_applied).await? {
+                let saved = self.plan.preconditions.after_write(&written);
+                let lock = saved.unwrap_or_else(|| Seen::version(&migrated));
+                self.send_settled(object, live_membership, Some(&lock)).await?;
+            }
         }
         Ok(reply)
     }
