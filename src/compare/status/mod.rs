@@ -8,8 +8,6 @@
 mod built_in_kinds;
 mod conventions;
 mod object;
-mod once_written;
-mod other_built_in_kinds;
 mod pod;
 mod rules;
 mod workloads;
@@ -30,7 +28,7 @@ use crate::model::identity::GroupKind;
 use crate::model::resource::StatusSubresource;
 use object::{Object, too_few};
 
-pub use once_written::Written;
+pub use built_in_kinds::Written;
 pub use pod::{Crash, Instance, crash as crash_of_pod, trouble as trouble_of_pod};
 use rules::Certainty;
 pub use rules::{Origin, RuleSet};
