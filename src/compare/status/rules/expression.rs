@@ -11,13 +11,12 @@ use cel::common::ast::{Expr, IdedExpr};
 use cel::{Context, Env, ExecutionError, Program};
 use serde_json::Value;
 
-use super::cel_values::{add_sets, to_cel};
 use super::cost::{
     ADDITIONS, BRACKETS, Cost, DEEPEST, GROWING_CALLS, LEVELS, LONGEST_PATTERN, children, depth,
     most_open_brackets,
 };
 use super::deadline::SlowObjects;
-use super::inputs::{Inputs, variable};
+use super::inputs::{Inputs, add_sets, to_cel, variable};
 
 /// Longest expression in bytes.
 const LONGEST: usize = 4096;

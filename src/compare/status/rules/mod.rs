@@ -4,7 +4,6 @@
 //! evaluated in this order: `inProgress`, `failed`, `current`; if none is true, the object is
 //! `InProgress`.
 
-mod cel_values;
 mod cost;
 mod deadline;
 mod expression;
