@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use super::list::{ListError, METADATA_LIST, Selector};
 use super::list_all::{ListOptions, ListResults, list_visible};
-use super::members::members;
-use super::unique_by_uid::unique_by_uid;
+use super::members::{members, unique_by_uid};
 use crate::cluster::apiserver::ApiServer;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};

@@ -193,18 +193,24 @@ impl Follow<'_> {
         let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
 
         let mut relist = self.relist;
-        let listed = read::objects_at_version(self.server, place, selector, |object| {
-            group.note(object);
-            let position = find(followed, object)?;
-            let target = followed[position].target;
-            if let Some(left) = status::silence_left(object, self.server.now()) {
-                relist = relist.min(Duration::from_secs(left + 1));
-            }
-            // Only a complete list shows whether another object reports.
-            let alone = self.observe(object, target, Others::Silent);
-            let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
-            Some((position, alone, among))
-        });
+        let listed = read::list_at_version(
+            self.server,
+            &place.resource,
+            place.namespace.as_deref(),
+            selector,
+            |object| {
+                group.note(object);
+                let position = find(followed, object)?;
+                let target = followed[position].target;
+                if let Some(left) = status::silence_left(object, self.server.now()) {
+                    relist = relist.min(Duration::from_secs(left + 1));
+                }
+                // Only a complete list shows whether another object reports.
+                let alone = self.observe(object, target, Others::Silent);
+                let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
+                Some((position, alone, among))
+            },
+        );
         let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
         listing.end();
         if listed.iter().any(|(_, _, among)| among.is_some()) {
@@ -228,7 +234,7 @@ impl Follow<'_> {
         if has_unlabeled || followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
-        let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH)
+        let watch = read::watch(self.server, place, selector, &version, LONGEST_WATCH)
             .await
             .map_err(|error| trouble(&error))?;
         let followed = self.follow_watch(group, watch, followed);

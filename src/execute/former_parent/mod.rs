@@ -20,7 +20,6 @@ use crate::execute::deletion::report::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
     Lingering, Remaining, RemainingList, Unlisted, obstacles,
 };
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::remove::ParentLeft;
@@ -38,7 +37,9 @@ use crate::plan::{
     MemberScopeUnknown, ParentDisposition, ParentStatus, Remains, SkipReason, judge_for_deletion,
     member_scope, parent_disposition,
 };
-use crate::read::{self, KindWait, ListError, ListTargets, METADATA_LIST, UnsettledError, WholeParent};
+use crate::read::{
+    self, KindWait, ListError, ListTargets, METADATA_LIST, UnsettledError, WholeParent, list_labeled_objects,
+};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of, with_reasons};
 use crate::execute::{Interrupt, Sink};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
-use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS};
+use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 /// The time in which the server's own controllers release an object.
 const MOMENT: Duration = Duration::from_secs(1);

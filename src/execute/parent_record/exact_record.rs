@@ -5,14 +5,13 @@ use std::iter;
 use std::time::Duration;
 
 use super::requests::ParentWriteError;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::reread::reread;
 use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::parent_object::ParentObject;
-use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST};
+use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST, list_labeled_objects};
 
 /// Pauses between lists of objects that are being deleted: the server's own controllers finish within
 /// them.

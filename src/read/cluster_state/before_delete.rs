@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use futures_util::future::try_join;
 
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison, container_owners};
+use super::{ClusterState, Rules, comparison};
 use crate::manifest::desired::Desired;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, NamedSet, ParentError, ReadError, WholeParent, members_without_label};
+use crate::read::{
+    Cluster, NamedSet, ParentError, ReadError, WholeParent, members_without_label, owners_of_containers,
+};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -45,7 +47,7 @@ pub(super) async fn read(
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
     let containers = plan::containers_of_kept_objects(&named.set, resource, &nothing, observed, &policy);
-    observed.container_owners = container_owners::owners(server, containers, &state.namespaces).await?;
+    observed.container_owners = owners_of_containers(server, &containers, &state.namespaces).await?;
     Ok(state)
 }
 

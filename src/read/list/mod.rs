@@ -1,6 +1,8 @@
-//! One paged LIST, read to its end or not at all.
+//! One paged LIST, read to its end or not at all, and a watch from there.
 //!
 //! The caller chooses what is listed, and what is kept of the items.
+
+use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -8,7 +10,7 @@ use serde_json::Value;
 use super::live::owners;
 use super::objects::lacks_version;
 use super::page::read_page;
-use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, query};
+use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
@@ -26,6 +28,8 @@ const FRESH_STARTS: usize = 3;
 /// Pages that one list may have: with `PAGE_BYTES` each, they hold more than the largest etcd (8 GiB), and a list that
 /// never ends is given up within a minute or two.
 const MOST_PAGES: usize = 1_200;
+/// The time after the end of a watch until its connection counts as dead.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// A label selector, and the form of the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,8 +136,8 @@ pub(super) async fn list<T>(
     listed.map(|(found, _)| found)
 }
 
-/// The same with the resourceVersion of the list, from which a watch can begin.
-pub(super) async fn list_at_version<T>(
+/// The same with the resourceVersion of the list, from which a watch is complete.
+pub async fn list_at_version<T>(
     server: &ApiServer,
     resource: &Resource,
     namespace: Option<&str>,
@@ -282,6 +286,28 @@ fn page_query(selector: &Selector, limit: usize, token: Option<&str>) -> String 
     let mut parameters = vec![("labelSelector", selector.labels.as_str()), ("limit", &limit)];
     parameters.extend(token.map(|token| ("continue", token)));
     query(&parameters)
+}
+
+/// Watches a collection from a resourceVersion on. The server ends the watch after `limit`, which
+/// is rounded down to seconds.
+pub async fn watch(
+    server: &ApiServer,
+    place: &ListTarget,
+    selector: &Selector,
+    resource_version: &str,
+    limit: Duration,
+) -> Result<Watch, ApiError> {
+    let seconds = limit.as_secs().to_string();
+    let parameters = [
+        ("watch", "true"),
+        ("labelSelector", selector.labels.as_str()),
+        ("resourceVersion", resource_version),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", &seconds),
+    ];
+    let path = place.resource.path(place.namespace.as_deref(), None);
+    let path = format!("{path}?{}", query(&parameters));
+    server.watch(&path, selector.accept, limit + GRACE).await
 }
 
 #[cfg(test)]

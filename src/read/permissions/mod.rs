@@ -1,10 +1,11 @@
-//! Asks the server which of the permissions that a run needs the user lacks.
+//! Asks the server which of the permissions that a run needs the user lacks, and who the user is.
 //!
 //! One review is enough for an administrator; most others need one more for each namespace. A permission
 //! is missing only if the server denies it; without an answer it counts as granted, and the server
 //! checks every write again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -12,6 +13,7 @@ use futures_util::stream;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::namespaces::namespaces;
 use super::parent::metadata;
@@ -19,6 +21,9 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer};
 use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
+const USER_API_VERSION: &str = "authentication.k8s.io/v1";
+/// The time for the name of the user: it decides nothing, so no run is held up by it.
+const TIME_FOR_USER_NAME: Duration = Duration::from_secs(1);
 
 /// The server lists rules of one namespace only, including those that hold in the whole cluster.
 /// Every cluster has this namespace, and roles are not bound in it. If some are, too many
@@ -282,6 +287,28 @@ async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &st
     let reply = server.send(request).await.ok()?;
     let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
     Some(review.status)
+}
+
+/// The name of the user as the server knows it; `None` if the server does not say (the API is
+/// served since Kubernetes 1.28), or not soon.
+pub async fn user_name(server: &ApiServer) -> Option<String> {
+    let asking = async {
+        timeout(TIME_FOR_USER_NAME, ask_for_user_name(server))
+            .await
+            .ok()
+            .flatten()
+    };
+    server.user_name(asking).await
+}
+
+async fn ask_for_user_name(server: &ApiServer) -> Option<String> {
+    let review = json!({"apiVersion": USER_API_VERSION, "kind": "SelfSubjectReview"});
+    let path = format!("/apis/{USER_API_VERSION}/selfsubjectreviews");
+    let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(review.to_string()));
+    let reply = server.send(request).await.ok()?;
+    let answer: Value = serde_json::from_slice(&reply.body).ok()?;
+    let name = answer.pointer("/status/userInfo/username")?.as_str()?;
+    Some(name.to_owned())
 }
 
 #[cfg(test)]
