@@ -7,9 +7,9 @@
 #![expect(clippy::disallowed_types, reason = "the one door to the API server")]
 
 mod answer_body;
+mod answer_headers;
 mod api_request;
 mod breaker;
-mod connection_opener;
 mod credential;
 mod error;
 mod failed_attempt;
@@ -18,10 +18,8 @@ mod local_apis;
 mod probe;
 mod retry;
 mod sent_writes;
-mod server_clock;
 mod status;
 mod unreachable_webhook;
-mod warning_header;
 mod watch;
 mod write_lease;
 
@@ -39,10 +37,10 @@ use tokio::time::Instant;
 
 use answer_body::AnswerRoom;
 pub use answer_body::{Content, TooLarge};
+use answer_headers::{ServerClock, warnings};
 use api_request::Writes;
 pub use api_request::{ApiRequest, EarlierAttempts, Patch, Reply, USER_AGENT, query};
 use breaker::{Breaker, may_be_from_proxy};
-pub use connection_opener::ConnectionOpener;
 pub use credential::{Credential, Token, TokenSource};
 pub use error::{ApiError, ApiErrorKind};
 use failed_attempt::FailedAttempt;
@@ -51,7 +49,6 @@ use local_apis::LocalApis;
 use retry::{FailedAttempts, Retry};
 pub use sent_writes::LastWrite;
 use sent_writes::{SentWrite, SentWrites};
-use server_clock::ServerClock;
 pub use status::{Status, StatusCause};
 pub use unreachable_webhook::UnreachableWebhook;
 pub use watch::{Change, Watch};
@@ -87,6 +84,15 @@ pub struct ApiServer {
     connection_opener: Option<Arc<dyn ConnectionOpener>>,
     /// The most connections that are opened early.
     most_early_connections: usize,
+}
+
+/// Opens connections in the background.
+pub trait ConnectionOpener: Send + Sync {
+    /// Opens connections until there are `wanted` in total. Returns at once.
+    fn open_until(&self, wanted: usize);
+
+    /// Closes the connections that no request has used yet.
+    fn discard(&self);
 }
 
 /// The target of requests, for messages.
@@ -337,7 +343,7 @@ impl ApiServer {
             if request.accept != TEXT && !is_whole(&request.method, &body) {
                 return Err(FailedAttempt::unreadable(&body));
             }
-            let mut warnings = warning_header::warnings(&head.headers);
+            let mut warnings = warnings(&head.headers);
             if !warnings.is_empty() {
                 let values = SecretValues::from_body(&request.body);
                 for text in &mut warnings {
