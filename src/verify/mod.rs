@@ -6,13 +6,10 @@
 
 mod examined;
 mod finding;
-mod finding_rules;
 mod lenient_record;
 mod member_findings;
 mod parent_findings;
 mod record_findings;
-mod record_status;
-mod recorded_scope;
 mod repair;
 
 #[cfg(test)]
@@ -22,9 +19,8 @@ use std::collections::BTreeSet;
 
 use examined::is_within;
 pub use examined::{Examined, Extent, NewNamespaces, RunsUnderWay, Surroundings};
-pub use finding::{Finding, FixStatus};
-pub use finding_rules::{Rule, Severity};
-pub use record_status::doubts;
+pub use finding::{Finding, FixStatus, Rule, Severity};
+pub use record_findings::doubts;
 pub use repair::{Removal, Repair};
 
 pub use crate::read::ParentKind;
@@ -183,7 +179,7 @@ fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> 
     if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::of_this_program()) {
         return appliers;
     }
-    let served = recorded_scope::served_record(recorded, surroundings.discovery);
+    let served = record_findings::served_record(recorded, surroundings.discovery);
     appliers.insert(name.clone());
     for live in set.found.members.iter().filter(|live| live.owners.is_empty()) {
         if is_within(live, &served, &set.found) {
