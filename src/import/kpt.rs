@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, cli_utils_object_id, object_key};
+use super::{FoundInventory, Mark, Unusable, object_key};
 use crate::model::identity::ObjectKey;
 
 /// Label that identifies an inventory of cli-utils.
@@ -47,8 +47,22 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let data = object["data"].as_object();
     data.into_iter()
         .flatten()
-        .map(|(entry, _)| cli_utils_object_id::parse(entry))
+        .map(|(entry, _)| parse_object_id(entry))
         .collect()
+}
+
+/// Reads the name of an object as cli-utils writes it into inventories (cli-utils, `pkg/object/objmetadata.go`), as Flux
+/// does, too: `namespace_name_group_kind`, where a colon of the name is written as `__`.
+pub(super) fn parse_object_id(entry: &str) -> Result<ObjectKey, Unusable> {
+    let invalid = || Unusable::new(format!("its entry {entry:?} is not an object"));
+    let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
+    let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
+    let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;
+    let name = name.replace("__", ":");
+    if name.is_empty() || kind.is_empty() || name.contains('_') {
+        return Err(invalid());
+    }
+    Ok(object_key(group, kind, namespace, name))
 }
 
 /// Compares the object's inventory id with this inventory's: kpt deletes only objects that have it.
@@ -147,6 +161,30 @@ mod tests {
             for owner in ["x", ""] {
                 assert!(matches!(mark(&without_id, &object(owner)), Mark::Other(_)));
             }
+        }
+    }
+
+    #[test]
+    fn entries_name_objects() {
+        let table = [
+            (
+                "shop_web_apps_Deployment",
+                Some("deployment.apps/web in namespace shop"),
+            ),
+            ("shop_one__ConfigMap", Some("configmap/one in namespace shop")),
+            ("_shop__Namespace", Some("namespace/shop")),
+            (
+                "_system__node_rbac.authorization.k8s.io_ClusterRole",
+                Some("clusterrole.rbac.authorization.k8s.io/system:node"),
+            ),
+            ("", None),
+            ("a_b_c", None),
+            ("shop___ConfigMap", None),
+            ("a_b_c_d_e", None),
+        ];
+        for (entry, expected) in table {
+            let read = parse_object_id(entry).ok().map(|key| key.to_string());
+            assert_eq!(read.as_deref(), expected, "{entry}");
         }
     }
 }
