@@ -15,7 +15,6 @@ mod kustomization_names;
 mod kustomize;
 mod line_of_field;
 mod list;
-mod map_in_parallel;
 mod read_in_parallel;
 mod remote;
 mod source;
