@@ -10,7 +10,7 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::kinds_missing_from_discovery::{KindWait, UnsettledError, await_everything, unseen_kinds};
-use super::list::{ListError, METADATA_LIST, Selector, first_page};
+use super::list::{EVERYTHING, ListError, first_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
@@ -211,11 +211,6 @@ async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&s
     // After a failure, each namespace is listed by itself.
     page.ok().flatten()
 }
-
-const EVERYTHING: Selector = Selector {
-    labels: String::new(),
-    accept: METADATA_LIST,
-};
 
 impl Held {
     /// Reduces an item of a LIST; `None` if it is being deleted.

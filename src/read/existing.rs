@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::list::{ListError, METADATA_LIST, Selector};
+use super::list::{EVERYTHING, ListError};
 use super::not_found::list_as_served;
 use super::objects::metadata;
 use crate::cluster::apiserver::ApiServer;
@@ -16,11 +16,6 @@ use crate::model::resource::Resource;
 
 /// From this many objects of one kind and namespace on, a LIST is cheaper than a GET of each.
 const OBJECTS_WORTH_A_LIST: usize = 16;
-
-const EVERYTHING: Selector = Selector {
-    labels: String::new(),
-    accept: METADATA_LIST,
-};
 
 /// The requests for the objects of one kind in one namespace.
 enum ObjectRequest {

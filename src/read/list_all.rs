@@ -113,6 +113,17 @@ pub struct ListOptions<'a> {
     pub seen: &'a dyn Fn(),
 }
 
+impl<'a> ListOptions<'a> {
+    /// Creates settings without a progress report.
+    pub fn new(selector: &'a Selector, concurrency: usize) -> Self {
+        Self {
+            selector,
+            concurrency,
+            seen: &|| {},
+        }
+    }
+}
+
 /// Lists each collection.
 async fn each<T>(
     server: &ApiServer,

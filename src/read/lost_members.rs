@@ -45,11 +45,7 @@ pub async fn lost_members(
     concurrency: usize,
 ) -> ListResults<Live> {
     let selector = unlabeled();
-    let options = ListOptions {
-        selector: &selector,
-        concurrency,
-        seen: &|| {},
-    };
+    let options = ListOptions::new(&selector, concurrency);
     let mut look = list_visible(server, places, options, |item, resource| {
         present(item, resource)
             .filter(|live| live.has_lost_label() || is_applied_without_a_set(item, manager))
@@ -68,10 +64,7 @@ pub fn warning_of_unlabeled(unlabeled: &[Live], consequence: &str) -> String {
 }
 
 fn unlabeled() -> Selector {
-    Selector {
-        labels: format!("!{PART_OF_LABEL}"),
-        accept: METADATA_LIST,
-    }
+    Selector::new(format!("!{PART_OF_LABEL}"), METADATA_LIST)
 }
 
 fn present(item: &Value, resource: &Arc<Resource>) -> Option<Live> {

@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::list::{ListError, Selector};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::{ListTarget, ListTargets, Reach};
 use crate::model::live::Live;
@@ -105,10 +104,7 @@ pub async fn list_labeled_objects(
     concurrency: usize,
     accept: &'static str,
 ) -> Result<Vec<Live>, (ListTarget, ListError)> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept,
-    };
+    let selector = Selector::for_members(&set.id, accept);
     let mut found = members(server, places, &selector, concurrency, Live::from_object).await?;
     found.retain(|live| !set.is_parent(live));
     unique_by_uid(&mut found, |live| live, |_| false);
@@ -192,10 +188,7 @@ mod tests {
                 seen.lock().expect("no panic").push(namespace.map(str::to_owned));
                 Some(())
             };
-            let selector = Selector {
-                labels: "a=b".to_owned(),
-                accept: METADATA_LIST,
-            };
+            let selector = Selector::new("a=b", METADATA_LIST);
             let server = server(&[Some("a"), Some("other"), Some("d"), None]);
             let found = members(&server, &places, &selector, 1, look).await;
             let seen = seen.lock().expect("no panic").clone();

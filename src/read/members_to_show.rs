@@ -29,10 +29,7 @@ pub async fn find_members(
     concurrency: usize,
 ) -> Result<(), ReadError> {
     let places = found_set::places(sets, &cluster.discovery);
-    let selector = Selector {
-        labels: PART_OF_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = ids(sets);
     let found = members(
         &cluster.server,
@@ -54,10 +51,7 @@ pub async fn find_visible_members(
     concurrency: usize,
     warnings: &mut Vec<String>,
 ) {
-    let selector = Selector {
-        labels: PART_OF_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     find_members_by(
         cluster,
         sets,
@@ -80,10 +74,7 @@ pub async fn find_whole_members(
     warnings: &mut Vec<String>,
     see: impl Fn(&Value, &Live),
 ) {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
     let reduce = |item: &Value, resource: &Arc<Resource>| {
         let live = Live::from_object(item, resource)?;
         see(item, &live);
@@ -101,11 +92,7 @@ async fn find_members_by(
     warnings: &mut Vec<String>,
 ) {
     let places = found_set::places(sets, &cluster.discovery);
-    let options = ListOptions {
-        selector,
-        concurrency,
-        seen: &|| {},
-    };
+    let options = ListOptions::new(selector, concurrency);
     let ids = ids(sets);
     let look = list_visible(&cluster.server, &places, options, |item, resource| {
         keep_member(reduce(item, resource)?, &ids)

@@ -58,7 +58,7 @@ pub use owners_of_containers::owners_of_containers;
 pub use parent::{METADATA, parent_of_answer};
 pub use parent::{WholeParent, custom_parent_kinds, definition, parent, parents, whole_parent};
 pub use parent_kinds::{built_in_parents_unread, parent_kinds};
-pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of, user_name};
+pub use permissions::{Administrator, administrator, missing_permissions, user_name};
 pub use whole_members::{whole_members, whole_objects};
 
 pub use crate::model::list_targets::{ListTarget, ListTargets, Reach};

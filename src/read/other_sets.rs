@@ -27,10 +27,10 @@ pub(super) async fn members_of_other_sets(
     concurrency: usize,
 ) -> Result<Vec<Live>, ReadError> {
     let places = plan::scope_of_newcomers(desired, found);
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(
+        format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
+        METADATA_LIST,
+    );
     Ok(members(server, &places, &selector, concurrency, Live::from_object).await?)
 }
 
@@ -47,10 +47,7 @@ pub(super) async fn members_of_other_sets_alone(
     if !places.covers(&plan::scope_of_newcomers(desired, &[])) {
         return Ok(None);
     }
-    let selector = Selector {
-        labels: PART_OF_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let found = members(server, places, &selector, concurrency, Live::from_object).await?;
     let mut ids = found.iter().filter_map(|live| live.part_of.as_deref());
     let has_member = ids.any(|id| id == named.set.id.as_str());
@@ -93,15 +90,8 @@ pub async fn parents_of_other_sets(
     let mut doubts = Vec::new();
     let custom = custom_parent_kinds(&cluster.server).await;
     let kinds = parent_kinds(cluster, custom, &mut doubts).await;
-    let selector = Selector {
-        labels: ID_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
-    let options = ListOptions {
-        selector: &selector,
-        concurrency,
-        seen: &|| (),
-    };
+    let selector = Selector::new(ID_LABEL, METADATA_LIST);
+    let options = ListOptions::new(&selector, concurrency);
     let look = list_all(&cluster.server, &kinds, &namespaces, options, Live::from_object).await;
     let parents = look.found.into_iter();
     let found: BTreeMap<String, ParentIdentity> = parents

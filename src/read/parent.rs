@@ -135,10 +135,7 @@ pub async fn parents(
     kinds: &[Arc<Resource>],
     namespace: Option<&str>,
 ) -> Result<Vec<(ParentIdentity, ParentObject)>, (ListTarget, ListError)> {
-    let selector = Selector {
-        labels: ID_LABEL.to_owned(),
-        accept: METADATA_LIST,
-    };
+    let selector = Selector::new(ID_LABEL, METADATA_LIST);
     let mut found = Vec::new();
     for resource in kinds {
         if namespace.is_some() && resource.scope == Scope::Cluster {
@@ -170,10 +167,7 @@ pub async fn parents(
 
 /// Group and kind of the CRDs that are labeled as those of parents.
 pub async fn custom_parent_kinds(server: &ApiServer) -> Result<Vec<GroupKind>, ListError> {
-    let selector = Selector {
-        labels: IS_PARENT_TYPE_LABEL.to_owned(),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::new(IS_PARENT_TYPE_LABEL, WHOLE_OBJECTS);
     let definitions = Resource::definitions();
     list(server, &definitions, None, &selector, |item| {
         let text = |pointer| item.pointer(pointer).and_then(Value::as_str);

@@ -13,7 +13,6 @@ use super::members::{members, unique_by_uid};
 use super::objects::object;
 use crate::cluster::discovery::{KindLookup, Lookup};
 use crate::compare::ownership::{APPLIERS, applied_version};
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::{Live, Presence};
@@ -42,10 +41,7 @@ pub async fn whole_members(
     manager: &str,
     concurrency: usize,
 ) -> Result<WholeMembers, ReadError> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
     let appliers: BTreeSet<String> = APPLIERS.into_iter().chain([manager]).map(str::to_owned).collect();
     let mut found = members(
         &cluster.server,

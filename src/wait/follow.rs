@@ -19,7 +19,7 @@ use super::tracker::has_arrived;
 use super::{ObservedStatus, Path, Target};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
 use crate::compare::status::{self, Others, StatusRules, Surroundings};
-use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::applyset::ApplySetId;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 use crate::read::{self, ListError, ListTarget, ListTargets, Selector, WHOLE_OBJECTS};
@@ -158,10 +158,7 @@ impl Follow<'_> {
         listing: &Listing<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), (Vec<Followed<'t>>, &'static str)> {
-        let selector = Selector {
-            labels: format!("{PART_OF_LABEL}={}", self.id),
-            accept: WHOLE_OBJECTS,
-        };
+        let selector = Selector::for_members(&self.id, WHOLE_OBJECTS);
         loop {
             let round = self.round(group, place, &selector, listing, &mut followed).await;
             listing.end();

@@ -184,10 +184,7 @@ impl Autoscalers {
                     continue;
                 }
             };
-            let selector = Selector {
-                labels: String::new(),
-                accept: WHOLE_OBJECTS,
-            };
+            let selector = Selector::new("", WHOLE_OBJECTS);
             for namespace in namespaces {
                 let targets = list(
                     &cluster.server,

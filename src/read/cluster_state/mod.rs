@@ -28,7 +28,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
-use crate::model::applyset::{PART_OF_LABEL, Record, Tooling};
+use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
@@ -130,11 +130,10 @@ impl ClusterState {
         asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, ReadError> {
-        let own = format!("{PART_OF_LABEL}={}", named.set.id);
-        let selector = Selector {
-            labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
-            accept: METADATA_LIST,
-        };
+        let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
+        if let Some(labels) = labels {
+            selector.labels = format!("{},{labels}", selector.labels);
+        }
         let mut found = members(server, &self.places, &selector, concurrency, Live::from_object)
             .await
             .map_err(|failure| ReadError::from_selector(failure, labels))?;

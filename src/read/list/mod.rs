@@ -11,6 +11,7 @@ use super::live::owners;
 use super::objects::lacks_version;
 use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
+use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
@@ -38,6 +39,26 @@ pub struct Selector {
     pub labels: String,
     /// `Accept` header: whole objects or their metadata.
     pub accept: &'static str,
+}
+
+/// Selects the metadata of all objects.
+pub(super) static EVERYTHING: Selector = Selector {
+    labels: String::new(),
+    accept: METADATA_LIST,
+};
+
+impl Selector {
+    /// Selects the objects with the label of a set.
+    pub fn for_members(id: &ApplySetId, accept: &'static str) -> Self {
+        Self::new(format!("{PART_OF_LABEL}={id}"), accept)
+    }
+
+    pub fn new(labels: impl Into<String>, accept: &'static str) -> Self {
+        Self {
+            labels: labels.into(),
+            accept,
+        }
+    }
 }
 
 /// `Accept` header of a list of whole objects.

@@ -12,7 +12,7 @@ use crate::cluster::apiserver::ApiServer;
 use crate::model::live::Live;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::text::{counted, listed};
-use crate::read::missing_permissions;
+use crate::read::{Administrator, missing_permissions};
 
 /// The objects that a search has found, apart from those that are not credible.
 pub(super) struct Credible {
@@ -61,7 +61,7 @@ pub(super) async fn credible(
         rights: elsewhere.map(deletion).collect(),
         ..NeededPermissions::default()
     };
-    let missing = missing_permissions(server, &needed, search.concurrency).await;
+    let missing = missing_permissions(server, Administrator::NotAsked, &needed, search.concurrency).await;
     sort_out(found, |live| {
         if is_known(live) {
             None

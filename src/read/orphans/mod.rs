@@ -18,7 +18,7 @@ use super::members::unique_by_uid;
 use super::named_set::NamedSet;
 use crate::cluster::apiserver::ApiServer;
 use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
-use crate::model::applyset::{PART_OF_LABEL, Record};
+use crate::model::applyset::Record;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 use crate::model::resource::{Resource, Scope};
@@ -131,15 +131,8 @@ async fn list_labeled<T>(
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<(Vec<T>, Vec<ListTarget>), ReadError> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", named.set.id),
-        accept: METADATA_LIST,
-    };
-    let options = ListOptions {
-        selector: &selector,
-        concurrency,
-        seen: &|| {},
-    };
+    let selector = Selector::for_members(&named.set.id, METADATA_LIST);
+    let options = ListOptions::new(&selector, concurrency);
     let ListResults { found, unread } = list_all(server, kinds, namespaces, options, reduce).await;
     let (forbidden, failed): (Vec<_>, Vec<_>) =
         unread.into_iter().partition(|(_, error)| error.is_forbidden());

@@ -73,18 +73,9 @@ pub async fn administrator(server: &ApiServer) -> Administrator {
     }
 }
 
-/// Returns the needed permissions that the user lacks, those on many objects of a resource as one.
-/// Sends nothing if nothing is needed.
+/// Returns the needed permissions that the user lacks, those on many objects of a resource as one. Uses an earlier answer
+/// about the user, if there is one. Sends nothing if nothing is needed.
 pub async fn missing_permissions(
-    server: &ApiServer,
-    needed: &NeededPermissions,
-    concurrency: usize,
-) -> Vec<Permission> {
-    missing_permissions_of(server, Administrator::NotAsked, needed, concurrency).await
-}
-
-/// Returns the same, and uses the earlier answer about the user, if there is one.
-pub async fn missing_permissions_of(
     server: &ApiServer,
     mut user: Administrator,
     needed: &NeededPermissions,
