@@ -260,7 +260,7 @@ impl ApiServer {
         let mut attempts = FailedAttempts::default();
         let mut earlier_attempts = EarlierAttempts::NoEffect;
         let mut earlier_failure = None;
-        let mut write = self.sent_writes.of(&request);
+        let mut write = self.sent_writes.for_request(&request);
         loop {
             let failure = match self.send_once(&request, &mut write).await {
                 Ok(reply) => {

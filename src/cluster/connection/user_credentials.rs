@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 
-use super::exec_credential_plugin::{self, Answer};
-use super::kuberc::Policy;
+use super::exec_credential_plugin::{self, PluginCredentials};
+use super::kuberc::PluginPolicy;
 use super::{ConnectionError, Login};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
 use crate::regular_file::{self, SMALL};
@@ -23,7 +23,7 @@ const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 pub(super) fn log_in(
     user: &mut AuthInfo,
     login: Login,
-    policy: Policy,
+    policy: PluginPolicy,
 ) -> Result<Option<Credential>, ConnectionError> {
     if let Some(provider) = &user.auth_provider
         && provider.name != "oidc"
@@ -88,7 +88,7 @@ fn program(
     config: ExecConfig,
     user: &mut AuthInfo,
     login: Login,
-    policy: Policy,
+    policy: PluginPolicy,
 ) -> Result<Option<Credential>, ConnectionError> {
     let answer = exec_credential_plugin::run(&config, login, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
@@ -111,7 +111,7 @@ fn program(
     Ok(Some(Credential::new(first, source)))
 }
 
-fn token_of(answer: &Answer) -> Option<Token> {
+fn token_of(answer: &PluginCredentials) -> Option<Token> {
     Token::bearer(answer.token.as_ref()?, answer.until)
 }
 
@@ -131,24 +131,35 @@ mod tests {
     fn a_token_file_prevails_and_may_be_late() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("token");
-        assert!(log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll).is_err());
+        assert!(
+            log_in(
+                &mut user_with_file(&file, None),
+                Login::Silent,
+                PluginPolicy::AllowAll
+            )
+            .is_err()
+        );
         let mut late = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut late, Login::Silent, Policy::AllowAll)
+            log_in(&mut late, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_none()
         );
         assert!(late.token.is_some());
 
         std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
-        let error = log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll)
-            .err()
-            .expect("no token");
+        let error = log_in(
+            &mut user_with_file(&file, None),
+            Login::Silent,
+            PluginPolicy::AllowAll,
+        )
+        .err()
+        .expect("no token");
         assert!(!error.to_string().contains("SECRET"), "{error}");
         std::fs::write(&file, " abc\n").expect("a file");
         let mut both = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut both, Login::Silent, Policy::AllowAll)
+            log_in(&mut both, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_some()
         );
@@ -162,7 +173,7 @@ mod tests {
                 auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
                 ..AuthInfo::default()
             };
-            log_in(&mut user, Login::Silent, Policy::AllowAll)
+            log_in(&mut user, Login::Silent, PluginPolicy::AllowAll)
         };
         assert!(provider("gcp").is_err());
         assert!(provider("oidc").is_ok());

@@ -15,14 +15,17 @@ use super::{Certificates, ConnectionError, ConnectionOptions, non_empty, parse_s
 
 /// The settings of one connection.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ConnectionSettings {
     pub(super) server: Uri,
     pub(super) cluster: Cluster,
     pub(super) user: AuthInfo,
 }
 
 /// The settings for these flags and this part of the kubeconfig.
-pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Resolved, ConnectionError> {
+pub(super) fn resolve(
+    options: &ConnectionOptions,
+    chosen: &Chosen,
+) -> Result<ConnectionSettings, ConnectionError> {
     let mut cluster = without_empty_texts(&chosen.cluster);
     let mut user = without_empty_texts(&chosen.user);
     override_cluster(options, &mut cluster);
@@ -39,7 +42,7 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Re
         // client-go: "only try to read the auth information if we are secure".
         user = impersonation_of(user);
     }
-    Ok(Resolved {
+    Ok(ConnectionSettings {
         server,
         cluster,
         user,
