@@ -30,7 +30,7 @@ enum ObjectRequest {
 /// # Errors
 ///
 /// A request without an answer: an unreadable object does not count as absent.
-pub async fn existing(
+pub async fn find_existing(
     server: &ApiServer,
     wanted: &[(ObjectKey, Arc<Resource>)],
     concurrency: usize,
@@ -164,7 +164,7 @@ mod tests {
             (key, Arc::clone(&resource))
         });
         let wanted: Vec<_> = wanted.collect();
-        let found = existing(&server, &wanted, 4).await.map_err(|_| ());
+        let found = find_existing(&server, &wanted, 4).await.map_err(|_| ());
         let names = found.map(|found| {
             let numbers = found.iter().filter_map(|live| live.key.name.parse().ok());
             let numbers: BTreeSet<usize> = numbers.collect();

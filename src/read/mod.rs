@@ -39,7 +39,7 @@ pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state
 pub use contents::{ContentsError, contents};
 pub use definitions::{Definitions, definitions_by_kind};
 pub use error::{MissingDependency, MissingNamespace, ParentError, ReadError};
-pub use existing::existing;
+pub use existing::find_existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
 pub use list::{FailedList, ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_at_version, watch};
 pub use list_all::{ListOptions, ListResults, ParentCandidate, list_all, list_visible, parent_candidate};

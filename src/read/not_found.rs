@@ -20,7 +20,7 @@ use crate::model::identity::GroupVersionKind;
 use crate::model::resource::Resource;
 
 /// The state of a kind whose path the server does not know.
-enum Served {
+enum ServedVersion {
     /// Not served any more: it has no objects.
     Gone,
     /// Served in another version, and not in this one any more.
@@ -66,11 +66,11 @@ pub async fn list_as_served<T>(
     }
     let wait = KindWait::unreported();
     loop {
-        match find_served(server, resource).await? {
-            Served::Gone => return Ok(Vec::new()),
-            Served::As(other) | Served::AlsoAs(other) => return read(&Arc::new(other)).await,
+        match find_served_version(server, resource).await? {
+            ServedVersion::Gone => return Ok(Vec::new()),
+            ServedVersion::As(other) | ServedVersion::AlsoAs(other) => return read(&Arc::new(other)).await,
             // The kind was just defined, or its definition is being deleted.
-            Served::Unchanged => match read(resource).await {
+            ServedVersion::Unchanged => match read(resource).await {
                 Err(error) if error.is_not_served() && !wait.is_over() => sleep(PAUSE).await,
                 listed => return listed,
             },
@@ -81,12 +81,12 @@ pub async fn list_as_served<T>(
 /// Returns whether an object that was answered with this 404 does not exist: it is missing, or its
 /// kind is gone.
 pub async fn is_absent(server: &ApiServer, resource: &Resource, error: &ApiError) -> Result<bool, ApiError> {
-    let missing = missing(server, resource, error).await?;
+    let missing = find_missing(server, resource, error).await?;
     Ok(matches!(missing, Some(Missing::Object | Missing::Kind)))
 }
 
 /// Returns what is missing if an object was answered with this error; `None` if that proves nothing.
-pub(super) async fn missing(
+pub(super) async fn find_missing(
     server: &ApiServer,
     resource: &Resource,
     error: &ApiError,
@@ -97,14 +97,14 @@ pub(super) async fn missing(
     if error.is_missing_object() {
         return Ok(Some(Missing::Object));
     }
-    Ok(match find_served(server, resource).await? {
-        Served::Gone => Some(Missing::Kind),
-        Served::As(_) => Some(Missing::Version),
-        Served::AlsoAs(_) | Served::Unchanged => None,
+    Ok(match find_served_version(server, resource).await? {
+        ServedVersion::Gone => Some(Missing::Kind),
+        ServedVersion::As(_) => Some(Missing::Version),
+        ServedVersion::AlsoAs(_) | ServedVersion::Unchanged => None,
     })
 }
 
-async fn find_served(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
     match server.get(&definition_path(resource), "application/json").await {
         Ok(reply) => {
             let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
@@ -115,13 +115,13 @@ async fn find_served(server: &ApiServer, resource: &Resource) -> Result<Served, 
             let discovery = discovery::fetch(server)
                 .await
                 .map_err(DiscoveryError::into_request)?;
-            Ok(in_another_version(&discovery, resource).unwrap_or(Served::Unchanged))
+            Ok(in_another_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
         }
         Err(error) => Err(error),
     }
 }
 
-fn by_definition(definition: &Value, resource: &Resource) -> Served {
+fn by_definition(definition: &Value, resource: &Resource) -> ServedVersion {
     let versions = definition["spec"]["versions"].as_array();
     let (own, others): (Vec<&str>, Vec<&str>) = versions
         .into_iter()
@@ -134,14 +134,14 @@ fn by_definition(definition: &Value, resource: &Resource) -> Served {
         ..resource.clone()
     });
     match other {
-        Some(other) if own.is_empty() => Served::As(other),
-        Some(other) => Served::AlsoAs(other),
-        None => Served::Unchanged,
+        Some(other) if own.is_empty() => ServedVersion::As(other),
+        Some(other) => ServedVersion::AlsoAs(other),
+        None => ServedVersion::Unchanged,
     }
 }
 
 /// Returns how a kind is served if discovery prefers another version of it.
-fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<Served> {
+fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<ServedVersion> {
     let KindLookup::Found(found) = discovery.preferred(&resource.group_kind()) else {
         return None;
     };
@@ -153,14 +153,14 @@ fn in_another_version(discovery: &Discovery, resource: &Resource) -> Option<Serv
         ..found.gvk()
     };
     Some(match discovery.resource(&gvk) {
-        Lookup::UnknownKind { .. } => Served::As(found.clone()),
-        _ => Served::AlsoAs(found.clone()),
+        Lookup::UnknownKind { .. } => ServedVersion::As(found.clone()),
+        _ => ServedVersion::AlsoAs(found.clone()),
     })
 }
 
 /// Judges a kind without a definition: built in, or not a custom resource any more. Waits until
 /// discovery follows.
-async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<Served, ApiError> {
+async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
     let kind = resource.group_kind();
     let wait = KindWait::unreported();
     loop {
@@ -172,12 +172,12 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
         }
         match discovery.preferred(&kind) {
             KindLookup::Found(_) if !wait.is_over() => sleep(PAUSE).await,
-            KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(Served::Unchanged),
+            KindLookup::Found(_) | KindLookup::GroupFailed(_) => return Ok(ServedVersion::Unchanged),
             KindLookup::Absent => {
                 return Ok(match look_up(server, &discovery, &kind).await {
-                    Ok(MissingKind::Gone) => Served::Gone,
+                    Ok(MissingKind::Gone) => ServedVersion::Gone,
                     Err(ListError::Request(error)) => return Err(error),
-                    Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => Served::Unchanged,
+                    Ok(MissingKind::Kept(_) | MissingKind::Expected(_)) | Err(_) => ServedVersion::Unchanged,
                 });
             }
         }

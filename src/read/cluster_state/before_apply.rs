@@ -13,7 +13,7 @@ use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::plan::{self, Policy, TakeOwnership, Unowned};
-use crate::read::{Cluster, NamedSet, ReadError, existing, orphans, other_sets, owners_of_containers};
+use crate::read::{Cluster, NamedSet, ReadError, find_existing, orphans, other_sets, owners_of_containers};
 
 /// Reads the state before these objects are applied.
 pub(super) async fn read(
@@ -69,7 +69,7 @@ pub(super) async fn read(
         Unowned::TakenIn => Vec::new(),
         Unowned::Refused | Unowned::Shown => {
             let newcomers = plan::newcomers(desired, &members, &state.places.resources, namespaces);
-            existing(server, &newcomers, rules.concurrency).await?
+            find_existing(server, &newcomers, rules.concurrency).await?
         }
     };
     observed.other_parents = other_sets::parents_of_members(

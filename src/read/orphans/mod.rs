@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use members_outside_known_namespaces::{Credible, LeftOut};
+use members_outside_known_namespaces::{Credible, LabeledNonMembers};
 
 use super::cluster::Cluster;
 use super::error::ReadError;
@@ -35,7 +35,7 @@ pub(super) struct OrphanSearchResult {
     /// Those of them that no permission would show.
     unanswered: Vec<String>,
     /// Objects that have the label but do not count as members.
-    pub(super) left_out: LeftOut,
+    pub(super) left_out: LabeledNonMembers,
 }
 
 /// The rules of a search for members.

@@ -46,7 +46,7 @@ struct Access {
 
 /// The permissions on single objects that one review of all objects of a resource in a namespace may
 /// settle.
-struct Question {
+struct PermissionReview {
     /// The permission on all of them.
     on_all: Permission,
     /// Those that are needed.
@@ -108,14 +108,14 @@ pub async fn missing_permissions(
     missing
 }
 
-fn questions(needed: &NeededPermissions) -> Vec<Question> {
+fn questions(needed: &NeededPermissions) -> Vec<PermissionReview> {
     let mut questions: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
     for right in &needed.rights {
         questions.entry(right.on_all()).or_default().push(right.clone());
     }
     questions
         .into_iter()
-        .map(|(on_all, rights)| Question { on_all, rights })
+        .map(|(on_all, rights)| PermissionReview { on_all, rights })
         .collect()
 }
 
@@ -148,10 +148,10 @@ fn place(right: &Permission) -> &str {
 async fn missing_of(
     server: &ApiServer,
     needed: &NeededPermissions,
-    question: Question,
+    question: PermissionReview,
     rules: &BTreeMap<String, Rules>,
 ) -> Vec<Permission> {
-    let Question { on_all, rights } = question;
+    let PermissionReview { on_all, rights } = question;
     let Some(rules) = rules.get(place(&on_all)) else {
         return Vec::new();
     };
@@ -161,7 +161,7 @@ async fn missing_of(
         return doubtful;
     }
     let denied = denied_by_server(server, &on_all, doubtful).await;
-    let denied = still_needed(server, needed, denied).await;
+    let denied = leave_out_existing(server, needed, denied).await;
     if denied.len() > 1 && denied.len() == asked {
         vec![on_all]
     } else {
@@ -192,7 +192,7 @@ async fn denied_by_server(
 }
 
 /// Leaves out permissions to create objects that exist or may exist.
-async fn still_needed(
+async fn leave_out_existing(
     server: &ApiServer,
     needed: &NeededPermissions,
     denied: Vec<Permission>,
