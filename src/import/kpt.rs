@@ -18,7 +18,7 @@ const OWNER: &str = "config.k8s.io/owning-inventory";
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["kubectl"];
 
 #[derive(Deserialize)]
-struct Resource {
+struct ResourceGroupEntry {
     #[serde(default)]
     group: String,
     kind: String,
@@ -36,7 +36,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     }
     if let Some(spec) = object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
-        let resources = Option::<Vec<Resource>>::deserialize(resources)
+        let resources = Option::<Vec<ResourceGroupEntry>>::deserialize(resources)
             .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
         return Ok(resources
             .unwrap_or_default()
@@ -81,8 +81,8 @@ fn id(inventory: &Value) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
 
-impl From<Resource> for ObjectKey {
-    fn from(resource: Resource) -> Self {
+impl From<ResourceGroupEntry> for ObjectKey {
+    fn from(resource: ResourceGroupEntry) -> Self {
         object_key(resource.group, resource.kind, &resource.namespace, resource.name)
     }
 }

@@ -25,12 +25,12 @@ pub(super) enum Text {
 
 /// What has been read so far. At most one fault more than the report prints is kept.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct ReadManifests {
     pub(super) manifests: Vec<Manifest>,
     pub(super) errors: Vec<ManifestError>,
 }
 
-impl Reading {
+impl ReadManifests {
     /// Reads these sources.
     pub(super) fn from_sources(sources: Vec<(Source, Text)>) -> Self {
         let budget = Budget::default();
