@@ -76,7 +76,7 @@ pub fn members(desired: &Desired, done: &Done) -> Vec<Target> {
 
 /// Lists the objects that `apply` waits for to be gone: what was pruned by this run or is still going
 /// since an earlier one.
-pub fn going(plan: &Plan, done: &Done) -> Vec<Target> {
+pub fn objects_being_deleted(plan: &Plan, done: &Done) -> Vec<Target> {
     let skipped = plan.skips.iter().map(|skip| &skip.live);
     let unwanted = plan.all_prunes().chain(skipped);
     let going = unwanted.filter(|live| done.is_going(live));

@@ -55,8 +55,8 @@ impl<'a> RunWait<'a> {
         wait_targets::members(&self.prepared.desired, &self.done.borrow())
     }
 
-    fn going(&self) -> Vec<Target> {
-        wait_targets::going(&self.prepared.plan, &self.done.borrow())
+    fn objects_being_deleted(&self) -> Vec<Target> {
+        wait_targets::objects_being_deleted(&self.prepared.plan, &self.done.borrow())
     }
 
     async fn wait(&self, targets: Vec<Target>, done_before: &str, sink: &mut Sink<'_>) -> Outcome {
@@ -86,14 +86,14 @@ impl WaitsOfRun for RunWait<'_> {
             if self.is_over.get() {
                 return EndOfWait::Reached;
             }
-            let targets = [self.members(), self.going()].concat();
+            let targets = [self.members(), self.objects_being_deleted()].concat();
             end_of_wait(self.wait(targets, "everything was written", sink).await)
         })
     }
 
     fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
-            let going = self.going();
+            let going = self.objects_being_deleted();
             if going.is_empty() {
                 return EndOfWait::Reached;
             }
@@ -124,7 +124,7 @@ pub struct DependencyWait<'a> {
 
 impl DependencyWait<'_> {
     /// Waits, and returns the objects that were waited for in vain.
-    async fn missed(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
+    async fn wait_for(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
         let waiting = Waiting {
             server: self.server,
             id: self.id,
@@ -137,7 +137,7 @@ impl DependencyWait<'_> {
             done_before: "other objects depend on them, and were not written",
         };
         let mut missed = BTreeSet::new();
-        let mut noting = |event: Event| {
+        let mut note = |event: Event| {
             if let Event::Awaited(awaited) = &event
                 && matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen)
             {
@@ -145,7 +145,7 @@ impl DependencyWait<'_> {
             }
             sink(event);
         };
-        waiting.run(targets, &mut noting).await;
+        waiting.run(targets, &mut note).await;
         missed
     }
 }
@@ -153,7 +153,8 @@ impl DependencyWait<'_> {
 impl WaitsForDependencies for DependencyWait<'_> {
     fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool {
         let group_kind = resource.group_kind();
-        self.rules.need_no_look(&group_kind, resource.status, written)
+        self.rules
+            .are_current_once_written(&group_kind, resource.status, written)
     }
 
     fn current<'g>(
@@ -171,7 +172,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
                 Membership::Outside => Path::Name,
             },
         });
-        Box::pin(self.missed(targets.collect(), sink))
+        Box::pin(self.wait_for(targets.collect(), sink))
     }
 
     fn gone<'g>(
@@ -182,7 +183,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
         let targets = objects
             .into_iter()
             .map(|live| wait_targets::gone(live, Path::LabelThenName));
-        Box::pin(self.missed(targets.collect(), sink))
+        Box::pin(self.wait_for(targets.collect(), sink))
     }
 }
 

@@ -168,7 +168,7 @@ impl Follow<'_> {
                     followed.retain(|followed| !followed.has_arrived);
                     return Err((followed, reason));
                 }
-                Err(Trouble::NotServed) => self.look_as_served(group, place, &selector, &mut followed).await,
+                Err(Trouble::NotServed) => self.read_as_served(group, place, &selector, &mut followed).await,
                 Err(Trouble::Passing(reason)) => self.report_unread(&mut followed, &reason),
             }
             if followed.iter().all(|followed| followed.has_arrived) {
@@ -199,7 +199,7 @@ impl Follow<'_> {
                 group.note(object);
                 let position = find(followed, object)?;
                 let target = followed[position].target;
-                if let Some(left) = status::silence_left(object, self.server.now()) {
+                if let Some(left) = status::time_left_for_status(object, self.server.now()) {
                     relist = relist.min(Duration::from_secs(left + 1));
                 }
                 // Only a complete list shows whether another object reports.
@@ -211,7 +211,7 @@ impl Follow<'_> {
         let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
         listing.end();
         if listed.iter().any(|(_, _, among)| among.is_some()) {
-            group.all_listed().await;
+            group.wait_until_all_are_listed().await;
         }
         seen.extend(listed.into_iter().map(|(position, alone, among)| {
             let among = among.filter(|_| group.others() == Others::Report);
@@ -240,7 +240,7 @@ impl Follow<'_> {
 
     /// Lists a collection once whose path the server does not know. Its objects are gone only if their kind is
     /// proved to be gone; otherwise another version is read, if there is one.
-    async fn look_as_served(
+    async fn read_as_served(
         &self,
         group: &Group,
         place: &ListTarget,
@@ -309,7 +309,7 @@ impl Follow<'_> {
         let mut left: Vec<Followed> = targets.map(follow_target).collect();
         loop {
             for followed in &mut left {
-                let status = self.look(followed.target, group.others()).await;
+                let status = self.read_object(followed.target, group.others()).await;
                 self.report(followed, status);
             }
             left.retain(|followed| !followed.has_arrived);
@@ -365,7 +365,7 @@ impl Group {
 
     /// Waits until each collection of the kind was listed once, but not long: one that cannot be read must
     /// not hold the others.
-    async fn all_listed(&self) {
+    async fn wait_until_all_are_listed(&self) {
         let mut unlisted = self.unlisted.subscribe();
         // The sender lives as long as this borrow, so it cannot be closed.
         let _ = timeout(ALL_LISTED, unlisted.wait_for(|unlisted| *unlisted == 0)).await;

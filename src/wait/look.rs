@@ -9,7 +9,7 @@ use crate::read::{self, WHOLE_OBJECTS};
 
 impl Follow<'_> {
     /// Reads one object.
-    pub(super) async fn look(&self, target: &Target, others: Others) -> ObservedStatus {
+    pub(super) async fn read_object(&self, target: &Target, others: Others) -> ObservedStatus {
         let key = &target.key;
         let path = target.resource.path_of(key);
         match self.server.get(&path, WHOLE_OBJECTS).await {
@@ -28,7 +28,7 @@ impl Follow<'_> {
     /// deleted still exists.
     pub(super) async fn without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
         match group.path {
-            Path::LabelThenName => self.look(target, group.others()).await,
+            Path::LabelThenName => self.read_object(target, group.others()).await,
             Path::Label | Path::Name => ObservedStatus::Absent,
         }
     }

@@ -350,7 +350,7 @@ impl Waiting<'_> {
             .collect();
         let looks = pending
             .iter()
-            .map(async |(index, target)| (*index, follow.look(target, Others::Report).await));
+            .map(async |(index, target)| (*index, follow.read_object(target, Others::Report).await));
         let mut looks = stream::iter(looks).buffer_unordered(self.concurrency);
         let until = Instant::now() + LAST_READ;
         let mut stop = Stop::Unanswered;

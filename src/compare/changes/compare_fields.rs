@@ -128,7 +128,7 @@ impl<'a> FieldComparison<'a> {
             key.truncate(2);
             key.push_str(name);
             if !owned.contains_key(&key) {
-                self.untracked(name, value, live.get(name), shape)?;
+                self.judge_untracked(name, value, live.get(name), shape)?;
             }
         }
         Ok(())
@@ -215,7 +215,7 @@ impl<'a> FieldComparison<'a> {
     }
 
     /// Judges a field of the manifest that our entry does not have.
-    fn untracked(
+    fn judge_untracked(
         &mut self,
         name: &str,
         desired: &'a Value,

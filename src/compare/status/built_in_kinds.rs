@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::object::Object;
+use super::object::ObjectView;
 use super::{BuiltInRules, Jobs, Readiness, RuleSet, StatusRules, pod, workloads};
 use crate::model::identity::GroupKind;
 use crate::model::resource::StatusSubresource;
@@ -41,7 +41,7 @@ pub(super) fn is_built_in_group(group: &str) -> bool {
 }
 
 /// Applies the rule of kstatus for a kind; `None` if there is none.
-pub(super) fn readiness(object: Object, group_kind: &GroupKind, jobs: Jobs) -> Option<Readiness> {
+pub(super) fn readiness(object: ObjectView, group_kind: &GroupKind, jobs: Jobs) -> Option<Readiness> {
     let group = group_kind.group.as_str();
     Some(match (group, group_kind.kind.as_str()) {
         ("", "Pod") => pod::readiness(object),
@@ -61,7 +61,7 @@ pub(super) fn readiness(object: Object, group_kind: &GroupKind, jobs: Jobs) -> O
 }
 
 /// Requires only the address: kstatus does not wait for the load balancer.
-fn service(object: Object) -> Readiness {
+fn service(object: ObjectView) -> Readiness {
     let is_balanced = object.text("/spec/type") == Some("LoadBalancer");
     if is_balanced && object.text("/spec/clusterIP").is_none() {
         return Readiness::in_progress("it has no address yet");
@@ -69,7 +69,7 @@ fn service(object: Object) -> Readiness {
     Readiness::current("it exists")
 }
 
-fn persistent_volume_claim(object: Object) -> Readiness {
+fn persistent_volume_claim(object: ObjectView) -> Readiness {
     match object.text("/status/phase") {
         Some("Bound") => Readiness::current("it is bound"),
         phase => Readiness::in_progress(format!("it is {}, not bound", phase.unwrap_or("unknown"))),
@@ -78,11 +78,11 @@ fn persistent_volume_claim(object: Object) -> Readiness {
 
 /// Treats any budget as Current: `status.observedGeneration` is compared before, and its controller
 /// reports no other progress.
-fn disruption_budget(_: Object) -> Readiness {
+fn disruption_budget(_: ObjectView) -> Readiness {
     Readiness::current("its allowed disruptions have been computed")
 }
 
-fn custom_resource_definition(object: Object) -> Readiness {
+fn custom_resource_definition(object: ObjectView) -> Readiness {
     if let Some(names) = object
         .condition("NamesAccepted")
         .filter(|names| names.status == "False")
@@ -111,7 +111,7 @@ impl StatusRules {
     /// Returns whether objects of a kind are Current as soon as they are written, whatever else happens:
     /// no rule judges them, and they have no status. An object that is changed may carry signs that no
     /// subresource holds, so this is known of custom kinds only for new objects.
-    pub fn need_no_look(
+    pub fn are_current_once_written(
         &self,
         group_kind: &GroupKind,
         subresource: StatusSubresource,
@@ -123,7 +123,7 @@ impl StatusRules {
             return false;
         }
         if is_built_in_group(&group_kind.group) {
-            return readiness(Object(&Value::Null), group_kind, self.jobs)
+            return readiness(ObjectView(&Value::Null), group_kind, self.jobs)
                 .is_none_or(|_| has_only_content(group_kind));
         }
         let is_ruled = self.built_in == BuiltInRules::Used && RuleSet::built_in().covers(group_kind);
@@ -161,8 +161,11 @@ mod tests {
             ("example.com", "Widget", Listed, Created, false),
         ];
         for (group, kind, subresource, written, expected) in table {
-            let needs_none =
-                StatusRules::default().need_no_look(&GroupKind::new(group, kind), subresource, written);
+            let needs_none = StatusRules::default().are_current_once_written(
+                &GroupKind::new(group, kind),
+                subresource,
+                written,
+            );
             assert_eq!(needs_none, expected, "{kind} {subresource:?} {written:?}");
         }
         let own = "- apiVersion: example.com/v1\n  kind: Widget\n  current: object.spec.size > 1\n";
@@ -172,6 +175,6 @@ mod tests {
             built_in: BuiltInRules::Used,
             jobs: Jobs::Started,
         };
-        assert!(!rules.need_no_look(&GroupKind::new("example.com", "Widget"), Unlisted, Created));
+        assert!(!rules.are_current_once_written(&GroupKind::new("example.com", "Widget"), Unlisted, Created));
     }
 }

@@ -47,7 +47,7 @@ pub enum Input {
 }
 
 /// The set and the desired objects, before their state is read.
-struct Resolved {
+struct ResolvedSet {
     cluster: Cluster,
     named: NamedSet,
     desired: Desired,
@@ -70,7 +70,7 @@ pub async fn to_write(
         }
         Some(outdated) => {
             let user = outdated.user;
-            (Resolved::again(outdated).await?, user)
+            (ResolvedSet::again(outdated).await?, user)
         }
     };
     let server = resolved.cluster.server.clone();
@@ -90,7 +90,7 @@ pub async fn to_write(
     Ok(prepared)
 }
 
-impl Resolved {
+impl ResolvedSet {
     /// The set and the objects of a plan that is made again.
     async fn again(mut outdated: Prepared) -> Result<Self, Error> {
         outdated.cluster.discover_again().await?;
@@ -132,7 +132,7 @@ async fn resolve(
     mut connection: Connection,
     options: &ApplyOptions,
     input: Input,
-) -> Result<Resolved, Error> {
+) -> Result<ResolvedSet, Error> {
     let mut kept = Vec::new();
     let mut incomplete = BTreeSet::new();
     let hooks = options.policy.hooks;
@@ -200,7 +200,7 @@ async fn resolve(
     }
     run.report_notes(manifest::notes_on_hooks_left_out(&desired.hooks, hooks));
     run.report_warnings(&desired.warnings);
-    Ok(Resolved {
+    Ok(ResolvedSet {
         cluster,
         named,
         desired,
@@ -226,11 +226,11 @@ fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
 
 /// Reads the state and makes the plan. Returns the policy that the plan was made under, too.
 async fn read_and_plan(
-    resolved: &mut Resolved,
+    resolved: &mut ResolvedSet,
     options: &ApplyOptions,
     take_over: TakeOver,
 ) -> Result<(ClusterState, Policy, Plan), Error> {
-    let Resolved {
+    let ResolvedSet {
         cluster,
         named,
         desired,
@@ -268,7 +268,7 @@ pub fn report(run: &mut CommandRun, prepared: &Prepared) {
 
 /// Combines everything that was read and decided.
 fn combine(
-    resolved: Resolved,
+    resolved: ResolvedSet,
     options: &ApplyOptions,
     state: ClusterState,
     policy: Policy,
@@ -281,7 +281,7 @@ fn combine(
             .map(|tooling| member_field_manager(tooling).to_owned()),
         ..options.writing.clone()
     };
-    let Resolved {
+    let ResolvedSet {
         cluster,
         named,
         desired,

@@ -26,7 +26,7 @@ pub use file::RuleFileError;
 use super::State;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::model::identity::GroupKind;
-use expression::{Answer, Expression};
+use expression::{Evaluation, Expression};
 
 const BUILT_IN: &str = include_str!("../rules.yaml");
 
@@ -86,10 +86,10 @@ impl Clause {
             .as_ref()
     }
 
-    fn evaluate(&self, object: &Value) -> Answer {
+    fn evaluate(&self, object: &Value) -> Evaluation {
         match self.expression() {
             Ok(expression) => expression.evaluate(object),
-            Err(error) => Answer::Unclear(error.clone()),
+            Err(error) => Evaluation::Unclear(error.clone()),
         }
     }
 
@@ -100,7 +100,7 @@ impl Clause {
 
 /// The result of a rule for an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct RuleVerdict {
     pub(super) state: State,
     /// The expression that decided, for people.
     pub(super) reason: String,
@@ -170,10 +170,10 @@ impl RuleSet {
     }
 
     /// Returns the result of the rule of a kind for an object; `None` if there is no rule.
-    pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<Verdict> {
+    pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<RuleVerdict> {
         let rule = self.rule(group_kind)?;
         let (state, reason, certainty) = rule.judge(object);
-        Some(Verdict {
+        Some(RuleVerdict {
             state,
             reason,
             certainty,
@@ -210,12 +210,12 @@ impl KindRule {
         for (name, clause, state) in clauses {
             let Some(clause) = clause else { continue };
             match clause.evaluate(object) {
-                Answer::Yes => {
+                Evaluation::Yes => {
                     let reason = format!("its rule says {name}: {}", clause.display_text());
                     return (state, reason, Certainty::Clear);
                 }
-                Answer::No => {}
-                Answer::Unclear(why) => {
+                Evaluation::No => {}
+                Evaluation::Unclear(why) => {
                     let reason = format!("{why}, in its rule {name}: {}", clause.display_text());
                     return (State::InProgress, reason, Certainty::Unclear);
                 }
