@@ -47,59 +47,43 @@ fn finding_of_entry(
 ) -> Option<Finding> {
     let key = &set.identity;
     let has_no_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
-    match entry {
-        Entry::Kept(kept) => {
-            let message = format!(
-                "recorded kind {name}: its members cannot be listed: {}",
-                kept.reason
-            );
-            Some(
-                Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("fix or delete its CustomResourceDefinition, or ask for the permission"),
-            )
-        }
-        Entry::Unlisted(expected) => {
-            let reason =
-                expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string);
-            let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
-            Some(
-                Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("run the same command again; `kubectl api-resources` shows which kinds are served"),
-            )
-        }
+    let unknowable = |reason: String, hint: &str| {
+        let message = format!("recorded kind {name}: its members cannot be listed: {reason}");
+        Finding::new(Rule::UnknowableKind, key, message).hint(hint)
+    };
+    Some(match entry {
+        Entry::Kept(kept) => unknowable(
+            kept.reason.to_string(),
+            "fix or delete its CustomResourceDefinition, or ask for the permission",
+        ),
+        Entry::Unlisted(expected) => unknowable(
+            expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string),
+            "run the same command again; `kubectl api-resources` shows which kinds are served",
+        ),
+        Entry::Unknowable(failure) => unknowable(
+            failure.to_string(),
+            "restore the API that `kubectl get apiservices` shows as unavailable",
+        ),
         Entry::Gone => {
             let message = format!("recorded kind {name}: not served by the cluster");
-            Some(
-                Finding::new(Rule::UnservedKind, key, message)
-                    .hint("apply the set again: the next apply removes it from the record"),
-            )
-        }
-        Entry::Unknowable(failure) => {
-            let message = format!("recorded kind {name}: its members cannot be listed: {failure}");
-            Some(
-                Finding::new(Rule::UnknowableKind, key, message)
-                    .hint("restore the API that `kubectl get apiservices` shows as unavailable"),
-            )
+            Finding::new(Rule::UnservedKind, key, message)
+                .hint("apply the set again: the next apply removes it from the record")
         }
         Entry::Misspelled(resource) => {
             let fault = ParentFault::MisspelledKind {
                 entry: name.to_owned(),
                 meant: resource.group_kind().to_string(),
             };
-            Some(
-                Finding::new(Rule::MalformedValue, key, fault.to_string())
-                    .hint("fix the entry; apply is refused until then"),
-            )
+            Finding::new(Rule::MalformedValue, key, fault.to_string())
+                .hint("fix the entry; apply is refused until then")
         }
         Entry::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
             let fault = ParentFault::NoNamespaceFor(resource.group_kind());
-            Some(
-                Finding::new(Rule::MissingNamespaces, key, fault.to_string())
-                    .hint("restore it from a backup, or verify as a user who can list everything"),
-            )
+            Finding::new(Rule::MissingNamespaces, key, fault.to_string())
+                .hint("restore it from a backup, or verify as a user who can list everything")
         }
-        Entry::Served(_) => None,
-    }
+        Entry::Served(_) => return None,
+    })
 }
 
 fn too_narrow(set: &FoundSet, recorded: &Record, needed: &Record) -> Option<Finding> {
@@ -199,21 +183,18 @@ impl FoundSet {
             Reading::NoRecord | Reading::Faulty(_) => return RecordStatus::Invalid,
         }
         let findings = findings(self, discovery, &appliers());
-        let statuses: Vec<RecordStatus> = findings
-            .iter()
-            .map(|finding| match finding.rule {
-                // The next run narrows the record.
-                Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
-                Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
-                _ => RecordStatus::Invalid,
-            })
-            .collect();
-        let worst_first = [
-            RecordStatus::Invalid,
-            RecordStatus::Unknown,
-            RecordStatus::Unfinished,
-        ];
-        let worst = worst_first.into_iter().find(|status| statuses.contains(status));
+        let statuses = findings.iter().map(|finding| match finding.rule {
+            // The next run narrows the record.
+            Rule::RecordTooWide | Rule::UnservedKind => RecordStatus::Unfinished,
+            Rule::UnreadPlace | Rule::UnknowableKind => RecordStatus::Unknown,
+            _ => RecordStatus::Invalid,
+        });
+        let worst = statuses.max_by_key(|status| match status {
+            RecordStatus::Invalid => 3,
+            RecordStatus::Unknown => 2,
+            RecordStatus::Unfinished => 1,
+            RecordStatus::Consistent => 0,
+        });
         worst.unwrap_or(RecordStatus::Consistent)
     }
 
