@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use crate::execute::{Interrupt, Urgency};
+use crate::wait::wait_until;
 
 /// The time to wait for requests in flight when the time of a run is over.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
@@ -58,13 +59,6 @@ async fn wait_until_over(end: &mut watch::Receiver<Option<Instant>>) {
                 return wait_until(now).await;
             }
         }
-    }
-}
-
-async fn wait_until(end: Option<Instant>) {
-    match end {
-        Some(end) => sleep_until(end).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -158,7 +158,7 @@ impl Follow<'_> {
         listing: &Listing<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), (Vec<Followed<'t>>, &'static str)> {
-        let selector = Selector::for_members(&self.id, WHOLE_OBJECTS);
+        let selector = Selector::for_members(self.id, WHOLE_OBJECTS);
         loop {
             let round = self.round(group, place, &selector, listing, &mut followed).await;
             listing.end();
@@ -187,44 +187,39 @@ impl Follow<'_> {
         listing: &Listing<'_>,
         followed: &mut [Followed<'_>],
     ) -> Result<(), Trouble> {
-        let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
-
         let mut relist = self.relist;
-        let listed = read::list_at_version(
-            self.server,
-            &place.resource,
-            place.namespace.as_deref(),
-            selector,
-            |object| {
-                group.note(object);
-                let position = find(followed, object)?;
-                let target = followed[position].target;
-                if let Some(left) = status::time_left_for_status(object, self.server.now()) {
-                    relist = relist.min(Duration::from_secs(left + 1));
-                }
-                // Only a complete list shows whether another object reports.
-                let alone = self.observe(object, target, Others::Silent);
-                let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
-                Some((position, alone, among))
-            },
-        );
+        let namespace = place.namespace.as_deref();
+        let listed = read::list_at_version(self.server, &place.resource, namespace, selector, |object| {
+            group.note(object);
+            let position = find(followed, object)?;
+            let target = followed[position].target;
+            if let Some(left) = status::time_left_for_status(object, self.server.now()) {
+                relist = relist.min(Duration::from_secs(left + 1));
+            }
+            // Only a complete list shows whether another object reports.
+            let alone = self.observe(object, target, Others::Silent);
+            let among = (!status::reports(object)).then(|| self.observe(object, target, Others::Report));
+            Some((position, alone, among))
+        });
         let (listed, version) = listed.await.map_err(|error| list_trouble(&error))?;
         listing.end();
         if listed.iter().any(|(_, _, among)| among.is_some()) {
             group.wait_until_all_are_listed().await;
         }
-        seen.extend(listed.into_iter().map(|(position, alone, among)| {
+        let mut seen: BTreeMap<usize, ObservedStatus> = BTreeMap::new();
+        for (position, alone, among) in listed {
             let among = among.filter(|_| group.others() == Others::Report);
-            (position, among.unwrap_or(alone))
-        }));
-        let has_label: BTreeSet<usize> = seen.keys().copied().collect();
+            seen.insert(position, among.unwrap_or(alone));
+        }
         let mut has_unlabeled = false;
         for (position, followed) in followed.iter_mut().enumerate() {
-            let status = match seen.remove(&position) {
-                Some(status) => status,
-                None => self.without_label(group, followed.target).await,
+            let status = if let Some(status) = seen.remove(&position) {
+                status
+            } else {
+                let status = self.status_without_label(group, followed.target).await;
+                has_unlabeled |= status != ObservedStatus::Absent;
+                status
             };
-            has_unlabeled |= !has_label.contains(&position) && status != ObservedStatus::Absent;
             self.report(followed, status);
         }
         // A watch by the label does not show what has lost it.
@@ -292,7 +287,7 @@ impl Follow<'_> {
                     group.note(&event.object);
                     self.observe(&event.object, followed_object.target, group.others())
                 }
-                Change::Gone => self.without_label(group, followed_object.target).await,
+                Change::Gone => self.status_without_label(group, followed_object.target).await,
                 Change::Bookmark => continue,
             };
             let is_unlabeled = event.change == Change::Gone && status != ObservedStatus::Absent;

@@ -26,7 +26,7 @@ impl Follow<'_> {
 
     /// Returns the status of an object that the label does not show. An object that loses its label while it is being
     /// deleted still exists.
-    pub(super) async fn without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
+    pub(super) async fn status_without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
         match group.path {
             Path::LabelThenName => self.read_object(target, group.others()).await,
             Path::Label | Path::Name => ObservedStatus::Absent,

@@ -143,7 +143,7 @@ impl Deadline {
     }
 
     async fn over(self) {
-        at(self.0.map(|limit| limit.end)).await;
+        wait_until(self.0.map(|limit| limit.end)).await;
     }
 
     /// `after 5m`; empty without a limit.
@@ -165,7 +165,7 @@ fn describe_missed(tracker: &WaitTracker, missed: &[usize]) -> &'static str {
 }
 
 /// Waits until this time; forever if there is none.
-async fn at(time: Option<Instant>) {
+pub async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
@@ -303,7 +303,7 @@ impl Waiting<'_> {
                     }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
-                () = at(old) => {
+                () = wait_until(old) => {
                     old = None;
                     tracker.believe_old();
                     if self.is_lost(tracker) {
