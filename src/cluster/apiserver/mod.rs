@@ -154,33 +154,23 @@ impl ApiServer {
 
     /// The same, naming this proxy in errors; `client` goes through it.
     #[must_use]
-    pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
-        let address = self.route.address.clone();
-        Self {
-            route: Arc::new(Route {
-                address,
-                proxy: proxy.map(Box::new),
-            }),
-            ..self
-        }
+    pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
+        Arc::make_mut(&mut self.route).proxy = proxy.map(Box::new);
+        self
     }
 
     /// The same, opening connections early in this way; `None` if they cannot be.
     #[must_use]
-    pub fn with_connection_opener(self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
-        Self {
-            connection_opener,
-            ..self
-        }
+    pub fn with_connection_opener(mut self, connection_opener: Option<Arc<dyn ConnectionOpener>>) -> Self {
+        self.connection_opener = connection_opener;
+        self
     }
 
     /// The same, opening at most this many connections early: the user allows no more requests at once.
     #[must_use]
-    pub fn with_most_early_connections(self, most_early_connections: usize) -> Self {
-        Self {
-            most_early_connections,
-            ..self
-        }
+    pub fn with_most_early_connections(mut self, most_early_connections: usize) -> Self {
+        self.most_early_connections = most_early_connections;
+        self
     }
 
     /// Opens connections in the background for this many concurrent requests, which will be sent soon.

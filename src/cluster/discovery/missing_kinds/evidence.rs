@@ -67,17 +67,8 @@ impl Definition {
         Some(Self {
             name: text("/metadata/name")?.to_owned(),
             kind: GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?),
-            names: names
-                .into_iter()
-                .filter_map(Value::as_str)
-                .map(str::to_lowercase)
-                .collect(),
-            short_names: short_names
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_lowercase)
-                .collect(),
+            names: lower_case(names),
+            short_names: lower_case(short_names.into_iter().flatten()),
             versions: versions
                 .iter()
                 .filter_map(|version| version["name"].as_str())
@@ -90,28 +81,25 @@ impl Definition {
     /// Returns whether a recorded entry names its kind: as the kind itself, by another of its names,
     /// or with a version between kind and group.
     pub(super) fn is_meant_by(&self, entry: &GroupKind) -> bool {
-        let is_group = entry.group == self.kind.group
-            || self
-                .versions
-                .iter()
-                .any(|version| entry.group == format!("{version}.{}", self.kind.group));
+        let group = &self.kind.group;
+        let mut versions = self.versions.iter();
+        let is_group =
+            entry.group == *group || versions.any(|version| entry.group == format!("{version}.{group}"));
         let name = entry.kind.to_lowercase();
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
     /// Returns whether this command-line argument may name its resource.
     pub fn is_named_by(&self, argument: &str) -> bool {
-        resource_argument::interpretations(argument)
-            .iter()
-            .any(|interpretation| {
-                let name = interpretation.resource.to_lowercase();
-                let names = self.names.iter().chain(&self.short_names);
-                let mut versions = self.versions.iter();
-                interpretation.begins_group(&self.kind.group)
-                    && versions.any(|version| interpretation.is_version(version))
-                    && (name == self.kind.kind.to_lowercase()
-                        || names.into_iter().any(|known| *known == name))
-            })
+        let interpretations = resource_argument::interpretations(argument);
+        interpretations.iter().any(|interpretation| {
+            let name = interpretation.resource.to_lowercase();
+            let mut names = self.names.iter().chain(&self.short_names);
+            let mut versions = self.versions.iter();
+            interpretation.begins_group(&self.kind.group)
+                && versions.any(|version| interpretation.is_version(version))
+                && (name == self.kind.kind.to_lowercase() || names.any(|known| *known == name))
+        })
     }
 
     /// The judgement on its kind, which discovery does not list.
@@ -144,6 +132,11 @@ impl Definition {
     pub fn expected(&self) -> Expected {
         Expected::Defined(self.name.clone())
     }
+}
+
+fn lower_case<'v>(names: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
+    let names = names.into_iter().filter_map(Value::as_str);
+    names.map(str::to_lowercase).collect()
 }
 
 /// An APIService that delegates a group-version to an API server of its own. Local ones prove
