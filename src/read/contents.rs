@@ -169,10 +169,8 @@ async fn list_namespaces(
         }
     }
     let places = large.iter().flat_map(|resource| {
-        names.iter().map(|namespace| ListTarget {
-            resource: Arc::clone(resource),
-            namespace: Some((*namespace).to_owned()),
-        })
+        let names = names.iter();
+        names.map(|namespace| ListTarget::new(resource, Some(namespace)))
     });
     let mut unknown = Vec::new();
     let mut lists = stream::iter(places)

@@ -43,6 +43,15 @@ impl<T> Default for ListResults<T> {
     }
 }
 
+impl<T> ListResults<T> {
+    fn add(&mut self, place: ListTarget, read: Result<Vec<T>, ListError>) {
+        match read {
+            Ok(found) => self.found.extend(found),
+            Err(error) => self.unread.push((place, error)),
+        }
+    }
+}
+
 /// Lists objects of these resources in all namespaces or, if the user may not, in `namespaces`. `seen`
 /// is called after each resource.
 pub async fn list_all<T>(
@@ -55,29 +64,16 @@ pub async fn list_all<T>(
     let reduce = &reduce;
     let mut looks = stream::iter(resources)
         .map(|resource| async move {
-            let whole = ListTarget {
-                resource: Arc::clone(resource),
-                namespace: None,
-            };
-            let error = match read(server, &whole, options.selector, reduce).await {
-                Ok(found) => {
-                    return ListResults {
-                        found,
-                        unread: Vec::new(),
-                    };
-                }
-                Err(error) => error,
-            };
-            let parts = ListTargets {
-                resources: vec![Arc::clone(resource)],
-                namespaces: namespaces.clone(),
-            };
-            let mut look = ListResults::default();
-            if resource.scope == Scope::Namespaced {
-                look = each(server, parts.lists(Reach::Namespace), options, reduce).await;
+            let whole = ListTarget::new(resource, None);
+            let read = read(server, &whole, options.selector, reduce).await;
+            let mut listed = ListResults::default();
+            if read.is_err() && resource.scope == Scope::Namespaced {
+                let places = namespaces.iter();
+                let places = places.map(|namespace| ListTarget::new(resource, Some(namespace)));
+                listed = each(server, places.collect(), options, reduce).await;
             }
-            look.unread.push((whole, error));
-            look
+            listed.add(whole, read);
+            listed
         })
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
@@ -137,10 +133,7 @@ async fn each<T>(
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
     while let Some((read, place)) = looks.next().await {
-        match read {
-            Ok(found) => all.found.extend(found),
-            Err(error) => all.unread.push((place, error)),
-        }
+        all.add(place, read);
     }
     all
 }

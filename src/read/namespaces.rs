@@ -37,13 +37,7 @@ pub async fn namespaces(
             found => found,
         }
     };
-    found.map_err(|error| {
-        let place = ListTarget {
-            resource: Arc::new(resource()),
-            namespace: None,
-        };
-        (place, error)
-    })
+    found.map_err(|error| (ListTarget::new(&Arc::new(resource()), None), error))
 }
 
 /// The names of all namespaces.

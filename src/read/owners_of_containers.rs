@@ -44,11 +44,8 @@ pub async fn owners_of_containers(
         .try_collect()
         .await
         .map_err(|error| {
-            let place = ListTarget {
-                resource: Arc::new(Resource::definitions()),
-                namespace: None,
-            };
-            (place, ListError::Request(error))
+            let definitions = Arc::new(Resource::definitions());
+            (ListTarget::new(&definitions, None), ListError::Request(error))
         })?;
     owners.extend(definitions.into_iter().flatten());
     Ok(owners)

@@ -153,13 +153,11 @@ pub async fn parents(
                 ParentObject::new(&identity, fields, server.now()),
             ))
         });
-        found.extend(listed.await.map_err(|error| {
-            let place = ListTarget {
-                resource: Arc::clone(resource),
-                namespace: namespace.map(str::to_owned),
-            };
-            (place, error)
-        })?);
+        found.extend(
+            listed
+                .await
+                .map_err(|error| (ListTarget::new(resource, namespace), error))?,
+        );
     }
     found.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
     Ok(found)

@@ -2,6 +2,7 @@
 //!
 //! The caller chooses what is listed, and what is kept of the items.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -85,6 +86,15 @@ pub enum ListError {
         path: String,
         fault: String,
     },
+}
+
+impl ListTarget {
+    pub(super) fn new(resource: &Arc<Resource>, namespace: Option<&str>) -> Self {
+        Self {
+            resource: Arc::clone(resource),
+            namespace: namespace.map(str::to_owned),
+        }
+    }
 }
 
 /// A collection that could not be listed.
