@@ -21,8 +21,7 @@ use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::{self, Allowed};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
-use crate::session::wait_targets;
-use crate::session::waits_of_apply::DependencyWait;
+use crate::session::waits::{self, DependencyWait};
 use crate::settings::{self, DeleteOptions, MissingSet};
 use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
 
@@ -198,7 +197,7 @@ async fn delete_and_wait(
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
-    let mut done = wait_targets::Done::default();
+    let mut done = waits::Done::default();
     let mut sink = |event| {
         done.note(&event);
         reporter.event(event);
@@ -236,17 +235,17 @@ async fn delete_and_wait(
         })
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
-        return wait_targets::ending(outcome, ending);
+        return waits::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| wait_targets::gone(&parent.live, Path::Name));
+    let parent = found.map(|parent| waits::gone(&parent.live, Path::Name));
     let homes = deletion.homes().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent.chain(homes).filter(|target| done.has_deleted(target));
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))
         .await;
-    wait_targets::ending(outcome, ending)
+    waits::ending(outcome, ending)
 }
 
 async fn read(

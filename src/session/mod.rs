@@ -17,5 +17,4 @@ pub mod recreate_kinds;
 pub mod set_to_show;
 pub mod signals;
 pub mod time_limit;
-pub mod wait_targets;
-pub mod waits_of_apply;
+pub mod waits;

@@ -138,18 +138,7 @@ async fn resolve(
     let hooks = options.policy.hooks;
     let divide = |manifests| Manifests::separate_hooks(manifests, hooks);
     let (mut cluster, manifests) = match input {
-        Input::Sources => {
-            discover_with(
-                connection,
-                options.sources.clone(),
-                options.recursion,
-                run.kind_waits(),
-                divide,
-                Some(&options.set),
-            )
-            .await?
-        }
-        Input::Kept(salt) => {
+        Input::Sources | Input::Kept(_) => {
             let (cluster, manifests) = discover_with(
                 connection,
                 options.sources.clone(),
@@ -159,11 +148,13 @@ async fn resolve(
                 Some(&options.set),
             )
             .await?;
-            refuse_to_keep(&manifests)?;
-            kept = manifests
-                .all()
-                .map(|manifest| SavedManifest::new(manifest, &salt))
-                .collect();
+            if let Input::Kept(salt) = input {
+                refuse_to_keep(&manifests)?;
+                let manifests = manifests.all();
+                kept = manifests
+                    .map(|manifest| SavedManifest::new(manifest, &salt))
+                    .collect();
+            }
             (cluster, manifests)
         }
         Input::Saved { manifests, namespace } => {
