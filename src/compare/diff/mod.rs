@@ -214,5 +214,28 @@ fn compare(field: String, before: Option<&Value>, after: Option<&Value>, found: 
     }
 }
 
+/// Returns a JSON merge patch (RFC 7386) that turns `before` into `after`.
+pub fn merge_patch(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return after.clone();
+    };
+    let mut patch = Map::new();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in after {
+        match before.get(key) {
+            Some(old) if old == value => {}
+            Some(old) => {
+                patch.insert(key.clone(), merge_patch(old, value));
+            }
+            None => {
+                patch.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(patch)
+}
+
 #[cfg(test)]
 mod tests;

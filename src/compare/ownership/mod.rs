@@ -6,7 +6,6 @@
 mod applyset_metadata;
 mod fields_to_take;
 mod managed_fields;
-mod merge_patch;
 mod migration;
 mod owned_fields;
 mod owners_of_invalid_fields;
@@ -18,7 +17,6 @@ pub use applyset_metadata::with_applyset_metadata;
 pub use fields_to_take::manifest_to_restore;
 pub use managed_fields::{Creator, annotation_writers, content_writers, creator, was_created_by};
 pub(in crate::compare) use managed_fields::{apply_entry, entries, is_apply_of};
-pub use merge_patch::merge_patch;
 pub use migration::{
     Former, LastApplied, has_client_side_apply, has_string_data, migrate_managed_fields,
     migrate_secret_managed_fields, migration_patch, replacement_patch, secret_migration_patch,

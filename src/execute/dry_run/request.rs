@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::answer::{content, is_of_one_moment, laid_over};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
+use crate::compare::diff;
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
@@ -170,7 +171,7 @@ impl Execution<'_> {
         live: &Value,
         wanted: &Value,
     ) -> Result<Reply, ApiError> {
-        let mut patch = ownership::merge_patch(live, wanted);
+        let mut patch = diff::merge_patch(live, wanted);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
             for field in ["managedFields", "resourceVersion", "generation"] {
                 metadata.remove(field);
