@@ -118,7 +118,6 @@ pub enum ParentError {
 }
 
 impl ParentError {
-    /// Returns the hint.
     pub fn hint(&self) -> String {
         match self {
             Self::UnknownResource { .. } => {

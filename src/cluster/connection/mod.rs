@@ -49,7 +49,7 @@ pub struct KubeconfigNames {
 
 /// A connection, and the namespace of the kubeconfig's context.
 pub struct Connection {
-    /// The server.
+    /// Sends all requests.
     pub server: ApiServer,
     /// The context's namespace, else `default`.
     pub namespace: String,

@@ -114,7 +114,6 @@ impl fmt::Display for Rule {
 }
 
 impl Readiness {
-    /// Creates a state with its reason.
     pub fn new(state: State, reason: impl Into<String>) -> Self {
         Self {
             state,

@@ -44,15 +44,6 @@ struct Access {
     allowed: bool,
 }
 
-/// The permissions on single objects that one review of all objects of a resource in a namespace may
-/// settle.
-struct PermissionReview {
-    /// The permission on all of them.
-    on_all: Permission,
-    /// Those that are needed.
-    rights: Vec<Permission>,
-}
-
 /// Whether the user is an administrator, who has all permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Administrator {
@@ -91,32 +82,22 @@ pub async fn missing_permissions(
         return Vec::new();
     }
     let rules = rules(server, needed, concurrency).await;
-    let verdicts: Vec<Vec<Permission>> = stream::iter(questions(needed))
-        .map(|question| missing_of(server, needed, question, &rules))
+    // Those on single objects, by the permission on all of them: one review of that may settle them.
+    let mut reviews: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
+    for right in &needed.rights {
+        reviews.entry(right.on_all()).or_default().push(right.clone());
+    }
+    let verdicts: Vec<Vec<Permission>> = stream::iter(reviews)
+        .map(|(on_all, rights)| missing_of(server, needed, on_all, rights, &rules))
         .buffer_unordered(concurrency)
         .collect()
         .await;
     let mut missing: Vec<Permission> = verdicts.into_iter().flatten().collect();
     let brought = brought_namespaces(server, needed, &missing).await;
-    missing.retain(|right| {
-        right
-            .namespace
-            .as_ref()
-            .is_none_or(|name| !brought.contains(name))
-    });
+    missing
+        .retain(|Permission { namespace, .. }| namespace.as_ref().is_none_or(|name| !brought.contains(name)));
     missing.sort();
     missing
-}
-
-fn questions(needed: &NeededPermissions) -> Vec<PermissionReview> {
-    let mut questions: BTreeMap<Permission, Vec<Permission>> = BTreeMap::new();
-    for right in &needed.rights {
-        questions.entry(right.on_all()).or_default().push(right.clone());
-    }
-    questions
-        .into_iter()
-        .map(|(on_all, rights)| PermissionReview { on_all, rights })
-        .collect()
 }
 
 /// Reads the rules of the user in each namespace where permissions are needed, as far as the server
@@ -148,10 +129,10 @@ fn place(right: &Permission) -> &str {
 async fn missing_of(
     server: &ApiServer,
     needed: &NeededPermissions,
-    question: PermissionReview,
+    on_all: Permission,
+    rights: Vec<Permission>,
     rules: &BTreeMap<String, Rules>,
 ) -> Vec<Permission> {
-    let PermissionReview { on_all, rights } = question;
     let Some(rules) = rules.get(place(&on_all)) else {
         return Vec::new();
     };
@@ -197,19 +178,22 @@ async fn leave_out_existing(
     needed: &NeededPermissions,
     denied: Vec<Permission>,
 ) -> Vec<Permission> {
+    let asked = &denied[..denied.len().min(OBJECTS_ASKED_ABOUT)];
     let mut absent = Vec::new();
-    let mut asked = 0;
-    for right in denied.iter().take(OBJECTS_ASKED_ABOUT) {
+    for right in asked {
         let is_absent = match needed.unless_present.get(right) {
             None => true,
             Some(path) => matches!(metadata(server, path).await, Ok(None)),
         };
-        asked += 1;
         if is_absent {
             absent.push(right.clone());
         }
     }
-    if absent.len() == asked { denied } else { absent }
+    if absent.len() == asked.len() {
+        denied
+    } else {
+        absent
+    }
 }
 
 /// Returns the namespaces of missing permissions that do not exist yet, and that this run creates. Their

@@ -171,14 +171,7 @@ impl RuleSet {
 
     /// Returns the result of the rule of a kind for an object; `None` if there is no rule.
     pub(super) fn judge(&self, object: &Value, group_kind: &GroupKind) -> Option<RuleVerdict> {
-        let rule = self.rule(group_kind)?;
-        let (state, reason, certainty) = rule.judge(object);
-        Some(RuleVerdict {
-            state,
-            reason,
-            certainty,
-            origin: rule.origin.clone(),
-        })
+        Some(self.rule(group_kind)?.judge(object))
     }
 
     /// Returns the rule of the kind, else that of its group, else that of the groups below a domain
@@ -201,7 +194,13 @@ impl RuleSet {
 }
 
 impl KindRule {
-    fn judge(&self, object: &Value) -> (State, String, Certainty) {
+    fn judge(&self, object: &Value) -> RuleVerdict {
+        let verdict = |state, reason, certainty| RuleVerdict {
+            state,
+            reason,
+            certainty,
+            origin: self.origin.clone(),
+        };
         let clauses = [
             ("inProgress", self.in_progress.as_ref(), State::InProgress),
             ("failed", self.failed.as_ref(), State::Failed),
@@ -212,16 +211,16 @@ impl KindRule {
             match clause.evaluate(object) {
                 Evaluation::Yes => {
                     let reason = format!("its rule says {name}: {}", clause.display_text());
-                    return (state, reason, Certainty::Clear);
+                    return verdict(state, reason, Certainty::Clear);
                 }
                 Evaluation::No => {}
                 Evaluation::Unclear(why) => {
                     let reason = format!("{why}, in its rule {name}: {}", clause.display_text());
-                    return (State::InProgress, reason, Certainty::Unclear);
+                    return verdict(State::InProgress, reason, Certainty::Unclear);
                 }
             }
         }
         let reason = format!("its rule is not current yet: {}", self.current.display_text());
-        (State::InProgress, reason, Certainty::Clear)
+        verdict(State::InProgress, reason, Certainty::Clear)
     }
 }
