@@ -193,7 +193,6 @@ impl Tool {
         }
     }
 
-    /// Reads the inventory.
     pub fn read(self, found: &FoundInventory) -> Result<Inventory, Unusable> {
         let object = found.object()?;
         match self {

@@ -59,9 +59,8 @@ impl Finding {
         }
     }
 
-    /// Sets the id of the set.
     #[must_use]
-    pub fn of_set(self, id: &str) -> Self {
+    pub fn with_set_id(self, id: &str) -> Self {
         Self {
             set: Some(id.to_owned()),
             ..self

@@ -69,7 +69,7 @@ pub(super) fn orphans(
             } else {
                 copy(live, None, appliers).unwrap_or_else(|| orphan(live, id, reference))
             };
-            Some(finding.of_set(id))
+            Some(finding.with_set_id(id))
         })
         .collect()
 }

@@ -98,7 +98,7 @@ pub fn check_lost(sets: &[Examined], others: &[Examined], surroundings: Surround
         let finding = member_findings::finding_of_lost(live);
         findings.extend(match holders[..] {
             [] => None,
-            [one] => Some(finding.of_set(one.found.id.as_str())),
+            [one] => Some(finding.with_set_id(one.found.id.as_str())),
             [..] => Some(finding),
         });
     }
@@ -152,7 +152,10 @@ fn judge(set: &Examined, surroundings: Surroundings<'_>) -> Vec<Finding> {
     findings.extend(record_findings::findings(&set.found, discovery, appliers));
     findings.extend(member_findings::findings(set, discovery, appliers));
     let id = set.found.id.as_str();
-    findings.into_iter().map(|finding| finding.of_set(id)).collect()
+    findings
+        .into_iter()
+        .map(|finding| finding.with_set_id(id))
+        .collect()
 }
 
 /// Marks the findings that `repaired` no longer has as offered, and returns whether there are any.
