@@ -125,8 +125,8 @@ async fn list_contents(
 }
 
 async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Contents) {
-    let resource = Arc::new(resource.clone());
-    match list_as_served(server, &resource, None, &EVERYTHING, Held::from_object).await {
+    let everywhere = ListTarget::new(&Arc::new(resource.clone()), None);
+    match list_as_served(server, &everywhere, &EVERYTHING, Held::from_object).await {
         Ok(objects) => held.objects = objects,
         Err(_) => held.unknown.push(resource.plural.clone()),
     }
@@ -175,9 +175,7 @@ async fn list_namespaces(
     let mut unknown = Vec::new();
     let mut lists = stream::iter(places)
         .map(|place| async move {
-            let namespace = place.namespace.as_deref();
-            let listed =
-                list_as_served(server, &place.resource, namespace, &EVERYTHING, Held::from_object).await;
+            let listed = list_as_served(server, &place, &EVERYTHING, Held::from_object).await;
             (place, listed)
         })
         .buffer_unordered(concurrency);

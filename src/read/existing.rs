@@ -80,18 +80,10 @@ impl ObjectRequest {
                 }
             },
             Self::Collection(place, keys) => {
-                let namespace = place.namespace.as_deref();
-                list_as_served(
-                    server,
-                    &place.resource,
-                    namespace,
-                    &EVERYTHING,
-                    |item, resource| {
-                        Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
-                    },
-                )
-                .await
-                .map_err(|error| (place, error))
+                let listed = list_as_served(server, &place, &EVERYTHING, |item, resource| {
+                    Live::from_object(item, resource).filter(|live| keys.contains(&live.key))
+                });
+                listed.await.map_err(|error| (place, error))
             }
         }
     }

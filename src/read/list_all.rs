@@ -65,7 +65,7 @@ pub async fn list_all<T>(
     let mut looks = stream::iter(resources)
         .map(|resource| async move {
             let whole = ListTarget::new(resource, None);
-            let read = read(server, &whole, options.selector, reduce).await;
+            let read = list_as_served(server, &whole, options.selector, reduce).await;
             let mut listed = ListResults::default();
             if read.is_err() && resource.scope == Scope::Namespaced {
                 let places = namespaces.iter();
@@ -129,24 +129,18 @@ async fn each<T>(
 ) -> ListResults<T> {
     let reduce = &reduce;
     let mut looks = stream::iter(places)
-        .map(|place| async move { (read(server, &place, options.selector, reduce).await, place) })
+        .map(|place| async move {
+            (
+                list_as_served(server, &place, options.selector, reduce).await,
+                place,
+            )
+        })
         .buffer_unordered(options.concurrency);
     let mut all = ListResults::default();
     while let Some((read, place)) = looks.next().await {
         all.add(place, read);
     }
     all
-}
-
-/// Lists one collection.
-async fn read<T>(
-    server: &ApiServer,
-    place: &ListTarget,
-    selector: &Selector,
-    reduce: &impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<Vec<T>, ListError> {
-    let ListTarget { resource, namespace } = place;
-    list_as_served(server, resource, namespace.as_deref(), selector, reduce).await
 }
 
 /// An object that is, claims to be, or may have been the parent of a set.

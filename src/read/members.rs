@@ -60,9 +60,8 @@ async fn read<T>(
 ) -> Result<Vec<T>, (ListTarget, ListError)> {
     let mut replies = stream::iter(lists)
         .map(|place| async move {
-            let namespace = place.namespace.as_deref();
             // A list with an item that cannot be deleted by its UID fails: the record would leave it out.
-            let listed = list_as_served(server, &place.resource, namespace, selector, reduce).await;
+            let listed = list_as_served(server, &place, selector, reduce).await;
             listed.map_err(|error| (place, error))
         })
         .buffer_unordered(concurrency);

@@ -17,6 +17,7 @@ use super::parent::definition_path;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup, Lookup, MissingKind};
 use crate::model::identity::GroupVersionKind;
+use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
 
 /// The state of a kind whose path the server does not know.
@@ -46,16 +47,14 @@ pub(super) enum Missing {
 /// `reduce` gets the version that it was read in.
 pub async fn list_as_served<T>(
     server: &ApiServer,
-    resource: &Arc<Resource>,
-    namespace: Option<&str>,
+    ListTarget { resource, namespace }: &ListTarget,
     selector: &Selector,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
+    let namespace = namespace.as_deref();
     let read = async |resource: &Arc<Resource>| {
-        list(server, resource, namespace, selector, |item| {
-            reduce(item, resource)
-        })
-        .await
+        let reduce = |item: &Value| reduce(item, resource);
+        list(server, resource, namespace, selector, reduce).await
     };
     // Retries immediately: an answer that a proxy has cut off looks the same.
     for _ in 0..2 {

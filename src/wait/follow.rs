@@ -242,8 +242,7 @@ impl Follow<'_> {
         selector: &Selector,
         followed: &mut [Followed<'_>],
     ) {
-        let namespace = place.namespace.as_deref();
-        let listed = read::list_as_served(self.server, &place.resource, namespace, selector, |object, _| {
+        let listed = read::list_as_served(self.server, place, selector, |object, _| {
             let position = find(followed, object)?;
             let target = followed[position].target;
             Some((position, self.observe(object, target, group.others())))
