@@ -13,7 +13,6 @@ pub mod permissions;
 pub mod plan_and_write;
 pub mod prepare;
 pub mod prompt;
-pub mod recreate_kinds;
 pub mod set_to_show;
 pub mod signals;
 pub mod time_limit;

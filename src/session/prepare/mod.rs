@@ -11,22 +11,24 @@ use futures_util::future::join;
 
 use super::command_run::CommandRun;
 use super::connect::{discover, discover_with, open_connections_for_new_set};
-use super::recreate_kinds::recreate;
 use crate::cli::GlobalFlags;
 use crate::cluster::connection::Connection;
+use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::desired::{self, Desired};
-use crate::manifest::{self, Manifests};
+use crate::manifest::{self, Manifest, Manifests};
+use crate::model::identity::GroupKind;
+use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::{self, Plan, Policy, Recreate, TakeOver, UnchangedMembers};
+use crate::plan::{self, Plan, Policy, Recreate, TakeOver, UnchangedMembers, is_container_kind};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
     leave_out_forbidden_nulls, named_set, user_name,
 };
 use crate::report::SetDocument;
-use crate::settings::ApplyOptions;
+use crate::settings::{ApplyOptions, RecreateChoice};
 
 pub use prepared::Prepared;
 
@@ -282,4 +284,59 @@ fn combine(
     let mut prepared = Prepared::new(cluster, named, desired, state, policy, writing, plan);
     prepared.manifests = manifests;
     prepared
+}
+
+/// Returns the choice with its kinds, which are named as kubectl names resources: `Job`, `jobs`, `jobs.batch`. `discovery` has the kinds of the server and those that the
+/// manifests define.
+///
+/// # Errors
+///
+/// A kind does not exist, or is never recreated. The message names its objects among the `manifests`.
+pub fn recreate(
+    choice: &RecreateChoice,
+    discovery: &Discovery,
+    manifests: &[Manifest],
+) -> Result<Recreate, Error> {
+    if choice.kinds.is_empty() {
+        return Ok(choice.base.clone());
+    }
+    let kinds = choice
+        .kinds
+        .iter()
+        .map(|kind| match discovery.resource_argument(kind) {
+            KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
+                Err(never_recreated(&resource.group_kind(), manifests))
+            }
+            KindLookup::Found(resource) => Ok(resource.group_kind()),
+            KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+                "cannot determine whether the server has resource {kind:?}: {failure}"
+            ))),
+            KindLookup::Absent => Err(Error::Usage {
+                message: format!("--recreate: the server doesn't have a resource type {kind:?}"),
+                hint: "list the types with `kubectl api-resources`".to_owned(),
+            }),
+        });
+    Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
+}
+
+fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
+    let named: Vec<String> = manifests
+        .iter()
+        .filter(|manifest| manifest.gvk.group_kind() == *kind)
+        .map(|manifest| format!("{}: {}", manifest.position, manifest.name))
+        .collect();
+    let objects = match named.as_slice() {
+        [] => String::new(),
+        objects => format!(" ({})", listed(objects)),
+    };
+    Error::Usage {
+        message: format!(
+            "--recreate={}: never recreated, because everything in it would be deleted{objects}",
+            kind.kind
+        ),
+        hint: format!(
+            "remove {} from --recreate, and keep the old value or give the object another name",
+            kind.kind
+        ),
+    }
 }
