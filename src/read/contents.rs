@@ -169,8 +169,9 @@ async fn list_namespaces(
         }
     }
     let places = large.iter().flat_map(|resource| {
-        let names = names.iter();
-        names.map(|namespace| ListTarget::new(resource, Some(namespace)))
+        names
+            .iter()
+            .map(|namespace| ListTarget::new(resource, Some(namespace)))
     });
     let mut unknown = Vec::new();
     let mut lists = stream::iter(places)

@@ -68,8 +68,8 @@ pub async fn list_all<T>(
             let read = list_as_served(server, &whole, options.selector, reduce).await;
             let mut listed = ListResults::default();
             if read.is_err() && resource.scope == Scope::Namespaced {
-                let places = namespaces.iter();
-                let places = places.map(|namespace| ListTarget::new(resource, Some(namespace)));
+                let names = namespaces.iter();
+                let places = names.map(|namespace| ListTarget::new(resource, Some(namespace)));
                 listed = each(server, places.collect(), options, reduce).await;
             }
             listed.add(whole, read);

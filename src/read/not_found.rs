@@ -51,10 +51,9 @@ pub async fn list_as_served<T>(
     selector: &Selector,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
 ) -> Result<Vec<T>, ListError> {
-    let namespace = namespace.as_deref();
     let read = async |resource: &Arc<Resource>| {
         let reduce = |item: &Value| reduce(item, resource);
-        list(server, resource, namespace, selector, reduce).await
+        list(server, resource, namespace.as_deref(), selector, reduce).await
     };
     // Retries immediately: an answer that a proxy has cut off looks the same.
     for _ in 0..2 {

@@ -100,11 +100,10 @@ pub async fn whole_parent(
     let Some(object) = objects::read(server, identity, resource, METADATA).await? else {
         return Ok(None);
     };
-    let unreadable = |reason: String| unreadable(resource, identity, reason);
-    let fields =
-        ObjectMetadata::deserialize(&object["metadata"]).map_err(|error| unreadable(error.to_string()))?;
-    let live =
-        Live::from_object(&object, resource).ok_or_else(|| unreadable("it has no identity".to_owned()))?;
+    let fields = ObjectMetadata::deserialize(&object["metadata"])
+        .map_err(|error| unreadable(resource, identity, error.to_string()))?;
+    let live = Live::from_object(&object, resource)
+        .ok_or_else(|| unreadable(resource, identity, "it has no identity".to_owned()))?;
     Ok(Some(WholeParent {
         object: ParentObject::new(identity, fields, server.now()),
         live,

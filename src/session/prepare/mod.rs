@@ -152,8 +152,8 @@ async fn resolve(
             .await?;
             if let Input::Kept(salt) = input {
                 refuse_to_keep(&manifests)?;
-                let manifests = manifests.all();
                 kept = manifests
+                    .all()
                     .map(|manifest| SavedManifest::new(manifest, &salt))
                     .collect();
             }
