@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, ValueHint};
 
-use super::arguments::{DryRunFlag, ExclusiveFlag, SetArgument};
+use super::arguments::{SetArgument, WriteFlags};
 use super::help::{ARGUMENTS, OBJECTS, OWNERSHIP, RUNNING};
 
 /// `disband`
@@ -14,12 +14,9 @@ pub struct Disband {
     /// Disband a set that another tool manages
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
-    /// The dry-run mode.
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Do not ask for confirmation
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
@@ -75,12 +72,9 @@ pub struct Adopt {
     /// Leave fields with the tool that owns them
     #[arg(long, help_heading = OWNERSHIP, requires = "from")]
     pub keep_field_ownership: bool,
-    /// The dry-run mode.
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Confirm --take-over-set and objects outside -n
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
@@ -119,12 +113,9 @@ pub struct Move {
     /// Keep both sets operable by kubectl/vX.Y.Z
     #[arg(long, value_name = "VERSION", help_heading = OWNERSHIP)]
     pub tooling: Option<String>,
-    /// The dry-run mode.
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Confirm --take-over-set without a question
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,

@@ -1,19 +1,18 @@
-//! The flags of `apply`, including those that change the plan, which `diff` has, too.
+//! The flags of `apply` and `diff`, which share those that change the plan.
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueHint};
 
-use super::arguments::{
-    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
-};
+use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
 use super::help::{MANIFESTS, OUTPUT, OWNERSHIP, PRUNING, RUNNING, WAITING};
 use crate::model::write_settings::{Hooks, Validation};
 use crate::plan::PruneWhen;
+use crate::report::DifferenceKind;
 
 /// The arguments that a saved plan holds: it is made from them.
 #[rustfmt::skip]
-pub(super) const SAVED_WITH_PLAN: [&str; 21] = [
+const SAVED_WITH_PLAN: [&str; 21] = [
     "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",
     "apply_unchanged", "force_conflicts", "take_ownership", "only_new_or_owned", "take_over_set", "recreate", "field_manager", "tooling", "hooks", "ignore",
 ];
@@ -53,15 +52,12 @@ pub struct Apply {
     /// Wait for Jobs to complete, not only to start
     #[arg(long, requires = "wait", help_heading = WAITING)]
     pub wait_for_jobs: bool,
-    /// The rules.
+    /// Status rules as in Flux's healthCheckExprs, or none
+    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
+    pub wait_rules: Option<String>,
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub status: StatusFlags,
-    /// The dry-run mode.
-    #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Show the plan and ask before any change
     #[arg(long, help_heading = RUNNING, conflicts_with = "yes")]
     pub confirm: bool,
@@ -144,9 +140,9 @@ pub struct PlanningFlags {
     /// Take over another tool's set or an existing object
     #[arg(long, help_heading = OWNERSHIP)]
     pub take_over_set: bool,
-    /// The members that are recreated.
-    #[command(flatten)]
-    pub recreate: RecreateFlag,
+    /// Recreate what cannot change: never, marked, KIND
+    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
+    pub recreate: Vec<String>,
     /// Field manager of members (default applyset)
     #[arg(long, value_name = "NAME", help_heading = OWNERSHIP)]
     pub field_manager: Option<String>,
@@ -165,4 +161,44 @@ pub struct PlanningFlags {
     /// Accepted for compatibility with kubectl; apply is always server-side
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub server_side: Option<bool>,
+}
+
+/// `diff`
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("set", |set| set.required_unless_present("plan")),
+    mut_arg("filename", |filename| filename.required(false).required_unless_present("plan"))
+)]
+pub struct Diff {
+    /// The set.
+    #[command(flatten)]
+    pub set: SetArgument,
+    /// The manifests.
+    #[command(flatten)]
+    pub manifests: ManifestFlags,
+    /// Compare with what a saved plan applied
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = MANIFESTS,
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = SAVED_WITH_PLAN,
+        conflicts_with_all = ["allow_data_loss", "out"],
+    )]
+    pub plan: Option<PathBuf>,
+    /// The flags that change the plan.
+    #[command(flatten)]
+    pub planning: PlanningFlags,
+    /// Save the plan for `apply --plan FILE`
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT, value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Exit 1 only for KINDS (of drift, change, prune)
+    #[arg(long, value_name = "KINDS", help_heading = OUTPUT, value_delimiter = ',')]
+    pub exit_code_on: Vec<DifferenceKind>,
+    /// Print the full text at a terminal, too
+    #[arg(long, help_heading = OUTPUT)]
+    pub full: bool,
+    /// The limit of Markdown.
+    #[command(flatten)]
+    pub markdown: MarkdownFlags,
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueHint};
 
-use super::help::{ARGUMENTS, MANIFESTS, OWNERSHIP, RUNNING, WAITING};
+use super::help::{ARGUMENTS, MANIFESTS, RUNNING, WAITING};
 use crate::model::write_settings::DryRun;
 
 /// The set.
@@ -49,34 +49,13 @@ pub struct WaitFlags {
     pub timeout: Option<String>,
 }
 
-/// The flag that keeps a run from beginning while another run of the set is under way.
+/// The flags of commands that write.
 #[derive(Debug, Args)]
-pub struct ExclusiveFlag {
+pub struct WriteFlags {
+    /// Write nothing; client without MODE, or server
+    #[arg(long, num_args = 0..=1, require_equals = true, value_name = "MODE", help_heading = RUNNING, default_value = "none", default_missing_value = "client")]
+    pub dry_run: DryRun,
     /// Refuse, or wait, while another run is under way
     #[arg(long, num_args = 0..=1, require_equals = true, value_name = "TIME", help_heading = RUNNING, default_missing_value = EXCLUSIVE_WITHOUT_VALUE)]
     pub exclusive: Option<String>,
-}
-
-/// The rules by which objects are judged.
-#[derive(Debug, Args)]
-pub struct StatusFlags {
-    /// Status rules as in Flux's healthCheckExprs, or none
-    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
-    pub wait_rules: Option<String>,
-}
-
-/// The members that are recreated if they cannot be updated.
-#[derive(Debug, Args)]
-pub struct RecreateFlag {
-    /// Recreate what cannot change: never, marked, KIND
-    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
-    pub recreate: Vec<String>,
-}
-
-/// The dry-run mode.
-#[derive(Debug, Args)]
-pub struct DryRunFlag {
-    /// Write nothing; client without MODE, or server
-    #[arg(id = "dry_run", long = "dry-run", num_args = 0..=1, require_equals = true, value_name = "MODE", help_heading = RUNNING, default_value = "none", default_missing_value = "client")]
-    pub mode: DryRun,
 }

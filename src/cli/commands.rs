@@ -6,13 +6,10 @@ use clap::{Args, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 use super::adopt_move_disband::{Adopt, Disband, Move};
-use super::apply::Apply;
-use super::arguments::{
-    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WaitFlags,
-};
-use super::diff::Diff;
+use super::apply::{Apply, Diff};
+use super::arguments::{ManifestFlags, SetArgument, WaitFlags, WriteFlags};
 use super::examples;
-use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS};
+use super::help::{ARGUMENTS, CONNECTION, OUTPUT, OWNERSHIP, PRUNING, RUNNING, SUBJECTS, WAITING};
 use crate::model::write_settings::Hooks;
 
 /// The commands.
@@ -32,7 +29,7 @@ pub enum Command {
     View(View),
     /// Show the last runs of a set, and those under way
     #[command(after_help = examples::HISTORY)]
-    History(History),
+    History(SetArgument),
     /// Print the manifests of a set, as they were last applied
     #[command(after_help = examples::EXPORT)]
     Export(Export),
@@ -89,17 +86,9 @@ pub struct View {
     /// The set.
     #[command(flatten)]
     pub set: SetArgument,
-    /// The rules.
-    #[command(flatten)]
-    pub status: StatusFlags,
-}
-
-/// `history`
-#[derive(Debug, Args)]
-pub struct History {
-    /// The set.
-    #[command(flatten)]
-    pub set: SetArgument,
+    /// Status rules as in Flux's healthCheckExprs, or none
+    #[arg(long, value_name = "FILE", help_heading = WAITING, value_hint = ValueHint::FilePath)]
+    pub wait_rules: Option<String>,
 }
 
 /// `export`
@@ -141,12 +130,9 @@ pub struct Delete {
     /// The time limits.
     #[command(flatten)]
     pub waiting: WaitFlags,
-    /// The dry-run mode.
+    /// The dry-run mode, and the treatment of other runs.
     #[command(flatten)]
-    pub dry_run: DryRunFlag,
-    /// The treatment of other runs.
-    #[command(flatten)]
-    pub exclusive: ExclusiveFlag,
+    pub writes: WriteFlags,
     /// Do not ask for confirmation
     #[arg(short, long, help_heading = RUNNING)]
     pub yes: bool,
@@ -174,9 +160,9 @@ pub struct Rbac {
     /// ServiceAccount; by default NAMESPACE:SET
     #[arg(id = "serviceaccount", long, value_name = "NS:NAME", help_heading = SUBJECTS)]
     pub service_accounts: Vec<String>,
-    /// The members that may be recreated.
-    #[command(flatten)]
-    pub recreate: RecreateFlag,
+    /// Recreate what cannot change: never, marked, KIND
+    #[arg(long, value_name = "WHICH,...", help_heading = OWNERSHIP, value_delimiter = ',', default_value = "marked")]
+    pub recreate: Vec<String>,
     /// Also grant what only the record or members name
     #[arg(long, help_heading = OWNERSHIP)]
     pub include_recorded: bool,

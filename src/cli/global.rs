@@ -7,6 +7,7 @@ use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use super::help::{CONNECTION, OUTPUT, RUNNING};
 use crate::cluster::connection::ConnectionOptions;
+use crate::report::Format;
 
 /// Flags that all commands share.
 #[derive(Debug, Args)]
@@ -16,7 +17,7 @@ pub struct GlobalFlags {
     pub namespace: Option<String>,
     /// json, yaml or name
     #[arg(short, long, global = true, help_heading = OUTPUT, value_name = "FORMAT")]
-    pub output: Option<OutputFormat>,
+    pub output: Option<Format>,
     /// Print phases and reasons
     #[arg(
         short,
@@ -90,21 +91,6 @@ pub struct ConnectionFlags {
     /// Accepted for compatibility with kubectl; messages are not buffered
     #[arg(long, global = true, hide = true, value_name = "DURATION")]
     pub log_flush_frequency: Option<String>,
-}
-
-/// `--output`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// One document.
-    Json,
-    /// One document.
-    Yaml,
-    /// Only the names, one per line.
-    Name,
-    /// A table with more columns; of `list`, `view` and `history`.
-    Wide,
-    /// For a pull request or a job summary; of `diff` and `apply`.
-    Markdown,
 }
 
 /// `--color`

@@ -7,7 +7,6 @@ mod adopt_move_disband;
 mod apply;
 mod arguments;
 mod commands;
-mod diff;
 mod examples;
 mod global;
 mod help;
@@ -15,14 +14,10 @@ mod kubectl_flag_syntax;
 mod tips;
 
 pub use adopt_move_disband::{Adopt, Disband, Move};
-pub use apply::{Apply, MarkdownFlags, PlanningFlags};
-pub use arguments::{
-    DryRunFlag, ExclusiveFlag, ManifestFlags, RecreateFlag, SetArgument, StatusFlags, WAIT_WITHOUT_VALUE,
-    WaitFlags,
-};
-pub use commands::{Command, Delete, Export, History, List, Rbac, Verify, View};
-pub use diff::Diff;
-pub use global::{ColorChoice, ConnectionFlags, GlobalFlags, OutputFormat};
+pub use apply::{Apply, Diff, MarkdownFlags, PlanningFlags};
+pub use arguments::{ManifestFlags, SetArgument, WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
+pub use commands::{Command, Delete, Export, List, Rbac, Verify, View};
+pub use global::{ColorChoice, ConnectionFlags, GlobalFlags};
 pub use help::connection_page;
 
 use std::ffi::OsString;

@@ -7,7 +7,7 @@ use crate::cli::{Apply, GlobalFlags};
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation, Resume};
 use crate::execute::{Execution, WaitsOfRun};
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::saved::SavedPlan;
 use crate::plan::{LiveMembership, Proposal, permissions};
@@ -15,9 +15,9 @@ use crate::read::NamedSet;
 use crate::report::{PlanOutline, SetDocument, Style, UnchangedLines, manifest_file};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::export::{self, Source};
+use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::{self, Prepared, saved_plan};
 use crate::session::prompt::Questions;
 use crate::session::waits::{DependencyWait, Done, RunWait};
@@ -54,7 +54,7 @@ async fn carry_out(
     saved: Option<&SavedPlan>,
 ) -> Result<Exit, Error> {
     let allowed = Allowed::new(&options.consent, &options.writing);
-    let mut script = Script {
+    let mut script = ApplyScript {
         options,
         shared,
         saved,
@@ -97,7 +97,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     carry_out(run, &options, shared, Some(&plan)).await
 }
 
-struct Script<'a> {
+struct ApplyScript<'a> {
     options: &'a ApplyOptions,
     shared: &'a GlobalFlags,
     /// The plan of `--plan`.
@@ -106,7 +106,7 @@ struct Script<'a> {
     has_undo_file: bool,
 }
 
-impl plan_and_write::Script for Script<'_> {
+impl Script for ApplyScript<'_> {
     type Planned = Prepared;
 
     async fn plan(
@@ -204,13 +204,13 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
     });
     let new_keys = new.map(|apply| desired.members[apply.index].key.clone());
     let parent = desired.parent.iter().map(|parent| parent.key.clone());
-    let will_do = export::Run {
+    let will_do = PlannedChanges {
         taken_in: new_keys.chain(parent).collect(),
         applied: &desired.members,
         deleted: plan.all_prunes().map(|live| &live.key).collect(),
         recreatable: prepared.outline().recreatable.into_iter().collect(),
     };
-    let source = Source {
+    let source = ExportSource {
         cluster,
         set: &named.set,
         parent_resource: &named.resource,

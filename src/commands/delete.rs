@@ -2,27 +2,26 @@
 
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::event::{Ending, Event, Operation};
-use crate::execute::{Execution, Lingering, RunOnParent, parent_managers};
+use crate::execute::{Execution, RunOnParent, TerminatingObjects, parent_managers};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Tooling;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{self, Policy, Proposal, Refusal, permissions};
 use crate::read::{
-    Administrator, Cluster, ClusterState, Goal, NamedSet, ParentError, ReadError, Rules, Wanted,
-    cluster_state, named_set,
+    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, cluster_state, named_set,
 };
 use crate::report::{PlanOutline, SetDocument};
 use crate::session;
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
 use crate::session::waits::{self, DependencyWait};
-use crate::settings::{self, DeleteOptions, MissingSet};
+use crate::settings::{self, DeleteOptions};
 use crate::wait::{AfterFailure, Deadline, Outcome, Path, Patience, RELIST, Waiting};
 
 /// Runs `delete`.
@@ -38,7 +37,7 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
     );
     run.limit(options.waiting.limit);
     let allowed = Allowed::new(&options.consent, &options.writing);
-    let mut script = Script {
+    let mut script = DeleteScript {
         options: &options,
         shared,
     };
@@ -46,12 +45,12 @@ pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit
     run.finish(outcome)
 }
 
-struct Script<'a> {
+struct DeleteScript<'a> {
     options: &'a DeleteOptions,
     shared: &'a GlobalFlags,
 }
 
-impl plan_and_write::Script for Script<'_> {
+impl Script for DeleteScript<'_> {
     type Planned = Prepared;
 
     /// Reads and plans; `None` if the set does not exist and `--ignore-not-found` is set.
@@ -68,10 +67,10 @@ impl plan_and_write::Script for Script<'_> {
                 outdated.cluster
             }
         };
-        let mut named = named_set(&mut cluster, &options.set, Tooling::of_this_program(), &[]).await?;
+        let mut named = named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
         let state = match read(&mut cluster, &mut named, options).await {
-            Err(ReadError::Parent(ParentError::NoSuchSet(_))) if options.absence == MissingSet::Fine => {
+            Err(error) if error.kind == ErrorKind::NoSuchSet && options.ignore_not_found => {
                 return Ok(None);
             }
             read => read?,
@@ -168,9 +167,9 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
         let members = deletion.delete_members(&mut deletion_run, &mut sink).await;
         Ok(match members.ending {
             Ending::Done => {
-                let lingering = Lingering::Awaited;
+                let terminating_objects = TerminatingObjects::Awaited;
                 deletion
-                    .finish_deletion(&mut deletion_run, members.deleted, lingering, &mut sink)
+                    .finish_deletion(&mut deletion_run, members.deleted, terminating_objects, &mut sink)
                     .await
             }
             stopped => deletion_run.end(None, stopped, &mut sink).await,
@@ -229,19 +228,26 @@ async fn delete_and_wait(
     }
     // Even if something is left, the parent records exactly that from now on.
     let ending = deletion
-        .finish_deletion(deletion_run, members.deleted, Lingering::Reported, &mut |event| {
-            done.note(&event);
-            reporter.event(event);
-        })
+        .finish_deletion(
+            deletion_run,
+            members.deleted,
+            TerminatingObjects::Reported,
+            &mut |event| {
+                done.note(&event);
+                reporter.event(event);
+            },
+        )
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
         return waits::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
     let parent = found.map(|parent| waits::gone(&parent.live, Path::Name));
-    let homes = deletion.homes().map(|live| done.gone(live));
+    let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
-    let last = parent.chain(homes).filter(|target| done.has_deleted(target));
+    let last = parent
+        .chain(parent_containers)
+        .filter(|target| done.has_deleted(target));
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))
         .await;
@@ -252,7 +258,7 @@ async fn read(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     options: &DeleteOptions,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let manager = &options.writing.field_manager;
     let rules = Rules {
         status: None,

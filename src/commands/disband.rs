@@ -10,56 +10,54 @@ use crate::execute::{LeftSet, MembershipExecution, Obstacles, ParentAim};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::Reading;
 use crate::model::history_annotation::RunOperation;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{Cluster, NamedSet, ParentError, Wanted, named_set};
+use crate::read::{Cluster, NamedSet, Wanted, named_set, no_such_set};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, DisbandOptions, MembershipOptions};
+use crate::settings::MembershipOptions;
 
 /// Runs `disband`.
 pub(super) async fn run(arguments: &Disband, shared: &GlobalFlags) -> Result<Exit, Error> {
-    let options = DisbandOptions::new(arguments, shared)?;
-    let membership = &options.membership;
-    let mut run = CommandRun::begin(
+    let membership = &MembershipOptions::for_disband(arguments, shared)?;
+    let script = DisbandScript { membership, shared };
+    adopt_move_disband::run(
         Operation::Disband,
-        SetDocument::named(&membership.set.name),
-        settings::style(shared),
-        membership.writing.dry_run,
-        adopt_move_disband::questions(membership, &[]),
-    );
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = Script { membership, shared };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+        &membership.set,
+        membership,
+        None,
+        shared,
+        script,
+    )
+    .await
 }
 
-struct Script<'a> {
+struct DisbandScript<'a> {
     membership: &'a MembershipOptions,
     shared: &'a GlobalFlags,
 }
 
 /// Everything that was read and decided, before anything is written.
-struct Planned {
+struct PlannedDisband {
     cluster: Cluster,
     read: SetRead,
     parent: ParentObject,
     plan: MembershipPlan,
 }
 
-impl plan_and_write::Script for Script<'_> {
-    type Planned = Planned;
+impl Script for DisbandScript<'_> {
+    type Planned = PlannedDisband;
 
     async fn plan(
         &mut self,
         run: &mut CommandRun,
-        outdated: Option<Planned>,
-    ) -> Result<Option<Planned>, Error> {
+        outdated: Option<PlannedDisband>,
+    ) -> Result<Option<PlannedDisband>, Error> {
         let membership = self.membership;
         let mut cluster = match outdated {
             None => run.discover(self.shared, Wanted::Parent(&membership.set)).await?,
@@ -74,7 +72,7 @@ impl plan_and_write::Script for Script<'_> {
         let mut read =
             adopt_move_disband::read_existing(&mut cluster, named, Operation::Disband, membership).await?;
         let Some(parent) = read.parent().cloned() else {
-            return Err(ParentError::NoSuchSet(read.named.set.parent).into());
+            return Err(no_such_set(&read.named.set.parent));
         };
         run.set.tooling = tooling_of(&parent).map(Tooling::to_string);
         if let Some(tooling) = tooling_of(&parent) {
@@ -85,7 +83,7 @@ impl plan_and_write::Script for Script<'_> {
             .members(&cluster, None, &BTreeSet::new(), concurrency)
             .await?;
         let plan = plan::plan_release(&read.named.set, members, &membership.appliers);
-        Ok(Some(Planned {
+        Ok(Some(PlannedDisband {
             cluster,
             read,
             parent,
@@ -93,20 +91,20 @@ impl plan_and_write::Script for Script<'_> {
         }))
     }
 
-    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+    fn sets<'p>(&self, planned: &'p PlannedDisband) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
         vec![(&planned.read.named, planned.read.parent())]
     }
 
-    fn proposal(&self, planned: &Planned) -> Proposal {
+    fn proposal(&self, planned: &PlannedDisband) -> Proposal {
         let refusals = refusals(&planned.read, &planned.plan, &self.membership.appliers);
         Proposal::new(refusals, &planned.plan.changes).about(&planned.read.named.set)
     }
 
-    fn outline(&self, planned: &Planned) -> PlanOutline {
+    fn outline(&self, planned: &PlannedDisband) -> PlanOutline {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<(), Error> {
         let read = &planned.read;
         run.report_warnings(&read.state.warnings);
         let mut rights = permissions::to_relabel(&planned.plan.changes);
@@ -114,7 +112,7 @@ impl plan_and_write::Script for Script<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, rights, self.membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<Ending, Error> {
         let read = &planned.read;
         let obstacles = Obstacles {
             unlisted: read.state.observed.unlisted.clone(),

@@ -4,12 +4,12 @@ use std::slice;
 
 use crate::cli::{Export, GlobalFlags};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::model::set::Set;
 use crate::model::text::{counted, shell_word};
 use crate::read::found_set::{self, FoundSet, Visibility};
 use crate::report::{self, Device, Format, ManifestText, Style, manifest_file};
-use crate::session::export::{self, Source};
+use crate::session::export::{ExportSource, PlannedChanges};
 use crate::session::manifest_files;
 use crate::session::set_to_show::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
@@ -21,15 +21,15 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
     let reference = SetReference::new(&arguments.set)?;
     if let Some(directory) = &arguments.out {
         if !matches!(style.format, Format::Lines | Format::Yaml) {
-            return Err(Error::Usage {
-                message: "--out: the files are YAML, and nothing is printed".to_owned(),
-                hint: "omit -o, or print the manifests without --out".to_owned(),
-            });
+            return Err(Error::usage(
+                "--out: the files are YAML, and nothing is printed",
+                "omit -o, or print the manifests without --out",
+            ));
         }
         manifest_files::check_directory(directory)?;
     }
     let exported = unless_stopped(&listen(), read_and_export(&reference, arguments, shared)).await?;
-    let Exported {
+    let SetExport {
         set,
         flags,
         manifests,
@@ -76,7 +76,7 @@ fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
 }
 
 /// What was read of a set.
-struct Exported {
+struct SetExport {
     set: Set,
     /// The flags that an apply of the manifests needs, after a space.
     flags: String,
@@ -88,7 +88,7 @@ async fn read_and_export(
     reference: &SetReference,
     arguments: &Export,
     shared: &GlobalFlags,
-) -> Result<Exported, Error> {
+) -> Result<SetExport, Error> {
     let mut known = Known::named(&reference.name);
     let ExistingSet {
         mut cluster,
@@ -99,7 +99,12 @@ async fn read_and_export(
     cluster.look_up(slice::from_ref(&found)).await;
     // Nothing is listed yet, so what is not visible is a kind that the server does not list.
     if found.visibility(&cluster.discovery) != Visibility::Whole {
-        return Err(Error::ExportIncomplete(named.set.parent));
+        let parent = &named.set.parent;
+        let text = format!(
+            "{parent}: not exported: its record is faulty, or names a kind that the server does not list"
+        );
+        let hint = format!("see `kubectl applyset verify {}`", parent.argument());
+        return Err(Error::new(ErrorKind::Cluster, text).with_hint(hint));
     }
     let tooling = found
         .recorded()
@@ -110,7 +115,7 @@ async fn read_and_export(
         parent_uid: Some(parent.uid.clone()),
         ..named.set.clone()
     };
-    let exported = Source {
+    let exported = ExportSource {
         cluster: &cluster,
         set: &set,
         parent_resource: &named.resource,
@@ -118,14 +123,14 @@ async fn read_and_export(
         field_manager: manager,
         concurrency: usize::from(shared.concurrency),
     }
-    .export(&export::Run::default())
+    .export(&PlannedChanges::default())
     .await?;
     let now = cluster.server.now();
     let running = parent.running.iter().map(|run| {
         let began = run.began(now);
         format!("{run} began {began} and had not ended: it may be exported in part.")
     });
-    Ok(Exported {
+    Ok(SetExport {
         set,
         flags: manifest_files::flags(tooling, manager, &exported.manifests, &shared.connection),
         left_out: running.chain(exported.left_out).collect(),

@@ -1,23 +1,27 @@
 //! `history`: the last runs that changed a set.
 
-use crate::cli::{GlobalFlags, History};
+use crate::cli::{GlobalFlags, SetArgument};
 use crate::error::{Error, Exit};
 use crate::model::applyset::parent::Reading;
-use crate::model::history_annotation;
+use crate::model::history_annotation::History;
 use crate::report::{self, HistoryDocument};
 use crate::session::set_to_show::{ExistingSet, Known, existing_set};
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, SetReference};
 
 /// Runs `history`.
-pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exit, Error> {
+pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
-    let reference = SetReference::new(&arguments.set)?;
+    let reference = SetReference::new(set)?;
     let mut known = Known::named(&reference.name);
     let found = unless_stopped(&listen(), history(&reference, shared, &mut known)).await;
     let document = match found {
         Err(error) if error.exit() != Exit::Usage => {
-            report::document(&HistoryDocument::failed(known.set, &error), &known.place, style);
+            report::document(
+                &HistoryDocument::from_error(known.set, &error),
+                &known.place,
+                style,
+            );
             return Err(error);
         }
         found => found?,
@@ -26,18 +30,12 @@ pub(super) async fn run(arguments: &History, shared: &GlobalFlags) -> Result<Exi
         report::note(
             &format!(
                 "{}: no run is recorded; runs without changes are not recorded",
-                document.reference()
+                document.set.reference()
             ),
             style,
         );
     }
-    report::data(
-        &document,
-        &known.place,
-        style,
-        report::history_table,
-        |document| vec![document.reference()],
-    );
+    report::listing(&document, &known.place, style);
     Ok(Exit::Done)
 }
 
@@ -53,7 +51,7 @@ async fn history(
     }
     Ok(HistoryDocument::new(
         known.set.clone(),
-        history_annotation::History::from_annotations(&parent.annotations).into_runs(),
+        History::from_annotations(&parent.annotations).into_runs(),
         cluster.server.now(),
     ))
 }

@@ -11,16 +11,20 @@ mod disband;
 mod export;
 mod history;
 mod list;
-mod manual;
 mod move_members;
 mod rbac;
 mod verify;
 mod view;
 
-use crate::cli::{self, Cli, Command, OutputFormat};
+use std::path::Path;
+
+use clap::CommandFactory as _;
+
+use crate::cli::{self, Cli, Command};
 use crate::error::{Error, Exit};
 use crate::model::text::os_cause;
-use crate::{report, settings};
+use crate::report::{self, Format};
+use crate::settings;
 
 /// Runs the command, prints its output, and returns how it ended.
 pub fn run(cli: &Cli) -> Exit {
@@ -55,7 +59,7 @@ fn run_command(line: &Cli) -> Exit {
             return Exit::Done;
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &line.shared)),
-        Command::Manual { directory } => manual::write(directory),
+        Command::Manual { directory } => write_manual(directory),
         Command::Delete(arguments) => within_runtime(delete::run(arguments, &line.shared)),
         Command::Disband(arguments) => within_runtime(disband::run(arguments, &line.shared)),
         Command::Adopt(arguments) => within_runtime(adopt::run(arguments, &line.shared)),
@@ -97,25 +101,34 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         (None, None) => None,
     });
     let (message, hint) = match line.shared.output {
-        Some(OutputFormat::Wide) if !has_tables => (
+        Some(Format::Wide) if !has_tables => (
             "-o wide works with `list`, `view` and `history` only",
             "use -o json for all details",
         ),
-        Some(OutputFormat::Markdown) if markdown.is_none() => (
+        Some(Format::Markdown) if markdown.is_none() => (
             "-o markdown works with `diff` and `apply` only",
             "use -o json, and convert it with a program such as jq",
         ),
-        Some(OutputFormat::Markdown) => return None,
-        Some(OutputFormat::Json | OutputFormat::Yaml) if matches!(line.command, Command::Version) => (
+        Some(Format::Markdown) => return None,
+        Some(Format::Json | Format::Yaml) if matches!(line.command, Command::Version) => (
             "-o json and -o yaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",
         ),
         _ => of_markdown?,
     };
-    Some(Error::Usage {
-        message: message.to_owned(),
-        hint: hint.to_owned(),
-    })
+    Some(Error::usage(message, hint))
+}
+
+/// Writes a page for the program and one for each command into an existing directory.
+fn write_manual(directory: &Path) -> Result<Exit, Error> {
+    clap_mangen::generate_to(Cli::command(), directory)
+        .map(|()| Exit::Done)
+        .map_err(|error| {
+            Error::usage(
+                format!("{}: cannot be written: {}", directory.display(), os_cause(&error)),
+                "pass a directory",
+            )
+        })
 }
 
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
@@ -127,9 +140,9 @@ fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<
             runtime.shutdown_background();
             outcome
         }
-        Err(error) => Err(Error::Usage {
-            message: format!("cannot start: {}", os_cause(&error)),
-            hint: "check the limit of open files with `ulimit -n`".to_owned(),
-        }),
+        Err(error) => Err(Error::usage(
+            format!("cannot start: {}", os_cause(&error)),
+            "check the limit of open files with `ulimit -n`",
+        )),
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Move};
-use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Operation};
 use crate::execute::{JoinedSet, LeftSet, MembershipExecution, Obstacles, ParentAim};
@@ -14,56 +13,47 @@ use crate::model::applyset::Record;
 use crate::model::history_annotation::RunOperation;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::Permission;
 use crate::model::resource::Scope;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::permissions;
 use crate::plan::{self, Left, MembershipKeepReason, MembershipPlan, Proposal};
-use crate::read::{
-    Cluster, KindWaits, NamedSet, ParentError, ReadError, Wanted, members_without_label, named_set,
-};
+use crate::read::{Cluster, NamedSet, members_without_label, named_set, no_set_to_move};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, MoveOptions, Selection};
+use crate::settings::{MoveOptions, Selection};
 
 /// Runs `move`. Its report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
-    let sources = match &options.selection {
-        Selection::Manifests(sources, _) => sources.as_slice(),
-        Selection::All | Selection::Labels(_) => &[],
-    };
-    let mut run = CommandRun::begin(
-        Operation::Move,
-        SetDocument::named(&options.new.name),
-        settings::style(shared),
-        options.membership.writing.dry_run,
-        adopt_move_disband::questions(&options.membership, sources),
-    );
-    let membership = &options.membership;
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = Script {
+    let (membership, manifests) = (&options.membership, options.selection.manifests());
+    let script = MoveScript {
         options: &options,
         shared,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+    adopt_move_disband::run(
+        Operation::Move,
+        &options.new,
+        membership,
+        manifests,
+        shared,
+        script,
+    )
+    .await
 }
 
-struct Script<'a> {
+struct MoveScript<'a> {
     options: &'a MoveOptions,
     shared: &'a GlobalFlags,
 }
 
 /// Both sets as they were read, and what moves.
-struct Planned {
+struct PlannedMove {
     cluster: Cluster,
     manifests: Manifests,
     from: SetRead,
@@ -81,18 +71,20 @@ struct Planned {
     obstacles: Obstacles,
 }
 
-impl plan_and_write::Script for Script<'_> {
-    type Planned = Planned;
+impl Script for MoveScript<'_> {
+    type Planned = PlannedMove;
 
     async fn plan(
         &mut self,
         run: &mut CommandRun,
-        outdated: Option<Planned>,
-    ) -> Result<Option<Planned>, Error> {
+        outdated: Option<PlannedMove>,
+    ) -> Result<Option<PlannedMove>, Error> {
         let (cluster, manifests) = match outdated {
             None => {
-                let connection = run.connect(self.shared).await?;
-                discover_for(connection, &self.options.selection, run.kind_waits()).await?
+                // A hook that is a member moves like any other.
+                let manifests = self.options.selection.manifests();
+                adopt_move_disband::discover_and_read(run, self.shared, manifests, Manifests::keep_hooks)
+                    .await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -104,23 +96,23 @@ impl plan_and_write::Script for Script<'_> {
             .map(Some)
     }
 
-    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+    fn sets<'p>(&self, planned: &'p PlannedMove) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
         let sets = [&planned.from, &planned.into];
         sets.map(|read| (&read.named, read.parent())).into()
     }
 
-    fn proposal(&self, planned: &Planned) -> Proposal {
+    fn proposal(&self, planned: &PlannedMove) -> Proposal {
         planned.into.proposal(&planned.plan)
     }
 
-    fn outline(&self, planned: &Planned) -> PlanOutline {
+    fn outline(&self, planned: &PlannedMove) -> PlanOutline {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<(), Error> {
         let membership = &self.options.membership;
         let concurrency = membership.writing.concurrency;
-        let Planned {
+        let PlannedMove {
             cluster,
             from,
             into,
@@ -129,12 +121,11 @@ impl plan_and_write::Script for Script<'_> {
             ..
         } = planned;
         let settled = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
-        let members = remaining(&from.named.set, held, plan, &membership.appliers);
+        let members = find_remaining(&from.named.set, held, plan, &membership.appliers);
         if members.is_empty() {
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
-            from.state
-                .keep_recorded(&unlabeled.map_err(ReadError::from)?, &from.named);
+            from.state.keep_recorded(&unlabeled?, &from.named);
             run.report_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
@@ -147,14 +138,14 @@ impl plan_and_write::Script for Script<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
         move_members(run, planned, self.options).await
     }
 }
 
 async fn move_members(
     run: &mut CommandRun,
-    prepared: &Planned,
+    prepared: &PlannedMove,
     options: &MoveOptions,
 ) -> Result<Ending, Error> {
     let [from, into] = [&prepared.from, &prepared.into].map(|read| &read.named.set);
@@ -225,7 +216,7 @@ async fn read_and_plan(
     mut cluster: Cluster,
     manifests: Manifests,
     options: &MoveOptions,
-) -> Result<Planned, Error> {
+) -> Result<PlannedMove, Error> {
     let membership = &options.membership;
     let old = named_set(&mut cluster, &membership.set, membership.tooling.clone(), &[]).await?;
     let new = named_set(&mut cluster, &options.new, membership.tooling.clone(), &[]).await?;
@@ -233,14 +224,14 @@ async fn read_and_plan(
     check_names(&old, &new, options)?;
     let from = adopt_move_disband::read_existing(&mut cluster, old, Operation::Move, membership).await?;
     let Some(former) = from.parent().cloned() else {
-        return Err(ParentError::NoSetToMove(from.named.set.parent).into());
+        return Err(no_set_to_move(&from.named.set.parent));
     };
     let into =
         adopt_move_disband::read_target(&mut cluster, &options.new, membership, Operation::Move).await?;
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
-    let asked = asked(&cluster, &into, manifests.clone(), &options.selection)?;
+    let asked = find_asked_for(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         Selection::Labels(labels) => Some(labels.as_str()),
         Selection::All | Selection::Manifests(..) => None,
@@ -250,14 +241,14 @@ async fn read_and_plan(
     let sets = [&from, &into].map(|read| &read.named.set);
     let mut plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
-        return Err(Error::Usage {
-            message: format!("no member has the labels {:?}", labels.unwrap_or_default()),
-            hint: "list the members with `kubectl applyset view SET`".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("no member has the labels {:?}", labels.unwrap_or_default()),
+            "list the members with `kubectl applyset view SET`",
+        ));
     }
     let (record, too_large) = into.record_with(&plan.record(sets[1]));
     plan.refusals.extend(too_large);
-    Ok(Planned {
+    Ok(PlannedMove {
         cluster,
         manifests,
         from,
@@ -275,19 +266,19 @@ async fn read_and_plan(
 /// Refuses a namespace for a parent without one, and a move of a set into itself.
 fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
     if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
-        return Err(Error::Usage {
-            message: format!(
+        return Err(Error::usage(
+            format!(
                 "{}: --to-namespace: a {} has no namespace",
                 new.set.parent, new.resource.kind
             ),
-            hint: "omit --to-namespace".to_owned(),
-        });
+            "omit --to-namespace",
+        ));
     }
     if old.set.parent == new.set.parent {
-        return Err(Error::Usage {
-            message: format!("{}: source and target are the same set", old.set.parent),
-            hint: "name another set as the target, or another namespace with --to-namespace".to_owned(),
-        });
+        return Err(Error::usage(
+            format!("{}: source and target are the same set", old.set.parent),
+            "name another set as the target, or another namespace with --to-namespace",
+        ));
     }
     Ok(())
 }
@@ -315,8 +306,8 @@ async fn members(
 }
 
 /// Returns the permissions that the move needs.
-fn rights(planned: &Planned) -> BTreeSet<Permission> {
-    let Planned {
+fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
+    let PlannedMove {
         from,
         into,
         plan,
@@ -359,7 +350,12 @@ fn aim_for_parent(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Ob
 }
 
 /// Returns the members that the old set still has after the move.
-fn remaining(from: &Set, held: &[Live], plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Live> {
+fn find_remaining(
+    from: &Set,
+    held: &[Live],
+    plan: &MembershipPlan,
+    appliers: &BTreeSet<String>,
+) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
     held.iter().filter(|live| !leaves(live)).cloned().collect()
@@ -374,33 +370,8 @@ fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<Objec
     parent.map(|_| into.named.set.parent.clone())
 }
 
-async fn discover_for(
-    connection: Connection,
-    selection: &Selection,
-    waits: KindWaits,
-) -> Result<(Cluster, Manifests), Error> {
-    match selection {
-        Selection::Manifests(sources, recursion) => {
-            // A hook that is a member moves like any other.
-            discover_with(
-                connection,
-                sources.clone(),
-                *recursion,
-                waits,
-                Manifests::keep_hooks,
-                None,
-            )
-            .await
-        }
-        Selection::All | Selection::Labels(_) => Ok((
-            discover(connection, waits, Wanted::Nothing).await?,
-            Manifests::default(),
-        )),
-    }
-}
-
 /// Returns the objects of the manifests, if there are any.
-fn asked(
+fn find_asked_for(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,

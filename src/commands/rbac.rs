@@ -4,22 +4,22 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{GlobalFlags, Rbac};
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::manifest::desired::{self, Desired};
 use crate::manifest::{self, Manifests};
 use crate::model::applyset::Tooling;
 use crate::model::permission::{Permission, Verb};
 use crate::model::text::{counted, listed};
-use crate::plan;
 use crate::plan::permissions::{self, Past};
 use crate::plan::recorded_kinds;
+use crate::plan::{self, Refusal};
 use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
 use crate::session::prepare::recreate;
 use crate::session::signals::{listen, unless_stopped};
-use crate::settings::{self, RbacOptions, Recorded};
+use crate::settings::{self, RbacOptions};
 
 /// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names the subject of the permissions,
 /// which may have none yet.
@@ -43,14 +43,19 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     let named = named_set(
         &mut cluster,
         &options.set,
-        Tooling::of_this_program(),
+        Tooling::this_program(),
         &manifests.applied,
     )
     .await?;
-    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
+    let recreate = recreate(
+        &options.recreate,
+        &options.recreate_kinds,
+        &cluster.discovery,
+        &manifests.applied,
+    )?;
     let desired = desired::resolve(manifests, named.resolution_context(&cluster))?;
     if let Some(refusal) = plan::refuse_hooks(&desired, options.hooks) {
-        return Err(Error::Refused(vec![refusal]));
+        return Err(Refusal::error(&[refusal]));
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
     let (past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
@@ -60,9 +65,9 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         }
         past => past?,
     };
-    let mut rights = needed(&named, &desired, &past, &cluster);
-    if options.recorded == Recorded::LeftOut {
-        let of_manifests = needed(&named, &desired, &Past::default(), &cluster);
+    let mut rights = find_needed(&named, &desired, &past, &cluster);
+    if !options.include_recorded {
+        let of_manifests = find_needed(&named, &desired, &Past::default(), &cluster);
         notes.extend(note_on_left_out(&(&rights - &of_manifests), &writers));
         rights = of_manifests;
     }
@@ -83,7 +88,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
     Ok(Exit::Done)
 }
 
-fn needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Cluster) -> BTreeSet<Permission> {
+fn find_needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Cluster) -> BTreeSet<Permission> {
     permissions::needed_for_set(&named.set, &named.resource, desired, past, &cluster.discovery)
 }
 
@@ -100,7 +105,7 @@ async fn read_past(
     cluster.look_up(&sets).await;
     let places = found_set::places(&sets, &cluster.discovery);
     let record = sets[0].recorded();
-    let unlisted = record.map(|record| recorded_kinds::undiscovered(&record.kinds, &cluster.discovery));
+    let unlisted = record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
     find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     let past = Past {
@@ -127,11 +132,7 @@ fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Opti
 }
 
 fn is_forbidden(error: &Error) -> bool {
-    match error {
-        Error::Read { error, .. } => error.is(http::StatusCode::FORBIDDEN),
-        Error::List(failed) => failed.error.is_forbidden(),
-        _ => false,
-    }
+    matches!(error.kind, ErrorKind::Forbidden | ErrorKind::ListForbidden)
 }
 
 /// Returns notes to read before granting these permissions.

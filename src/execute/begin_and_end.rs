@@ -5,11 +5,14 @@ use std::collections::HashSet;
 use super::parent_record::begin::Known;
 use super::parent_record::run::RunOnParent;
 use super::{Execution, ParentWriteError, RunState, Sink};
+use crate::error::{Error, ErrorKind};
 use crate::event::{Ending, Event};
 use crate::model::applyset::Record;
 use crate::model::history_annotation::Run;
-use crate::model::parent_object::ParentObject;
+use crate::model::message::Message;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::Exclusive;
+use crate::plan::Refusal;
 
 impl Execution<'_> {
     /// Begins the run on the parent if it may write a member. Returns the parent, or how the run ends without it.
@@ -141,5 +144,35 @@ impl Execution<'_> {
             ..begun
         };
         Ok(())
+    }
+}
+
+impl From<ParentWriteError> for Error {
+    fn from(error: ParentWriteError) -> Self {
+        let text = error.to_string();
+        match &error {
+            ParentWriteError::Refused(refusals) => {
+                let mut messages = Refusal::messages(refusals);
+                let kind = if error.is_of_another_run() {
+                    ErrorKind::OtherRun
+                } else {
+                    messages.insert(0, Message::new(text.as_str()));
+                    ErrorKind::Outdated
+                };
+                Self::from_messages(kind, messages).with_summary(text)
+            }
+            ParentWriteError::Request(request) => {
+                let kind = match request.status().map(|status| status.code) {
+                    Some(401) => ErrorKind::Cluster,
+                    Some(403) => ErrorKind::Forbidden,
+                    _ => ErrorKind::Failed,
+                };
+                Self::new(kind, text).with_hint(request.hint())
+            }
+            ParentWriteError::Changed(_) => Self::new(ErrorKind::Failed, text).with_hint(
+                "exempt the ApplySet labels and annotations of the set's parent from the policy or webhook, then run `kubectl applyset verify SET --fix`",
+            ),
+            _ => Self::new(ErrorKind::Failed, text).with_hint("run the same command again"),
+        }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn label_error(written: Option<&str>, answered: Option<&str>) -> Opti
 
 /// Returns the same as [`label_error`], for the answer to a write of an object.
 pub(super) fn label_error_in(reply: &Reply, written: Option<&str>) -> Option<Message> {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     label_error(written, label_of(&answer))
 }
 

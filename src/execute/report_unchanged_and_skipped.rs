@@ -9,7 +9,7 @@ use crate::execute::parent_record::begin::Known;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::ObjectKey;
 use crate::model::text::counted;
-use crate::plan::{DataLoss, SkipReason};
+use crate::plan::{Risk, SkipReason};
 
 impl Applied {
     /// Reports the held members: as configured if they are among `detached`, else as unchanged. Revises earlier reports
@@ -106,7 +106,7 @@ impl Execution<'_> {
 
     /// Returns whether any owner reference may be removed in this run.
     fn may_detach_any(&self) -> bool {
-        self.policy.data_loss == DataLoss::Allowed || !self.plan.accepted.is_empty()
+        self.policy.data_loss == Risk::Allowed || !self.plan.accepted.is_empty()
     }
 
     /// Returns the outcomes of the unchanged members.

@@ -35,7 +35,7 @@ pub(super) async fn reread_as(
         Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let object = reply.json_or_null();
     match Live::from_object(&object, resource) {
         Some(fresh) if fresh.key == *key => Ok(Some(object)),
         _ => Err(ApiError::unreadable(path, format!("it is not {key}"))),
@@ -58,7 +58,7 @@ pub(super) async fn reread_selected(
         query(&parameters)
     );
     let reply = server.get(&path, METADATA_LIST).await?;
-    let mut list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let mut list = reply.json_or_null();
     let items = list.get_mut("items").map(Value::take);
     let is_it = |object: &Value| Live::from_object(object, resource).is_some_and(|live| live.key == *key);
     match items {
@@ -79,7 +79,7 @@ pub(super) fn is_of(reply: &Reply, live: &Live) -> bool {
 
 /// Returns whether an answer to a write is about the object with this UID.
 pub(super) fn is_about(reply: &Reply, uid: &str) -> bool {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     let is_success = answer["kind"] == "Status" && answer["status"] == "Success";
     is_success || answer["metadata"]["uid"] == uid
 }

@@ -70,25 +70,24 @@ impl<'a> StartingWebhooks<'a> {
             };
             earlier_attempts = earlier_attempts.or(error.earlier_attempts);
             error.earlier_attempts = earlier_attempts;
-            self.pause_after(error, vain).await?;
+            if !self.pause_after(&error, vain).await {
+                return Err(error);
+            }
             vain += 1;
         }
     }
 
-    /// Waits until the time of the next attempt, after `vain` ones before this error.
-    ///
-    /// # Errors
-    ///
-    /// This error, if no webhook is waited for because of it, or if the user stops the run.
-    pub async fn pause_after(&self, error: ApiError, vain: u32) -> Result<(), ApiError> {
-        let webhook = UnreachableWebhook::from_error(&error).filter(|webhook| self.awaits(webhook));
+    /// Waits until a request is to be sent again that failed with this error, after `vain` attempts before it. Returns
+    /// `false` at once if no webhook is waited for because of it, or as soon as the user stops the run.
+    pub async fn pause_after(&self, error: &ApiError, vain: u32) -> bool {
+        let webhook = UnreachableWebhook::from_error(error).filter(|webhook| self.awaits(webhook));
         let Some(webhook) = webhook else {
-            return Err(error);
+            return false;
         };
         let next = self.next_attempt(Instant::now(), vain, iter::once(&webhook.name));
         tokio::select! {
-            () = self.interrupt.requested() => Err(error),
-            () = sleep_until(next) => Ok(()),
+            () = self.interrupt.requested() => false,
+            () = sleep_until(next) => true,
         }
     }
 

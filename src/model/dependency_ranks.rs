@@ -18,12 +18,12 @@ impl Rank {
 
 /// Objects by their places in a list, each with its wave and the objects that come before it.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub struct DependencyGraph {
     waves: Vec<usize>,
     before: Vec<Vec<usize>>,
 }
 
-impl Graph {
+impl DependencyGraph {
     /// Creates a graph without edges.
     pub fn new(waves: impl Iterator<Item = usize>) -> Self {
         let waves: Vec<usize> = waves.collect();
@@ -124,8 +124,8 @@ fn reachable(edges: &[Vec<usize>], place: usize) -> BTreeSet<usize> {
 mod tests {
     use super::*;
 
-    fn graph(waves: &[usize], edges: &[(usize, usize)]) -> Graph {
-        let mut graph = Graph::new(waves.iter().copied());
+    fn graph(waves: &[usize], edges: &[(usize, usize)]) -> DependencyGraph {
+        let mut graph = DependencyGraph::new(waves.iter().copied());
         for (earlier, later) in edges {
             graph.order(*earlier, *later);
         }

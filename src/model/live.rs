@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::depends_on::Dependencies;
 use super::identity::{GroupKind, ObjectKey};
-use super::prune_order::PruneOrder;
 use super::resource::Resource;
+use super::user_annotations::PruneOrder;
 
 /// An object of the cluster, with the fields that a plan needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

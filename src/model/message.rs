@@ -4,12 +4,13 @@
 //! label or a hint of this program, because lines are parts of the value, and a line break within a
 //! part is escaped when it is printed.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::field_conflict::FieldConflict;
-use super::recreatable_kind::RecreatableKind;
+use super::identity::{GroupKind, ObjectKey};
+use super::pointer::Pointer;
 
 /// A message of one line, with details and hints below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,6 +155,74 @@ impl Serialize for Message {
     }
 }
 
+/// A field of a manifest that another field manager owns, with another value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldConflict {
+    pub object: ObjectKey,
+    /// The file and line of the field, or those of the object if the line of the field is not known.
+    pub place: String,
+    /// The field as the server writes it, such as `.spec.replicas`.
+    pub field: String,
+    /// The owner as the server names it, in quotation marks.
+    pub owner: String,
+    /// The time of the owner's last write, RFC 3339.
+    pub since: Option<String>,
+    /// The live value and that of the manifest, shortened; `None` for a Secret, and if one is not known.
+    pub values: Option<[String; 2]>,
+    /// The field in a rule of `--ignore`; `None` if it cannot be ignored.
+    pub pointer: Option<Pointer>,
+}
+
+/// A kind of objects that the user may let a run recreate.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecreatableKind {
+    pub kind: GroupKind,
+    /// Whether data is lost with its objects, which the user has to agree to.
+    pub loses_data: bool,
+}
+
+impl RecreatableKind {
+    /// Returns the hint for an object of this kind.
+    pub fn hint(&self) -> String {
+        let flags = flags([self], self.loses_data);
+        format!("keep the old value, give the object another name, or recreate it with {flags}")
+    }
+
+    /// Returns the value of the flag. Groups without a dot are built in, and their kinds come first for a
+    /// bare name.
+    pub fn name(&self) -> String {
+        if self.kind.group.contains('.') {
+            self.kind.to_string()
+        } else {
+            self.kind.kind.clone()
+        }
+    }
+}
+
+/// Returns the hints for objects of all these kinds: one flag for those whose recreation loses nothing,
+/// and one for the others.
+pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
+    let hints = [false, true].into_iter().filter_map(|loses_data| {
+        let kinds = kinds.iter().filter(|kind| kind.loses_data == loses_data);
+        let kinds: Vec<&RecreatableKind> = kinds.collect();
+        match kinds.as_slice() {
+            [] => None,
+            [kind] => Some(kind.hint()),
+            kinds => Some(format!(
+                "keep the old values, give the objects other names, or recreate them with {}",
+                flags(kinds.iter().copied(), loses_data)
+            )),
+        }
+    });
+    hints.collect()
+}
+
+fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
+    let names: Vec<String> = kinds.into_iter().map(RecreatableKind::name).collect();
+    let agreed = if loses_data { " --allow-data-loss" } else { "" };
+    format!("--recreate={}{agreed}", names.join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +236,50 @@ mod tests {
         assert_eq!(
             message.to_string(),
             "secret/web: invalid\n  a: one\n  b: two\n  hint: leave it"
+        );
+    }
+
+    fn kind(group: &str, kind: &str) -> RecreatableKind {
+        RecreatableKind {
+            kind: GroupKind::new(group, kind),
+            loses_data: false,
+        }
+    }
+
+    #[test]
+    fn the_flag_names_the_kind_as_it_is_looked_up() {
+        for (group, name, expected) in [
+            ("batch", "Job", "Job"),
+            ("", "Service", "Service"),
+            ("example.com", "Job", "Job.example.com"),
+            (
+                "rbac.authorization.k8s.io",
+                "RoleBinding",
+                "RoleBinding.rbac.authorization.k8s.io",
+            ),
+        ] {
+            assert_eq!(kind(group, name).name(), expected);
+        }
+    }
+
+    #[test]
+    fn one_flag_names_all_kinds_that_lose_nothing() {
+        let job = kind("batch", "Job");
+        let deployment = kind("apps", "Deployment");
+        let database = RecreatableKind {
+            loses_data: true,
+            ..kind("apps", "StatefulSet")
+        };
+        assert_eq!(recreation_hints(&BTreeSet::new()), Vec::<String>::new());
+        assert_eq!(recreation_hints(&[job.clone()].into()), [job.hint()]);
+        assert_eq!(
+            recreation_hints(&[deployment, job, database].into()),
+            [
+                "keep the old values, give the objects other names, or recreate them with \
+                 --recreate=Deployment,Job",
+                "keep the old value, give the object another name, or recreate it with \
+                 --recreate=StatefulSet --allow-data-loss",
+            ]
         );
     }
 }

@@ -30,25 +30,15 @@ pub struct Resource {
     pub origin: Origin,
     /// The subresource `status`, in which controllers report.
     #[serde(default)]
-    pub status: StatusSubresource,
+    pub status: Subresource,
     /// The subresource `scale`, through which autoscalers write.
     #[serde(default)]
-    pub scale: ScaleSubresource,
+    pub scale: Subresource,
 }
 
-/// The presence of the subresource `scale`.
+/// The presence of a subresource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum ScaleSubresource {
-    /// Discovery lists it.
-    Listed,
-    /// Discovery does not list it, or was not asked.
-    #[default]
-    Unlisted,
-}
-
-/// The presence of the subresource `status`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum StatusSubresource {
+pub enum Subresource {
     /// Discovery lists it.
     Listed,
     /// Discovery does not list it, or was not asked.
@@ -90,8 +80,8 @@ impl Resource {
             scope,
             verbs: Vec::new(),
             origin: Origin::Served,
-            status: StatusSubresource::Unlisted,
-            scale: ScaleSubresource::Unlisted,
+            status: Subresource::Unlisted,
+            scale: Subresource::Unlisted,
         }
     }
 
@@ -208,8 +198,8 @@ mod tests {
             scope,
             verbs: vec!["list".to_owned()],
             origin: Origin::Served,
-            status: StatusSubresource::Unlisted,
-            scale: ScaleSubresource::Unlisted,
+            status: Subresource::Unlisted,
+            scale: Subresource::Unlisted,
         }
     }
 

@@ -10,18 +10,17 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::Origin;
 use crate::model::set::Set;
 
-/// The members that the manifests hold, divided by what a run does with them.
-pub(super) struct Division {
-    /// Members that have to exist before the parent, one step after the other.
-    pub(super) prerequisites: Vec<Vec<Apply>>,
-    /// The other members to apply, one step after the other.
-    pub(super) waves: Vec<Vec<Apply>>,
-    /// Members that are not sent, in the order of the manifests.
-    pub(super) unchanged: Vec<Unchanged>,
-}
+/// Members to apply, one step after the other.
+type Steps = Vec<Vec<Apply>>;
 
-/// Divides the members that the manifests hold.
-pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) -> Division {
+/// Divides the members that the manifests hold: those that have to exist before the parent, the others to apply, and those
+/// that are not sent, in the order of the manifests.
+pub(super) fn divide(
+    set: &Set,
+    desired: &Desired,
+    observed: &Observed,
+    policy: &Policy,
+) -> (Steps, Steps, Vec<Unchanged>) {
     let members: HashMap<&ObjectKey, &Live> = observed.members.iter().map(|live| (&live.key, live)).collect();
     let others: HashSet<&ObjectKey> = observed.others.iter().map(|live| &live.key).collect();
     let redefined = redefined_kinds(desired, observed);
@@ -56,11 +55,11 @@ pub(super) fn divide(set: &Set, desired: &Desired, observed: &Observed, policy: 
             applies.push(apply);
         }
     }
-    Division {
-        prerequisites: dependencies::steps(desired, prerequisites),
-        waves: dependencies::steps(desired, applies),
+    (
+        dependencies::steps(desired, prerequisites),
+        dependencies::steps(desired, applies),
         unchanged,
-    }
+    )
 }
 
 /// Returns whether the server does not serve the kind of this object yet.

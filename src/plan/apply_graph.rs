@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::graph::{ActionId, Barrier, Edge, Graph};
 use super::{Apply, Plan, is_not_yet_served};
 use crate::manifest::desired::{Desired, DesiredObject, defined_kind};
-use crate::model::container_owners::Containers;
+use crate::model::containers::Containers;
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// One action of a run that applies objects.

@@ -67,7 +67,7 @@ pub fn autoscalers_by_target(desired: &Desired) -> BTreeMap<ObjectKey, ObjectKey
 }
 
 /// Returns the note about numbers of replicas that are left to autoscalers, by their objects.
-pub fn left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
+pub fn note_replicas_left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<String> {
     let objects = left
         .iter()
         .map(|(key, autoscaler)| format!("{key} to {}", autoscaler.object_name()));
@@ -76,7 +76,7 @@ pub fn left_to_autoscalers(left: &BTreeMap<&ObjectKey, &ObjectKey>) -> Option<St
 
 /// Returns the warning about a number of replicas that is removed, since nothing scales the object.
 /// `position` is that of its manifest.
-pub fn not_left(
+pub fn warn_of_removed_replicas(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,
@@ -97,7 +97,7 @@ pub fn not_left(
 
 /// Returns the warning about a number of replicas that is kept because it is not known what scales
 /// the object.
-pub fn kept_unsure(
+pub fn warn_of_kept_replicas(
     position: &impl fmt::Display,
     key: &ObjectKey,
     path: &ReplicasPath,
@@ -158,7 +158,9 @@ mod tests {
             name: "web".to_owned(),
         };
         let path = ReplicasPath::default();
-        let warning = |group: &str, value: u32| not_left(&"web.yaml:3", &key(group), &path, &json!(value));
+        let warning = |group: &str, value: u32| {
+            warn_of_removed_replicas(&"web.yaml:3", &key(group), &path, &json!(value))
+        };
         assert_eq!(warning("apps", 1), None);
         let text = warning("apps", 5).expect("a warning");
         assert!(text.contains("from 5 to the default of 1"), "{text}");

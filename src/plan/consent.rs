@@ -108,11 +108,11 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, set};
     use super::*;
     use crate::event::Operation;
     use crate::model::applyset::Tooling;
     use crate::model::identity::GroupKind;
+    use crate::plan::fixtures::{live, set};
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey {
@@ -146,7 +146,7 @@ mod tests {
         Refusal::OtherTooling {
             parent: key("web"),
             found: Tooling::parse(tooling).expect("a tooling"),
-            ours: Tooling::of_this_program(),
+            ours: Tooling::this_program(),
         }
     }
 

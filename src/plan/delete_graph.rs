@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::Plan;
-use super::container_kinds::is_container;
+use super::containers::is_container;
 use super::graph::{ActionId, Barrier, Edge, Graph};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
@@ -75,7 +75,7 @@ mod tests {
     use crate::manifest::desired::Desired;
     use crate::plan::fixtures::{live, policy, set};
     use crate::plan::graph::documentation;
-    use crate::plan::{DataLoss, Observed, Policy, PruneAll, plan};
+    use crate::plan::{Observed, Policy, Risk, plan};
 
     fn lines(members: Vec<Live>) -> Vec<String> {
         with_graph(members, |graph| {
@@ -96,8 +96,8 @@ mod tests {
             ..Observed::default()
         };
         let policy = Policy {
-            prune_all: PruneAll::Allowed,
-            data_loss: DataLoss::Allowed,
+            prune_all: Risk::Allowed,
+            data_loss: Risk::Allowed,
             ..policy()
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy);

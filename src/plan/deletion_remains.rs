@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::dependencies::named_by;
+use super::dependencies::list_dependencies;
 use super::prune_rules::reason_to_stay;
 use super::{KeptObjects, ParentDisposition, SkipReason, holds_parent_of};
 use crate::model::identity::ObjectKey;
@@ -67,7 +67,8 @@ impl Remains {
     fn keep_needed(&mut self, mut rest: Vec<Live>) -> Vec<Live> {
         loop {
             let kept: KeptObjects = self.kept.iter().map(|live| &live.key).collect();
-            let needed: HashSet<&ObjectKey> = named_by(self.kept.iter()).map(|(key, _)| key).collect();
+            let needed: HashSet<&ObjectKey> =
+                list_dependencies(self.kept.iter()).map(|(key, _)| key).collect();
             let (more, others): (Vec<Live>, Vec<Live>) = rest
                 .into_iter()
                 .partition(|live| needed.contains(&live.key) || kept.kept_object_in(live).is_some());
@@ -87,9 +88,9 @@ impl Remains {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, policy, set};
     use super::*;
     use crate::model::live::{OwnerReference, Presence};
+    use crate::plan::fixtures::{live, policy, set};
     use crate::plan::parent_after_members_are_gone::ParentKeptReason;
 
     fn owned_by(uid: &str, mut live: Live) -> Live {

@@ -36,7 +36,7 @@ pub struct Edges {
 }
 
 /// Returns the objects that these live ones depend on, each with one of these.
-pub(super) fn named_by<'l>(
+pub(super) fn list_dependencies<'l>(
     members: impl Iterator<Item = &'l Live>,
 ) -> impl Iterator<Item = (&'l ObjectKey, &'l ObjectKey)> {
     members.flat_map(|live| {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{
-    DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOwnership, UnchangedMembers, Unowned,
-};
+use super::{Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, Source};
 use crate::model::applyset::{ApplySetId, ParentIdentity, Tooling};
@@ -15,9 +13,9 @@ use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::{Live, Presence, Tracking};
 use crate::model::object::Object;
-use crate::model::prune_order::PruneOrder;
 use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
+use crate::model::user_annotations::PruneOrder;
 use crate::model::write_settings::Hooks;
 
 /// The set of the Secret `web` in namespace `shop`.
@@ -31,7 +29,7 @@ pub fn set() -> Set {
         id: ApplySetId::for_parent(&parent),
         parent,
         parent_uid: Some("uid-of-parent".to_owned()),
-        tooling: Tooling::of_this_program(),
+        tooling: Tooling::this_program(),
     }
 }
 
@@ -40,13 +38,13 @@ pub fn policy() -> Policy {
     Policy {
         pruning: Pruning::Enabled,
         prune_when: PruneWhen::Applied,
-        prune_all: PruneAll::Refused,
+        prune_all: Risk::Refused,
         unchanged: UnchangedMembers::LeftAlone,
-        take_ownership: TakeOwnership::Refused,
+        take_ownership: Risk::Refused,
         unowned: Unowned::TakenIn,
         hooks: Hooks::Refused,
         recreate: Recreate::Marked,
-        data_loss: DataLoss::Refused,
+        data_loss: Risk::Refused,
         max_prune: None,
         appliers: BTreeSet::from(["applyset".to_owned()]),
     }

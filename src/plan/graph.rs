@@ -19,7 +19,7 @@ pub enum Edge {
 /// Actions, each with those that come before it.
 #[derive(Debug, Clone)]
 pub struct Graph<A> {
-    nodes: Vec<Node<A>>,
+    nodes: Vec<GraphNode<A>>,
 }
 
 /// The condition under which a barrier between two steps opens.
@@ -33,7 +33,7 @@ pub enum Barrier {
 
 /// An action, or a barrier.
 #[derive(Debug, Clone)]
-pub struct Node<A> {
+pub struct GraphNode<A> {
     /// The action, or the condition of a barrier.
     pub action: Result<A, Barrier>,
     /// The earlier actions and barriers, each with its edge.
@@ -75,7 +75,7 @@ impl<A> Graph<A> {
     }
 
     /// Returns all actions and barriers, each after those that come before it.
-    pub fn nodes(&self) -> impl Iterator<Item = (ActionId, &Node<A>)> {
+    pub fn nodes(&self) -> impl Iterator<Item = (ActionId, &GraphNode<A>)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.map(|(index, node)| (ActionId(index), node))
     }
@@ -86,7 +86,7 @@ impl<A> Graph<A> {
             before.iter().all(|(earlier, _)| *earlier < id),
             "an action comes after those that are there"
         );
-        self.nodes.push(Node { action, before });
+        self.nodes.push(GraphNode { action, before });
         id
     }
 }
@@ -94,7 +94,7 @@ impl<A> Graph<A> {
 impl<A> FromIterator<A> for Graph<A> {
     /// Creates a graph of actions in any order.
     fn from_iter<I: IntoIterator<Item = A>>(actions: I) -> Self {
-        let nodes = actions.into_iter().map(|action| Node {
+        let nodes = actions.into_iter().map(|action| GraphNode {
             action: Ok(action),
             before: Vec::new(),
         });

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::recorded_kinds::{Entry, entries};
+use super::recorded_kinds::{RecordedKind, entries};
 use super::{ParentStatus, Refusal};
-use crate::cluster::discovery::{Discovery, FailedVersion, KeptKind, KeptReason, KindLookup};
+use crate::cluster::discovery::{Discovery, KeptKind, KeptReason, KindLookup};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, ParentFault};
@@ -65,21 +66,19 @@ pub enum MemberScopeUnknown {
     /// The record names kinds that the server spells differently, or lacks namespaces for its kinds.
     #[error("the set's record is invalid")]
     Refused(Vec<Refusal>),
-    /// A recorded kind whose group could not be discovered.
-    #[error("kind {kind}: recorded, and cannot determine whether the server has it: {failure}")]
-    KindUnknowable {
-        /// The recorded kind.
-        kind: String,
-        /// The answer of the server.
-        failure: FailedVersion,
-    },
-    /// A recorded kind that discovery does not list, and that may have objects.
-    #[error("kind {kind}: recorded, and its objects cannot be listed: {reason}")]
-    NotListed {
-        /// The recorded kind.
-        kind: String,
-        reason: String,
-    },
+    /// A recorded kind whose group could not be discovered, or that discovery does not list although it may have
+    /// objects.
+    #[error("{0}")]
+    Kind(Error),
+}
+
+impl From<MemberScopeUnknown> for Error {
+    fn from(error: MemberScopeUnknown) -> Self {
+        match error {
+            MemberScopeUnknown::Refused(refusals) => Refusal::error(&refusals),
+            MemberScopeUnknown::Kind(error) => error,
+        }
+    }
 }
 
 /// Determines the scope of a set.
@@ -98,25 +97,19 @@ pub fn member_scope(
         unlisted: Record::default(),
     };
     if let ParentStatus::Recorded(applyset_record) = parent_status {
-        let RecordedKinds {
-            served: kinds,
-            vanished,
-            kept,
-        } = recorded_kinds(set, applyset_record, discovery)?;
-        let kept_kinds = kept.iter().map(|(kind, _)| kind.clone());
+        let kinds = sort_recorded_kinds(set, applyset_record, discovery, &mut scope)?;
+        let kept_kinds = scope.kept.iter().map(|(kind, _)| kind.clone());
         scope.recorded.group_kinds = kinds.keys().cloned().chain(kept_kinds.clone()).collect();
-        if !kept.is_empty() {
+        if !scope.kept.is_empty() {
             scope.unlisted = Record {
                 group_kinds: kept_kinds.collect(),
                 additional_namespaces: applyset_record.additional_namespaces.clone(),
             };
         }
-        scope.kept = kept;
         scope
             .recorded
             .additional_namespaces
             .clone_from(&applyset_record.additional_namespaces);
-        scope.vanished = vanished;
         scope.vanished.retain(|kind| {
             !desired
                 .members
@@ -161,60 +154,56 @@ fn listable_kinds(desired: &Desired, discovery: &Discovery) -> BTreeMap<GroupKin
 
 type Kinds = BTreeMap<GroupKind, Arc<Resource>>;
 
-/// The recorded kinds by what the server serves of them.
-#[derive(Default)]
-struct RecordedKinds {
-    served: Kinds,
-    vanished: Vec<GroupKind>,
-    kept: Vec<(GroupKind, KeptReason)>,
-}
-
-fn recorded_kinds(
+/// Returns the recorded kinds that the server serves. `scope` gets those that it does not.
+fn sort_recorded_kinds(
     set: &Set,
     applyset_record: &ApplySetRecord,
     discovery: &Discovery,
-) -> Result<RecordedKinds, MemberScopeUnknown> {
-    let mut recorded = RecordedKinds::default();
+    scope: &mut MemberScope,
+) -> Result<Kinds, MemberScopeUnknown> {
+    let mut served = Kinds::new();
     let mut faults = Vec::new();
     for (name, entry) in entries(&applyset_record.kinds, discovery) {
         match entry {
-            Entry::Served(resource) => {
+            RecordedKind::Served(resource) => {
                 let resource = Arc::new(resource.clone());
-                recorded.served.insert(resource.group_kind(), resource);
+                served.insert(resource.group_kind(), resource);
             }
-            Entry::Gone => recorded.vanished.push(name),
-            Entry::Kept(KeptKind {
+            RecordedKind::Gone => scope.vanished.push(name),
+            RecordedKind::Kept(KeptKind {
                 kind: Some(kind),
                 reason,
-            }) => recorded.kept.push((kind.clone(), reason.clone())),
+            }) => scope.kept.push((kind.clone(), reason.clone())),
             // The record names kinds, and of this one only the resource is known.
-            Entry::Kept(KeptKind { kind: None, reason }) => return Err(not_listed(&name, reason)),
-            Entry::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
-            Entry::Unlisted(None) => return Err(not_listed(&name, &"discovery does not list it")),
-            Entry::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
+            RecordedKind::Kept(KeptKind { kind: None, reason }) => {
+                return Err(not_listed(&name, reason));
+            }
+            RecordedKind::Unlisted(Some(expected)) => return Err(not_listed(&name, expected)),
+            RecordedKind::Unlisted(None) => {
+                return Err(not_listed(&name, &"discovery does not list it"));
+            }
+            RecordedKind::Misspelled(resource) => faults.push(ParentFault::MisspelledKind {
                 entry: name.to_string(),
                 meant: resource.group_kind().to_string(),
             }),
-            Entry::Unknowable(failure) => {
-                return Err(MemberScopeUnknown::KindUnknowable {
-                    kind: name.to_string(),
-                    failure: failure.clone(),
-                });
+            RecordedKind::Unknowable(failure) => {
+                return Err(MemberScopeUnknown::Kind(Error::kind_unknowable(format!(
+                    "kind {name}: recorded, and cannot determine whether the server has it: {failure}"
+                ))));
             }
         }
     }
     if faults.is_empty() {
-        Ok(recorded)
+        Ok(served)
     } else {
         Err(refuse(set, faults))
     }
 }
 
 fn not_listed(kind: &GroupKind, reason: &dyn Display) -> MemberScopeUnknown {
-    MemberScopeUnknown::NotListed {
-        kind: kind.to_string(),
-        reason: reason.to_string(),
-    }
+    MemberScopeUnknown::Kind(Error::kind_not_served(format!(
+        "kind {kind}: recorded, and its objects cannot be listed: {reason}"
+    )))
 }
 
 /// Refuses a record with namespaced kinds and without namespaces.
@@ -266,11 +255,11 @@ pub(super) fn namespaces(set: &Set, desired: &Desired, recorded: &BTreeSet<Strin
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{desired, resource, set};
     use super::*;
     use crate::cluster::discovery::{Expected, MissingKind};
     use crate::model::applyset::Tooling;
     use crate::model::applyset::parent::RecordedKinds as Kinds;
+    use crate::plan::fixtures::{desired, resource, set};
 
     /// Lists ConfigMaps, Namespaces and Widgets. `Gone` is gone, `Stuck` serves no version, and
     /// `Late` is about to be served.
@@ -302,7 +291,7 @@ mod tests {
 
     fn recorded(kinds: &[&str], namespaces: &[&str]) -> ParentStatus {
         ParentStatus::Recorded(ApplySetRecord {
-            tooling: Tooling::of_this_program(),
+            tooling: Tooling::this_program(),
             kinds: Kinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
             additional_namespaces: texts(namespaces),
         })
@@ -391,9 +380,10 @@ mod tests {
         for recorded_kind in ["Late.example.com", "Unheard.example.com"] {
             let parent_status = recorded(&[recorded_kind], &[]);
             let found = scope_of(&parent_status, &Desired::default());
+            let text = found.expect_err(recorded_kind).to_string();
             assert!(
-                matches!(found, Err(MemberScopeUnknown::NotListed { .. })),
-                "{found:?}"
+                text.contains("recorded, and its objects cannot be listed"),
+                "{text}"
             );
         }
         let misspelled = scope_of(&recorded(&["configmaps"], &[]), &Desired::default());

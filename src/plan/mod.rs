@@ -4,29 +4,25 @@
 //! cases. `execute` carries the plan out.
 
 mod adopt_move_disband;
-mod annotations_limit;
 mod applied_and_unchanged;
 mod apply_graph;
 mod apply_order_of_kinds;
 mod autoscalers;
-mod claims_after_recreation;
 mod consent;
-mod container_index;
-mod container_kinds;
+mod containers;
 mod data_loss;
 mod delete_graph;
 mod deletion_remains;
 mod dependencies;
 mod dependents;
+mod existing_objects;
 #[cfg(test)]
 pub mod fixtures;
 mod graph;
 mod judge;
-mod kept_objects;
 mod member_scope;
 mod nested_parents;
 mod observed;
-mod overlap;
 mod parent_after_members_are_gone;
 mod parent_judgement;
 pub mod permissions;
@@ -42,56 +38,53 @@ mod refusal;
 mod refuse_to_prune_all;
 pub mod saved;
 mod skip_reason;
-mod unowned_objects;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use adopt_move_disband::{
-    Bounds, Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
+    Candidate, FieldOwnership, FoundBy, Left, MembershipChange, MembershipKeepReason, MembershipPlan,
     judge_adoption, judge_inventory, judge_move, judge_release, plan_adoption, plan_move, plan_release,
 };
-pub use annotations_limit::annotations_too_large;
 pub use applied_and_unchanged::is_not_yet_served;
 pub use apply_graph::ApplyAction;
 pub use apply_order_of_kinds::apply_order;
 pub use autoscalers::{
-    autoscaler_kinds, autoscalers_by_target, is_leaving, kept_unsure, left_to_autoscalers, not_left,
-    target_of,
+    autoscaler_kinds, autoscalers_by_target, is_leaving, note_replicas_left_to_autoscalers, target_of,
+    warn_of_kept_replicas, warn_of_removed_replicas,
 };
-pub use claims_after_recreation::{claims_after_recreation, data_of_volumes};
 pub use consent::{Consent, Proposal, ProposedApply};
-pub use container_kinds::{holds_parent_of, is_container, is_container_kind};
+pub use containers::{KeptObjects, containers_of_plan, holds_parent_of, is_container, is_container_kind};
 pub use delete_graph::DeleteAction;
 pub use deletion_remains::Remains;
 pub use dependencies::{Edges, KnownDependencies};
-pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment, containers_of_plan};
+pub use dependents::{Dependent, DependentNamespaces, Dependents, Detachment};
+pub use existing_objects::{OtherParent, OtherParents, newcomers, scope_of_newcomers, unowned_reason};
 pub use graph::{ActionId, Barrier, Edge, Graph};
 pub use judge::Judge;
-pub use kept_objects::KeptObjects;
 pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
-pub use overlap::{OtherParent, OtherParents, scope_of_newcomers};
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
 pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
-pub use policy::{
-    DataLoss, Policy, PruneAll, PruneWhen, Pruning, TakeOver, TakeOwnership, UnchangedMembers, Unowned,
-};
+pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
 pub use prune_rules::{Judgement, is_owned_copy, reason_not_a_member};
 use prune_waves::PruneSteps;
 pub use prunes_judged_again::PrunesJudgedAgain;
-pub use recreation::{Recreate, RecreationObstacle, adopts_pods, loses_data};
-pub use refusal::{Refusal, describe_released_copies, refuse_hooks, with_keep_annotations};
+pub use recreation::{
+    Recreate, RecreationObstacle, adopts_pods, claims_after_recreation, data_of_volumes, loses_data,
+};
+pub use refusal::{
+    Refusal, annotations_too_large, describe_released_copies, refuse_hooks, with_keep_annotations,
+};
 pub use skip_reason::{SkipReason, label_written_by};
-pub use unowned_objects::{newcomers, unowned_reason};
 
 use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 pub use crate::manifest::desired::defined_kind;
-use crate::model::container_owners::Containers;
+use crate::model::containers::Containers;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;
@@ -116,7 +109,7 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
         let namespace = live.key.namespace.as_deref();
         record_after.add_place(&live.key.group_kind, namespace, set.parent.namespace.as_deref());
     }
-    let members = applied_and_unchanged::divide(set, desired, observed, policy);
+    let (prerequisites, waves, unchanged) = applied_and_unchanged::divide(set, desired, observed, policy);
     let mut steps = PruneSteps::new(set, prunes, &skips);
     steps
         .ignored
@@ -124,15 +117,15 @@ pub fn plan(set: &Set, desired: &Desired, observed: &Observed, policy: &Policy) 
     let mut plan = Plan {
         record_during: observed.recorded.union(&desired_record),
         record_after,
-        prerequisites: members.prerequisites,
-        waves: members.waves,
-        unchanged: members.unchanged,
+        prerequisites,
+        waves,
+        unchanged,
         prunes: steps.regular,
         last_prunes: steps.last,
         edges: Edges {
             known: observed.dependencies.clone(),
             prune_after: steps.after,
-            needed: dependencies::named_by(dependent.iter().copied())
+            needed: dependencies::list_dependencies(dependent.iter().copied())
                 .map(|(key, dependent)| (key.clone(), dependent.clone()))
                 .collect(),
             ignored: steps.ignored,
@@ -164,7 +157,7 @@ pub fn containers_of_kept_objects(
     policy: &Policy,
 ) -> Containers {
     let (prunes, skips) = divide_if_cluster_scoped(set, desired, observed, policy);
-    dependents::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
+    containers::containers_of_kept_objects(set, parent, desired, prunes.iter(), &skips)
 }
 
 /// Divides the members into prunes and skips if any of them is cluster-scoped. Without one, a run prunes
@@ -195,7 +188,7 @@ fn judge_of<'a>(
     let desired_live = observed.members.iter().filter(|live| keys.contains(&live.key));
     let desired_uids = desired_live.map(|live| live.uid.clone()).collect();
     let mut judge = Judge::new(set, policy, desired, &observed.contents, desired_uids);
-    judge.need(dependencies::named_by(dependent.iter().copied()));
+    judge.need(dependencies::list_dependencies(dependent.iter().copied()));
     judge
 }
 

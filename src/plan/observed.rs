@@ -7,8 +7,7 @@ use crate::compare::changes::Verdict;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
-use crate::model::container_owners::Owners;
-use crate::model::contents::Contents;
+use crate::model::containers::{Contents, Owners};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 
@@ -35,7 +34,7 @@ pub struct Observed {
     pub dependencies: KnownDependencies,
     /// Namespaces that are being deleted, with everything in them.
     pub terminating_namespaces: BTreeSet<String>,
-    /// Contents of the namespaces and CRDs that would be pruned; see [`super::containers`].
+    /// Contents of the namespaces and CRDs that would be pruned; see [`super::containers()`].
     pub contents: BTreeMap<ObjectKey, Contents>,
     /// The annotations of the parent without those of ApplySets.
     pub parent_annotations: Pairs,

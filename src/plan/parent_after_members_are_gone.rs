@@ -92,10 +92,10 @@ pub fn parent_disposition(
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, policy, set};
-    use super::super::{Observed, Policy, PruneAll, Pruning, plan};
     use super::*;
     use crate::manifest::desired::Desired;
+    use crate::plan::fixtures::{live, policy, set};
+    use crate::plan::{Observed, Policy, Pruning, Risk, plan};
 
     fn disposition(change: impl FnOnce(&mut Live), writers: &[&str]) -> ParentDisposition {
         let mut parent = live("Secret", Some("shop"), "web");
@@ -167,7 +167,7 @@ mod tests {
     fn the_namespace_of_the_parent_is_deleted_only_with_everything_else() {
         let policy = Policy {
             pruning: Pruning::WholeSet,
-            prune_all: PruneAll::Allowed,
+            prune_all: Risk::Allowed,
             ..policy()
         };
         let planned = |kept: bool| {

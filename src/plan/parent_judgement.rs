@@ -8,8 +8,7 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::identity::GroupKind;
 use crate::model::live::Presence;
-use crate::model::parent_object::ParentObject;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 
 /// A parent that this run may write, as far as it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,8 +110,8 @@ fn refuse_other_tooling(set: &Set, found: &Tooling) -> Option<Refusal> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::fixtures::set;
     use crate::model::applyset::parent::ParentFault;
+    use crate::plan::fixtures::set;
 
     use super::*;
 
@@ -189,7 +188,7 @@ mod tests {
 
     #[test]
     fn our_own_unfinished_parent_is_resumed() {
-        let parent = found(Reading::Unfinished(Tooling::of_this_program()));
+        let parent = found(Reading::Unfinished(Tooling::this_program()));
         assert_eq!(judged(&parent, &[]), Ok(ParentStatus::New));
     }
 

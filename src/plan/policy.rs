@@ -17,12 +17,13 @@ pub struct Policy {
     /// Time of the prunes.
     #[serde(default)]
     pub prune_when: PruneWhen,
-    /// Treatment of a run that keeps no member of the set.
-    pub prune_all: PruneAll,
+    /// A run that keeps no member of the set: without manifests, or with those of another set. A wrong directory, a
+    /// wrong set or an empty pipe is the usual reason.
+    pub prune_all: Risk,
     /// Treatment of members that are as the manifests have them.
     pub unchanged: UnchangedMembers,
-    /// Treatment of objects of other sets.
-    pub take_ownership: TakeOwnership,
+    /// Objects of the manifests that are members of other sets, and become members of this one.
+    pub take_ownership: Risk,
     /// Treatment of objects that exist and are not in a set.
     #[serde(default)]
     pub unowned: Unowned,
@@ -32,8 +33,8 @@ pub struct Policy {
     /// The members that are recreated if the server refuses to update them.
     #[serde(default)]
     pub recreate: Recreate,
-    /// Treatment of objects that cannot be restored.
-    pub data_loss: DataLoss,
+    /// Prunes that cannot be undone: of storage, and of containers with objects of others.
+    pub data_loss: Risk,
     /// The most objects that one run may prune.
     pub max_prune: Option<usize>,
     /// Field managers whose part-of labels make an object a member, which may be pruned.
@@ -63,16 +64,6 @@ pub enum PruneWhen {
     Ready,
 }
 
-/// Treatment of a run that keeps no member of the set: without manifests, or with those of another set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum PruneAll {
-    /// Probably a mistake, such as a wrong directory, a wrong set or an empty pipe.
-    Refused,
-    /// All members are pruned.
-    Allowed,
-}
-
 /// Treatment of members that are as the manifests have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -81,16 +72,6 @@ pub enum UnchangedMembers {
     LeftAlone,
     /// They are sent like the others; the server finds that nothing changes.
     Sent,
-}
-
-/// Treatment of objects of the manifests that are members of other sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum TakeOwnership {
-    /// They stop the run.
-    Refused,
-    /// They become members of this set and leave the other.
-    Allowed,
 }
 
 /// Treatment of objects of the manifests that exist and are not in a set.
@@ -106,22 +87,19 @@ pub enum Unowned {
     Refused,
 }
 
-/// Treatment of objects that cannot be restored: storage, and containers with objects of others.
+/// Treatment of what is often a mistake, or takes something from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum DataLoss {
-    /// Pruning them stops the run.
+pub enum Risk {
+    /// It stops the run.
     Refused,
-    /// They are pruned.
+    /// The user has allowed it by a flag.
     Allowed,
 }
 
-/// Treatment of a parent that another tool manages, or of an object that is not a parent yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum TakeOver {
-    /// It stops the run.
-    Refused,
-    /// It becomes the parent of this set, once the user has confirmed that.
-    Allowed,
+impl Risk {
+    /// Reads the flag that allows it.
+    pub fn allowed_if(flag: bool) -> Self {
+        if flag { Self::Allowed } else { Self::Refused }
+    }
 }

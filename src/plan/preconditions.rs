@@ -263,7 +263,7 @@ impl Preconditions {
     }
 
     /// Returns what the run has made of an object, by the answer to its write.
-    pub fn written(&self, object: &Value) -> Option<Seen> {
+    pub fn after_write(&self, object: &Value) -> Option<Seen> {
         self.0.as_ref()?.seen(object)
     }
 }

@@ -95,10 +95,10 @@ fn copied_label(live: &Live, appliers: &BTreeSet<String>) -> Option<SkipReason> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{live, policy, set};
     use super::*;
     use crate::model::identity::GroupKind;
     use crate::model::live::OwnerReference;
+    use crate::plan::fixtures::{live, policy, set};
 
     fn judged(change: impl FnOnce(&mut Live)) -> Judgement {
         let mut candidate = live("ConfigMap", Some("shop"), "a");

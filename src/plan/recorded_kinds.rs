@@ -12,7 +12,7 @@ use crate::model::resource::{Origin, Resource};
 
 /// State of a recorded kind on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry<'d> {
+pub enum RecordedKind<'d> {
     /// The server serves it.
     Served(&'d Resource),
     /// The server serves the kind under another spelling, such as `configmaps` for
@@ -31,18 +31,18 @@ pub enum Entry<'d> {
 
 /// The recorded kinds that discovery does not list, under their names in the record. What is
 /// known of them has to come from a discovery that is younger than the record.
-pub fn undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
+pub fn find_undiscovered(kinds: &RecordedKinds, discovery: &Discovery) -> BTreeSet<GroupKind> {
     let entries = entries(kinds, discovery).into_iter();
     let unlisted = entries.filter(|(_, entry)| match entry {
-        Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) => true,
-        Entry::Served(_) | Entry::Misspelled(_) | Entry::Unknowable(_) => false,
+        RecordedKind::Gone | RecordedKind::Kept(_) | RecordedKind::Unlisted(_) => true,
+        RecordedKind::Served(_) | RecordedKind::Misspelled(_) | RecordedKind::Unknowable(_) => false,
     });
     unlisted.map(|(kind, _)| kind).collect()
 }
 
 /// Each recorded kind under the name that it has in the record, and what the server says
 /// of it; an entry of the deprecated form stands as `resource.group`.
-pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, Entry<'d>)> {
+pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(GroupKind, RecordedKind<'d>)> {
     match kinds {
         RecordedKinds::GroupKinds(kinds) => kinds
             .iter()
@@ -62,24 +62,24 @@ pub fn entries<'d>(kinds: &RecordedKinds, discovery: &'d Discovery) -> Vec<(Grou
 }
 
 /// Returns the state of one entry of the form `Kind.group`.
-pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
+pub fn entry<'d>(kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
     classify(discovery.preferred(kind), kind, discovery)
 }
 
-fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> Entry<'d> {
+fn classify<'d>(lookup: KindLookup<'d>, kind: &GroupKind, discovery: &'d Discovery) -> RecordedKind<'d> {
     match lookup {
-        KindLookup::Found(resource) if resource.origin == Origin::Served => Entry::Served(resource),
-        KindLookup::GroupFailed(failure) => Entry::Unknowable(failure),
+        KindLookup::Found(resource) if resource.origin == Origin::Served => RecordedKind::Served(resource),
+        KindLookup::GroupFailed(failure) => RecordedKind::Unknowable(failure),
         // A kind that is not served yet may have a definition and objects already.
         KindLookup::Found(_) | KindLookup::Absent => {
             if let Some(resource) = find_misspelled(kind, discovery) {
-                return Entry::Misspelled(resource);
+                return RecordedKind::Misspelled(resource);
             }
             match discovery.missing_kind(kind) {
-                Some(MissingKind::Gone) => Entry::Gone,
-                Some(MissingKind::Kept(kept)) => Entry::Kept(kept),
-                Some(MissingKind::Expected(expected)) => Entry::Unlisted(Some(expected)),
-                None => Entry::Unlisted(None),
+                Some(MissingKind::Gone) => RecordedKind::Gone,
+                Some(MissingKind::Kept(kept)) => RecordedKind::Kept(kept),
+                Some(MissingKind::Expected(expected)) => RecordedKind::Unlisted(Some(expected)),
+                None => RecordedKind::Unlisted(None),
             }
         }
     }
@@ -139,9 +139,9 @@ mod tests {
         for (text, expected) in table {
             let (kind, group) = text.split_once('.').unwrap_or((text, ""));
             let reported = match entry(&GroupKind::new(group, kind), &discovery) {
-                Entry::Served(resource) => format!("served {}", resource.group_kind()),
-                Entry::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
-                Entry::Unlisted(None) => "unlisted".to_owned(),
+                RecordedKind::Served(resource) => format!("served {}", resource.group_kind()),
+                RecordedKind::Misspelled(resource) => format!("misspelled {}", resource.group_kind()),
+                RecordedKind::Unlisted(None) => "unlisted".to_owned(),
                 other => format!("{other:?}"),
             };
             assert_eq!(reported, expected, "{text}");
@@ -154,9 +154,9 @@ mod tests {
         let pair = |resource: &str| (resource.to_owned(), "apps".to_owned());
         let recorded = RecordedKinds::GroupResources([pair("deployments"), pair("gones")].into());
         let entries = entries(&recorded, &discovery);
-        assert!(matches!(entries[0], (_, Entry::Served(_))));
+        assert!(matches!(entries[0], (_, RecordedKind::Served(_))));
         let gone = GroupKind::new("apps", "gones");
-        assert_eq!(entries[1], (gone.clone(), Entry::Unlisted(None)));
-        assert_eq!(undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
+        assert_eq!(entries[1], (gone.clone(), RecordedKind::Unlisted(None)));
+        assert_eq!(find_undiscovered(&recorded, &discovery), BTreeSet::from([gone]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Observed, Plan, Policy, PruneAll, Refusal, SkipReason};
+use super::{Observed, Plan, Policy, Refusal, Risk, SkipReason};
 use crate::manifest::desired::Desired;
 use crate::model::generated_name::without_content_hash;
 use crate::model::identity::{GroupKind, ObjectKey};
@@ -18,7 +18,7 @@ pub(super) fn refusal(
     observed: &Observed,
     policy: &Policy,
 ) -> Option<Refusal> {
-    if policy.prune_all == PruneAll::Allowed {
+    if policy.prune_all == Risk::Allowed {
         return None;
     }
     let objects: Vec<ObjectKey> = plan.all_prunes().map(|live| live.key.clone()).collect();
@@ -58,10 +58,10 @@ fn without_hash(key: &ObjectKey) -> (&GroupKind, Option<&str>, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{desired as object, live, policy, set};
-    use super::super::{Pruning, plan};
     use super::*;
     use crate::model::live::{Live, Presence};
+    use crate::plan::fixtures::{desired as object, live, policy, set};
+    use crate::plan::{Pruning, plan};
 
     fn member(name: &str) -> Live {
         live("ConfigMap", Some("shop"), name)
@@ -121,7 +121,7 @@ mod tests {
             let names: Vec<_> = members.iter().map(|live| live.key.name.as_str()).collect();
             assert_eq!(!found.is_empty(), is_refused, "{names:?} {manifests:?}");
             let allowed = Policy {
-                prune_all: PruneAll::Allowed,
+                prune_all: Risk::Allowed,
                 ..policy()
             };
             assert!(refusals(members, manifests, &allowed).is_empty());

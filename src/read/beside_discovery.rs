@@ -15,8 +15,8 @@ use super::parent::{WholeParent, whole_parent};
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::manifest::Manifest;
 use crate::model::applyset::ParentIdentity;
+use crate::model::containers::NamespaceState;
 use crate::model::list_targets::ListTarget;
-use crate::model::namespace::NamespaceState;
 use crate::model::resource::{Resource, Scope};
 use crate::model::write_settings::SetReference;
 

@@ -10,14 +10,15 @@ use tokio::time::Instant;
 use super::beside_discovery::ReadBesideDiscovery;
 use super::found_set::FoundSet;
 use super::kinds_missing_from_discovery::{self as missing_kinds, KindWait};
-use super::{ReadError, UnsettledError, unseen_kinds};
+use super::{UnsettledError, unseen_kinds};
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::connection::Endpoint;
 use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup};
+use crate::error::Error;
 use crate::manifest::Manifest;
 use crate::manifest::desired;
 use crate::model::applyset::parent::RecordedKinds;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 use crate::model::live::Live;
 use crate::plan::recorded_kinds;
@@ -188,7 +189,7 @@ impl Cluster {
         &mut self,
         containers: &[Live],
         concurrency: usize,
-    ) -> Result<BTreeMap<ObjectKey, Contents>, ReadError> {
+    ) -> Result<BTreeMap<ObjectKey, Contents>, Error> {
         let wait = self.kind_waits.begin();
         let discovery = &mut self.discovery;
         Ok(super::contents(&self.server, discovery, containers, concurrency, &wait).await?)
@@ -199,6 +200,6 @@ impl Cluster {
 fn unlisted(records: &[&RecordedKinds], discovery: &Discovery) -> BTreeSet<GroupKind> {
     records
         .iter()
-        .flat_map(|kinds| recorded_kinds::undiscovered(kinds, discovery))
+        .flat_map(|kinds| recorded_kinds::find_undiscovered(kinds, discovery))
         .collect()
 }

@@ -14,7 +14,8 @@ use super::list::{EVERYTHING, ListError, first_page};
 use super::not_found::list_as_served;
 use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::{Discovery, KindLookup};
-use crate::model::contents::{Contents, Held};
+use crate::error::Error;
+use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, Presence};
@@ -78,6 +79,15 @@ pub enum ContentsError {
     },
 }
 
+impl From<ContentsError> for Error {
+    fn from(error: ContentsError) -> Self {
+        match error {
+            ContentsError::Unsettled(error) => error.into(),
+            ContentsError::List { place, error } => (place, error).into(),
+        }
+    }
+}
+
 async fn list_contents(
     server: &ApiServer,
     discovery: &Discovery,
@@ -126,7 +136,7 @@ async fn list_contents(
 
 async fn list_everywhere(server: &ApiServer, resource: &Resource, held: &mut Contents) {
     let everywhere = ListTarget::new(&Arc::new(resource.clone()), None);
-    match list_as_served(server, &everywhere, &EVERYTHING, Held::from_object).await {
+    match list_as_served(server, &everywhere, &EVERYTHING, HeldObject::from_object).await {
         Ok(objects) => held.objects = objects,
         Err(_) => held.unknown.push(resource.plural.clone()),
     }
@@ -144,7 +154,7 @@ async fn list_namespaces(
     for key in namespaces.values() {
         contents.insert((*key).clone(), Contents::default());
     }
-    let mut add = |object: Held| {
+    let mut add = |object: HeldObject| {
         let namespace = object.key.namespace.as_deref();
         let container = namespace.and_then(|namespace| namespaces.get(namespace));
         if let Some(held) = container.and_then(|key| contents.get_mut(*key)) {
@@ -176,7 +186,7 @@ async fn list_namespaces(
     let mut unknown = Vec::new();
     let mut lists = stream::iter(places)
         .map(|place| async move {
-            let listed = list_as_served(server, &place, &EVERYTHING, Held::from_object).await;
+            let listed = list_as_served(server, &place, &EVERYTHING, HeldObject::from_object).await;
             (place, listed)
         })
         .buffer_unordered(concurrency);
@@ -198,18 +208,24 @@ async fn list_namespaces(
 
 /// Lists a resource in these namespaces by one page of the whole cluster. `None` if there are more
 /// pages: each namespace has to be listed then.
-async fn small(server: &ApiServer, resource: &Arc<Resource>, names: &BTreeSet<&str>) -> Option<Vec<Held>> {
+async fn small(
+    server: &ApiServer,
+    resource: &Arc<Resource>,
+    names: &BTreeSet<&str>,
+) -> Option<Vec<HeldObject>> {
     let page = first_page(server, resource, &EVERYTHING, |item| {
         let namespace = item["metadata"]["namespace"].as_str()?;
         let is_inside = names.contains(namespace);
-        is_inside.then(|| Held::from_object(item, resource)).flatten()
+        is_inside
+            .then(|| HeldObject::from_object(item, resource))
+            .flatten()
     })
     .await;
     // After a failure, each namespace is listed by itself.
     page.ok().flatten()
 }
 
-impl Held {
+impl HeldObject {
     /// Reduces an item of a LIST; `None` if it is being deleted.
     pub fn from_object(item: &Value, resource: &Arc<Resource>) -> Option<Self> {
         let live = Live::from_object(item, resource)?;

@@ -7,11 +7,11 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use serde_json::Value;
 
-use super::error::ReadError;
 use super::list::{EVERYTHING, ListError, Selector, WHOLE_OBJECTS, list};
 use super::parent::definition;
 use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::cluster::discovery::{AggregatedApi, Definition, Discovery, Forbidden};
+use crate::error::Error;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 
@@ -59,15 +59,12 @@ pub async fn definitions_by_kind(
     resources: &[&Arc<Resource>],
     reduce: fn(&Resource, Value) -> Value,
     concurrency: usize,
-) -> Result<Definitions, ReadError> {
+) -> Result<Definitions, Error> {
     let reads = resources.iter().map(async |resource| {
         let kind = resource.group_kind();
         match definition(server, resource).await {
             Ok(found) => Ok(found.map(|definition| (kind, reduce(resource, definition)))),
-            Err(error) => Err(ReadError::Object {
-                what: format!("the definition of {kind}"),
-                error,
-            }),
+            Err(error) => Err(error.while_reading(format_args!("the definition of {kind}"))),
         }
     });
     let definitions: Vec<_> = stream::iter(reads)
@@ -83,7 +80,7 @@ async fn read_definition(server: &ApiServer, path: String) -> Result<Option<Defi
         Err(error) if error.is_missing_object() => return Ok(None),
         reply => reply?,
     };
-    let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let object = reply.json_or_null();
     match Definition::from_object(&object) {
         Some(definition) => Ok(Some(definition)),
         None => Err(ApiError::unreadable(path, "it is not a CustomResourceDefinition")),

@@ -14,9 +14,9 @@ use crate::model::applyset::{ApplySetId, ParentIdentity, Record};
 use crate::model::history_annotation::Run;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::plan::recorded_kinds::{self, Entry};
+use crate::model::set::ParentObject;
+use crate::plan::recorded_kinds::{self, RecordedKind};
 use crate::read::{ListTarget, ListTargets, Reach, unique_by_uid};
 
 /// A set as it was found in the cluster.
@@ -54,13 +54,14 @@ pub enum RecordStatus {
 }
 
 /// The part of the scope that could be listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Visibility {
     /// All: the found members are complete.
     Whole,
     /// A part: there may be more members.
     Part,
     /// Nothing: the members are unknown.
+    #[default]
     Nothing,
 }
 
@@ -103,9 +104,12 @@ impl FoundSet {
         let Some(recorded) = self.recorded() else {
             return Visibility::Nothing;
         };
-        let has_unknowable = entries(recorded, discovery)
-            .iter()
-            .any(|(_, entry)| matches!(entry, Entry::Unknowable(_) | Entry::Unlisted(_) | Entry::Kept(_)));
+        let has_unknowable = entries(recorded, discovery).iter().any(|(_, entry)| {
+            matches!(
+                entry,
+                RecordedKind::Unknowable(_) | RecordedKind::Unlisted(_) | RecordedKind::Kept(_)
+            )
+        });
         if self.unread.is_empty() && !has_unknowable {
             return Visibility::Whole;
         }
@@ -202,22 +206,25 @@ fn recorded_resources(
     entries(recorded, discovery)
         .into_iter()
         .filter_map(|(_, entry)| match entry {
-            Entry::Served(resource) | Entry::Misspelled(resource) => {
+            RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
                 Some((resource.group_kind(), Arc::new(resource.clone())))
             }
-            Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
+            RecordedKind::Gone
+            | RecordedKind::Kept(_)
+            | RecordedKind::Unlisted(_)
+            | RecordedKind::Unknowable(_) => None,
         })
         .collect()
 }
 
 /// Returns the recorded kinds by the names to show: those of the deprecated form as kinds, if these can
 /// be determined.
-pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, Entry<'d>)> {
+pub fn entries<'d>(recorded: &ApplySetRecord, discovery: &'d Discovery) -> Vec<(String, RecordedKind<'d>)> {
     let is_deprecated = matches!(recorded.kinds, RecordedKinds::GroupResources(_));
     recorded_kinds::entries(&recorded.kinds, discovery)
         .into_iter()
         .map(|(name, entry)| match entry {
-            Entry::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
+            RecordedKind::Served(resource) if is_deprecated => (resource.group_kind().to_string(), entry),
             _ => (name.to_string(), entry),
         })
         .collect()
@@ -267,7 +274,7 @@ mod tests {
             identity,
             parent_uid: "uid-of-parent".to_owned(),
             reading: Reading::Parent(ApplySetRecord {
-                tooling: Tooling::of_this_program(),
+                tooling: Tooling::this_program(),
                 kinds: RecordedKinds::GroupKinds(kinds.iter().map(|text| kind(text)).collect()),
                 additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
             }),
@@ -402,7 +409,7 @@ mod tests {
     #[test]
     fn a_first_run_that_recorded_nothing_is_unfinished() {
         let mut begun = set(&[], &[]);
-        begun.reading = Reading::Unfinished(Tooling::of_this_program());
+        begun.reading = Reading::Unfinished(Tooling::this_program());
         assert_eq!(begun.status(&discovery()), RecordStatus::Unfinished);
     }
 

@@ -21,8 +21,8 @@ use crate::cluster::apiserver::{ApiError, ApiServer};
 use crate::model::applyset::ID_LABEL;
 use crate::model::applyset::parent::{Pairs, ParentIdentity, is_applyset_key};
 use crate::model::list_targets::{ListTarget, ListTargets, Reach};
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
+use crate::model::set::ParentObject;
 
 /// The result of listing many collections.
 #[derive(Debug)]

@@ -13,10 +13,9 @@ use crate::compare::ownership;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::depends_on::Dependencies;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::keep_annotations::keep_annotation;
 use crate::model::live::{Live, OwnerReference, Presence, Tracking};
-use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
+use crate::model::user_annotations::{PruneOrder, keep_annotation};
 
 impl Live {
     /// Reduces an object as a GET or an item of a LIST shows it.

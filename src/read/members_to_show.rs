@@ -8,13 +8,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::found_set::{self, FoundSet};
 use super::list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS};
 use super::list_all::{ListOptions, list_visible};
 use super::members::members;
 use crate::compare::ownership;
 use crate::compare::status::{self, Others, Readiness, State, StatusRules, Surroundings};
+use crate::error::Error;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
@@ -23,11 +23,7 @@ use crate::model::resource::Resource;
 use crate::model::text::listed;
 
 /// Finds the members of all these sets, with one LIST for each kind and namespace.
-pub async fn find_members(
-    cluster: &Cluster,
-    sets: &mut [FoundSet],
-    concurrency: usize,
-) -> Result<(), ReadError> {
+pub async fn find_members(cluster: &Cluster, sets: &mut [FoundSet], concurrency: usize) -> Result<(), Error> {
     let places = found_set::places(sets, &cluster.discovery);
     let selector = Selector::new(PART_OF_LABEL, METADATA_LIST);
     let ids = ids(sets);

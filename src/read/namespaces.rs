@@ -10,9 +10,9 @@ use serde::Deserialize as _;
 use super::list::{EVERYTHING, ListError, list};
 use super::parent::{ObjectMetadata, metadata};
 use crate::cluster::apiserver::ApiServer;
+use crate::model::containers::NamespaceState;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Presence;
-use crate::model::namespace::NamespaceState;
 use crate::model::resource::{Resource, Scope};
 
 /// From this many namespaces on, one LIST of all is cheaper than a GET for each.

@@ -15,7 +15,7 @@ use super::kinds_missing_from_discovery::{KindWait, PAUSE, look_up};
 use super::list::{ListError, Selector, list};
 use super::parent::definition_path;
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::cluster::discovery::{self, Discovery, DiscoveryError, KindLookup, Lookup, MissingKind};
+use crate::cluster::discovery::{self, Discovery, KindLookup, Lookup, MissingKind};
 use crate::model::identity::GroupVersionKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
@@ -105,14 +105,12 @@ pub(super) async fn find_missing(
 async fn find_served_version(server: &ApiServer, resource: &Resource) -> Result<ServedVersion, ApiError> {
     match server.get(&definition_path(resource), "application/json").await {
         Ok(reply) => {
-            let definition: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let definition = reply.json_or_null();
             Ok(by_definition(&definition, resource))
         }
         Err(error) if error.is_missing_object() => without_definition(server, resource).await,
         Err(error) if error.is(StatusCode::FORBIDDEN) => {
-            let discovery = discovery::fetch(server)
-                .await
-                .map_err(DiscoveryError::into_request)?;
+            let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
             Ok(in_another_version(&discovery, resource).unwrap_or(ServedVersion::Unchanged))
         }
         Err(error) => Err(error),
@@ -162,9 +160,7 @@ async fn without_definition(server: &ApiServer, resource: &Resource) -> Result<S
     let kind = resource.group_kind();
     let wait = KindWait::unreported();
     loop {
-        let discovery = discovery::fetch(server)
-            .await
-            .map_err(DiscoveryError::into_request)?;
+        let discovery = discovery::fetch(server).await.map_err(|error| error.request)?;
         if let Some(served) = in_another_version(&discovery, resource) {
             return Ok(served);
         }

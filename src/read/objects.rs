@@ -96,7 +96,7 @@ async fn found(
             };
         }
     };
-    match serde_json::from_slice(&reply.body) {
+    match reply.json() {
         Ok(object) if is_named(&object, key) => match owners(&object["metadata"]) {
             Ok(_) if lacks_version(&object, resource) => {
                 let reason = "it lacks a UID or a resourceVersion".to_owned();

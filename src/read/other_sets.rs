@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{ListOptions, list_all};
 use super::members::members;
@@ -11,6 +10,7 @@ use super::named_set::NamedSet;
 use super::parent::custom_parent_kinds;
 use super::parent_kinds::parent_kinds;
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{ApplySetId, ID_LABEL, PART_OF_LABEL, ParentIdentity};
 use crate::model::list_targets::ListTargets;
@@ -25,7 +25,7 @@ pub(super) async fn members_of_other_sets(
     desired: &Desired,
     found: &[Live],
     concurrency: usize,
-) -> Result<Vec<Live>, ReadError> {
+) -> Result<Vec<Live>, Error> {
     let places = plan::scope_of_newcomers(desired, found);
     let selector = Selector::new(
         format!("{PART_OF_LABEL},{PART_OF_LABEL}!={}", named.set.id),
@@ -43,7 +43,7 @@ pub(super) async fn members_of_other_sets_alone(
     desired: &Desired,
     places: &ListTargets,
     concurrency: usize,
-) -> Result<Option<Vec<Live>>, ReadError> {
+) -> Result<Option<Vec<Live>>, Error> {
     if !places.covers(&plan::scope_of_newcomers(desired, &[])) {
         return Ok(None);
     }

@@ -10,10 +10,9 @@ use super::list::ListError;
 use super::namespaces::namespaces;
 use super::parent::{definition_path, metadata};
 use crate::cluster::apiserver::{ApiError, ApiServer};
-use crate::model::container_owners::{Containers, Owners};
+use crate::model::containers::{Containers, NamespaceState, Owners};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
-use crate::model::namespace::NamespaceState;
 use crate::model::resource::Resource;
 
 /// Limit of concurrent GETs.

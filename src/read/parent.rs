@@ -17,13 +17,13 @@ use crate::model::applyset::{
     ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION, ID_LABEL,
     IS_PARENT_TYPE_LABEL, PART_OF_LABEL,
 };
+use crate::model::containers::NamespaceState;
 use crate::model::history_annotation::History;
 use crate::model::identity::GroupKind;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::{Live, OwnerReference, Presence};
-use crate::model::namespace::NamespaceState;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::{Resource, Scope};
+use crate::model::set::ParentObject;
 
 /// Metadata of one object, in the API's own form; Secrets' data stay on the server.
 pub const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -73,7 +73,7 @@ pub fn parent_of_answer(
     identity: &ParentIdentity,
     now: Timestamp,
 ) -> Result<(ParentObject, Pairs), serde_json::Error> {
-    let Metadata { metadata } = serde_json::from_slice(&answer.body)?;
+    let Metadata { metadata } = answer.json()?;
     let labels = metadata.labels.clone();
     Ok((ParentObject::new(identity, metadata, now), labels))
 }
@@ -116,7 +116,8 @@ pub async fn whole_parent(
 /// the user may not read it.
 pub async fn definition(server: &ApiServer, resource: &Resource) -> Result<Option<Value>, ApiError> {
     match server.get(&definition_path(resource), WHOLE_OBJECTS).await {
-        Ok(reply) => Ok(serde_json::from_slice(&reply.body).ok()),
+        // Without a schema, nothing is decided by it, as if the user may not read it.
+        Ok(reply) => Ok(reply.json().ok()),
         Err(error) if error.is(StatusCode::NOT_FOUND) || error.is(StatusCode::FORBIDDEN) => Ok(None),
         Err(error) => Err(error),
     }
@@ -251,7 +252,7 @@ pub(super) async fn metadata(server: &ApiServer, path: &str) -> Result<Option<Ob
         Err(error) if error.is_missing_object() => return Ok(None),
         Err(error) => return Err(error),
     };
-    match serde_json::from_slice::<Metadata>(&reply.body) {
+    match reply.json::<Metadata>() {
         Ok(read) => Ok(Some(read.metadata)),
         Err(error) => Err(ApiError::unreadable(path, error.to_string())),
     }

@@ -2,22 +2,29 @@
 
 use std::collections::BTreeSet;
 
+use super::command_run::CommandRun;
+use super::connect::{discover, discover_with};
 use super::permissions;
+use super::plan_and_write::{Allowed, Script};
 use super::prompt::Questions;
-use crate::error::Error;
+use crate::cli::GlobalFlags;
+use crate::error::{Error, Exit};
 use crate::event::Operation;
 use crate::execute::{Interrupt, ParentWriting};
-use crate::manifest::Source;
+use crate::manifest::{Manifest, Manifests, Recursion, Source};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Pairs;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission};
+use crate::model::set::ParentObject;
 use crate::model::write_settings::SetReference;
 use crate::plan::{self, MembershipPlan, Proposal, Refusal};
-use crate::read::{Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, cluster_state, named_set};
-use crate::settings::MembershipOptions;
+use crate::read::{
+    Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, cluster_state, named_set,
+};
+use crate::report::SetDocument;
+use crate::settings::{self, MembershipOptions};
 
 /// A set as it was read, with all that writing it needs.
 pub struct SetRead {
@@ -26,9 +33,44 @@ pub struct SetRead {
     pub state: ClusterState,
 }
 
-/// Returns the questions of a command that reads these sources.
-pub fn questions(options: &MembershipOptions, sources: &[Source]) -> Questions {
-    Questions::at_terminal(options.is_interactive, sources)
+/// Plans and writes with this script, in a run whose report is about `set`. `manifests` are the sources that the command
+/// reads: an answer cannot come from one.
+pub async fn run(
+    operation: Operation,
+    set: &SetReference,
+    options: &MembershipOptions,
+    manifests: Option<(&[Source], Recursion)>,
+    shared: &GlobalFlags,
+    mut script: impl Script,
+) -> Result<Exit, Error> {
+    let sources = manifests.map_or(&[][..], |(sources, _)| sources);
+    let mut run = CommandRun::begin(
+        operation,
+        SetDocument::named(&set.name),
+        settings::style(shared),
+        options.writing.dry_run,
+        Questions::at_terminal(options.is_interactive, sources),
+    );
+    let allowed = Allowed::new(&options.consent, &options.writing);
+    let outcome = run.plan_and_write(&mut script, allowed).await;
+    run.finish(outcome)
+}
+
+/// Connects, discovers the server, and reads the manifests that name objects, if there are any. `divide` decides about
+/// their hooks.
+pub async fn discover_and_read(
+    run: &mut CommandRun,
+    shared: &GlobalFlags,
+    manifests: Option<(&[Source], Recursion)>,
+    divide: impl FnOnce(Vec<Manifest>) -> Manifests,
+) -> Result<(Cluster, Manifests), Error> {
+    let connection = run.connect(shared).await?;
+    let waits = run.kind_waits();
+    let Some((sources, recursion)) = manifests else {
+        let cluster = discover(connection, waits, Wanted::Nothing).await?;
+        return Ok((cluster, Manifests::default()));
+    };
+    discover_with(connection, sources.to_vec(), recursion, waits, divide, None).await
 }
 
 /// Reads a set that must exist.
@@ -93,7 +135,7 @@ impl SetRead {
         let members = self
             .state
             .list_members(&cluster.server, &self.named, labels, asked, concurrency);
-        Ok(members.await?)
+        members.await
     }
 
     /// Returns the record of the set with these kinds and namespaces added, and the refusal of a record

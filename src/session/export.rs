@@ -15,11 +15,11 @@ use crate::model::resource::Resource;
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{apply_order, autoscaler_kinds, data_of_volumes, target_of};
-use crate::read::{self, Cluster, Definitions, ReadError, definitions_by_kind, whole_members, whole_objects};
+use crate::read::{self, Cluster, Definitions, definitions_by_kind, whole_members, whole_objects};
 use crate::report::ManifestText;
 
 /// The set to export, and where its members are.
-pub struct Source<'a> {
+pub struct ExportSource<'a> {
     pub cluster: &'a Cluster,
     pub set: &'a Set,
     pub parent_resource: &'a Resource,
@@ -33,7 +33,7 @@ pub struct Source<'a> {
 
 /// The changes that a run is about to make, for the undo file.
 #[derive(Default)]
-pub struct Run<'a> {
+pub struct PlannedChanges<'a> {
     /// Objects that it takes in, as far as they exist.
     pub taken_in: BTreeSet<ObjectKey>,
     /// The objects that it applies.
@@ -45,33 +45,33 @@ pub struct Run<'a> {
 }
 
 /// Manifests, and what they lack, in sentences.
-pub struct Export {
+pub struct ExportedManifests {
     pub manifests: Vec<ManifestText>,
     /// Sentences about the objects that are left out, with the reasons.
     pub left_out: Vec<String>,
 }
 
-impl Source<'_> {
+impl ExportSource<'_> {
     /// Returns the manifests of all members, in the order in which they are applied; with them the parent's, if it was
     /// among the manifests, and those of objects that a run is about to take in.
     ///
     /// # Errors
     ///
     /// Something could not be read, or the members have another field manager.
-    pub async fn export(&self, run: &Run<'_>) -> Result<Export, Error> {
+    pub async fn export(&self, run: &PlannedChanges<'_>) -> Result<ExportedManifests, Error> {
         let (cluster, manager) = (self.cluster, self.field_manager);
         let members = whole_members(cluster, self.set, self.places, manager, self.concurrency).await?;
         if let Some(live) = members.of_another_manager
             && run.taken_in.is_empty()
         {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "no member was applied by the field manager {manager}: {} labeled {}",
                     listed(&live.part_of_writers),
                     live.key
                 ),
-                hint: "pass --field-manager with the name that applied the set".to_owned(),
-            });
+                "pass --field-manager with the name that applied the set",
+            ));
         }
         let taken_in = run.taken_in.iter().filter(|key| **key != self.set.parent);
         let others = whole_objects(cluster, taken_in.cloned(), manager, self.concurrency).await?;
@@ -110,7 +110,7 @@ impl Source<'_> {
             .map(|(key, object)| manifest_text(key, object, export_live(object), run));
         let mut manifests: Vec<ManifestText> =
             exported.chain(unowned).chain(self.parent(run).await?).collect();
-        manifests.sort_by(|one, other| apply_order(one.key()).cmp(&apply_order(other.key())));
+        manifests.sort_by(|one, other| apply_order(&one.key).cmp(&apply_order(&other.key)));
         let left_out = only_labeled.iter().map(|live| {
             let writers = listed(&live.part_of_writers);
             format!(
@@ -118,7 +118,7 @@ impl Source<'_> {
                 live.key
             )
         });
-        Ok(Export {
+        Ok(ExportedManifests {
             manifests,
             left_out: left_out.collect(),
         })
@@ -135,17 +135,14 @@ impl Source<'_> {
         let mut resources: Vec<_> = self.places.resources.iter().collect();
         resources.retain(|resource| kinds.contains(&resource.group_kind()));
         let server = &self.cluster.server;
-        Ok(definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await?)
+        definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
     }
 
     /// Returns the manifest of the parent, if one was applied or the run is going to apply one.
-    async fn parent(&self, run: &Run<'_>) -> Result<Option<ManifestText>, Error> {
+    async fn parent(&self, run: &PlannedChanges<'_>) -> Result<Option<ManifestText>, Error> {
         let key = &self.set.parent;
         let read = read::object(&self.cluster.server, self.parent_resource, key).await;
-        let object = read.map_err(|error| ReadError::Object {
-            what: format!("the set's parent {key}"),
-            error,
-        })?;
+        let object = read.map_err(|error| error.while_reading(format_args!("the set's parent {key}")))?;
         let exported = object.map(|object| export(&object, self.field_manager, None, None));
         let found =
             exported.filter(|found| found.fields == ExportedFields::Applied || run.taken_in.contains(key));
@@ -153,13 +150,18 @@ impl Source<'_> {
     }
 }
 
-fn manifest_text(key: &ObjectKey, object: &Value, exported: Exported, run: &Run<'_>) -> ManifestText {
+fn manifest_text(
+    key: &ObjectKey,
+    object: &Value,
+    exported: Exported,
+    run: &PlannedChanges<'_>,
+) -> ManifestText {
     let comments = comments(key, object, &exported, run);
     ManifestText::new(key.clone(), exported.manifest, comments)
 }
 
 /// Returns what an apply of the manifest does not bring back.
-fn comments(key: &ObjectKey, object: &Value, exported: &Exported, run: &Run<'_>) -> Vec<String> {
+fn comments(key: &ObjectKey, object: &Value, exported: &Exported, run: &PlannedChanges<'_>) -> Vec<String> {
     let data = data_of_volumes(&key.group_kind, object).map(|data| format!("Not in this manifest: {data}."));
     let origin = match exported.fields {
         _ if run.taken_in.contains(key) => Some(

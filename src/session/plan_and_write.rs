@@ -4,7 +4,7 @@ use super::command_run::{Agreed, CommandRun};
 use super::other_runs::OtherRuns;
 use crate::error::Error;
 use crate::event::Ending;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::{Exclusive, WriteSettings};
 use crate::plan::{Consent, Proposal};
 use crate::read::NamedSet;

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use super::SetReference;
-use super::adopt_move_disband::{Flags, MembershipOptions, label_selector, manifests};
+use super::adopt_move_disband::{MembershipOptions, label_selector};
+use super::sources::{recursion, sources};
+use super::{SetReference, consent};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
 use crate::import::{Tool, Unmarked};
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
-use crate::plan::TakeOwnership;
+use crate::model::list_targets::Reach;
+use crate::plan::Risk;
 
 /// Options of `adopt`, except the shared ones.
 #[derive(Debug)]
@@ -19,9 +21,10 @@ pub struct AdoptOptions {
     /// The objects to adopt.
     pub choice: Choice,
     /// The permission to take members of other sets.
-    pub take_ownership: TakeOwnership,
-    /// The treatment of the fields that the tool of an inventory owns.
-    pub former_fields: FormerFields,
+    pub take_ownership: Risk,
+    /// True if the fields that the tool of an inventory owns stay with it. Otherwise they move to our field manager, so
+    /// that changed manifests can change and remove them.
+    pub keep_field_ownership: bool,
 }
 
 /// The objects to adopt.
@@ -35,29 +38,11 @@ pub enum Choice {
         selector: String,
         /// Kinds or resources as typed; empty for the default.
         kinds: Vec<String>,
-        /// The namespaces to search.
-        reach: Namespaces,
+        /// The namespace of the run, or all of them.
+        reach: Reach,
     },
     /// Those in the inventory of another tool.
     Inventory(InventoryReference, Unmarked),
-}
-
-/// The treatment of the fields that another tool owns of its objects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FormerFields {
-    /// They move to our field manager, so that changed manifests can change and remove them.
-    Taken,
-    /// They stay with the tool.
-    Left,
-}
-
-/// The namespaces that are searched for a label selector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Namespaces {
-    /// The namespace of the run.
-    Own,
-    /// All namespaces.
-    All,
 }
 
 /// `TOOL/[NAMESPACE/]NAME` of `--from`.
@@ -70,26 +55,28 @@ pub struct InventoryReference {
     pub name: String,
 }
 
+impl Choice {
+    /// Returns the sources of the manifests that name the objects.
+    pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
+        match self {
+            Self::Manifests(sources, recursion) => Some((sources, *recursion)),
+            Self::Labels { .. } | Self::Inventory(..) => None,
+        }
+    }
+}
+
 impl AdoptOptions {
     /// Reads the flags of `adopt`.
     pub fn new(adopt: &Adopt, shared: &GlobalFlags) -> Result<Self, Error> {
-        let flags = Flags {
-            set: SetReference::new(&adopt.set)?,
-            dry_run: &adopt.dry_run,
-            exclusive: &adopt.exclusive,
-            take_over: adopt.take_over_set,
-            yes: adopt.yes,
-            tooling: adopt.tooling.as_deref(),
-            field_manager: adopt.field_manager.as_deref(),
-        };
+        let set = SetReference::new(&adopt.set)?;
         let choice = match (&adopt.selector, &adopt.from) {
             (Some(selector), _) => Choice::Labels {
                 selector: label_selector(selector)?,
                 kinds: adopt.kinds.clone(),
                 reach: if adopt.all_namespaces {
-                    Namespaces::All
+                    Reach::Cluster
                 } else {
-                    Namespaces::Own
+                    Reach::Namespace
                 },
             },
             (None, Some(from)) => {
@@ -97,25 +84,27 @@ impl AdoptOptions {
                 let unmarked = unmarked(&reference, adopt.from_unmarked)?;
                 Choice::Inventory(reference, unmarked)
             }
-            (None, None) => {
-                let (sources, recursion) =
-                    manifests(&adopt.filename, adopt.recursive, adopt.kustomize.as_deref())?;
-                Choice::Manifests(sources, recursion)
-            }
+            (None, None) => Choice::Manifests(
+                sources(&adopt.filename, adopt.kustomize.as_deref())?,
+                recursion(adopt.recursive),
+            ),
         };
+        let membership = MembershipOptions::new(
+            set,
+            adopt.tooling.as_deref(),
+            adopt.field_manager.as_deref(),
+            &adopt.writes,
+            shared,
+        )?;
         Ok(Self {
-            membership: MembershipOptions::new(flags, shared)?,
+            membership: MembershipOptions {
+                take_over: Risk::allowed_if(adopt.take_over_set),
+                consent: consent(adopt.yes),
+                ..membership
+            },
             choice,
-            take_ownership: if adopt.take_ownership {
-                TakeOwnership::Allowed
-            } else {
-                TakeOwnership::Refused
-            },
-            former_fields: if adopt.keep_field_ownership {
-                FormerFields::Left
-            } else {
-                FormerFields::Taken
-            },
+            take_ownership: Risk::allowed_if(adopt.take_ownership),
+            keep_field_ownership: adopt.keep_field_ownership,
         })
     }
 }
@@ -123,10 +112,10 @@ impl AdoptOptions {
 impl InventoryReference {
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || {
-            Error::Usage {
-            message: format!("--from {text:?} does not name an inventory"),
-            hint: "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n".to_owned(),
-        }
+            Error::usage(
+                format!("--from {text:?} does not name an inventory"),
+                "write helm/RELEASE, kapp/APP, kpt/INVENTORY, flux/KUSTOMIZATION or argocd/APP; TOOL/NAMESPACE/NAME if it is not in the namespace of -n",
+            )
         };
         let (tool, name) = text.split_once('/').ok_or_else(invalid)?;
         let tool = Tool::from_name(tool).ok_or_else(invalid)?;
@@ -161,12 +150,12 @@ fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<Unmar
     match (from_unmarked, reference.tool) {
         (false, _) => Ok(Unmarked::Left),
         (true, Tool::Helm) => Ok(Unmarked::Taken),
-        (true, tool) => Err(Error::Usage {
-            message: format!(
+        (true, tool) => Err(Error::usage(
+            format!(
                 "--from-unmarked: only for helm/RELEASE: every object of {tool} has an annotation or label of it"
             ),
-            hint: "omit the flag, and pass the manifests of other objects to -f".to_owned(),
-        }),
+            "omit the flag, and pass the manifests of other objects to -f",
+        )),
     }
 }
 

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::exclusive::exclusive;
 use super::sources::{recursion, sources};
-use super::{
-    SetReference, appliers, consent, consent_unless_dry, field_manager, is_interactive, take_over, tooling,
-};
-use crate::cli::{Disband, DryRunFlag, ExclusiveFlag, GlobalFlags, ManifestFlags, Move};
+use super::waiting::exclusive;
+use super::{SetReference, appliers, consent, consent_unless_dry, is_interactive};
+use crate::cli::{Disband, GlobalFlags, Move, WriteFlags};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
 use crate::model::applyset::record::is_dns_label;
 use crate::model::write_settings::WriteSettings;
-use crate::plan::{Consent, TakeOver};
+use crate::plan::{Consent, Risk};
 
 /// Options that `disband`, `adopt` and `move` have in common.
 #[derive(Debug)]
@@ -23,7 +21,7 @@ pub struct MembershipOptions {
     /// The tool that manages the set, or will.
     pub tooling: Tooling,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
     /// Field managers whose part-of labels make an object a member.
@@ -31,13 +29,6 @@ pub struct MembershipOptions {
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     pub writing: WriteSettings,
-}
-
-/// Options of `disband`, except the shared ones.
-#[derive(Debug)]
-pub struct DisbandOptions {
-    /// The common options.
-    pub membership: MembershipOptions,
 }
 
 /// Options of `move`, except the shared ones.
@@ -62,58 +53,52 @@ pub enum Selection {
     Manifests(Vec<Source>, Recursion),
 }
 
-/// The common flags.
-pub(super) struct Flags<'a> {
-    pub(super) set: SetReference,
-    pub(super) dry_run: &'a DryRunFlag,
-    pub(super) exclusive: &'a ExclusiveFlag,
-    pub(super) take_over: bool,
-    pub(super) yes: bool,
-    pub(super) tooling: Option<&'a str>,
-    pub(super) field_manager: Option<&'a str>,
+impl Selection {
+    /// Returns the sources of the manifests that name the members.
+    pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
+        match self {
+            Self::Manifests(sources, recursion) => Some((sources, *recursion)),
+            Self::All | Self::Labels(_) => None,
+        }
+    }
 }
 
 impl MembershipOptions {
-    pub(super) fn new(flags: Flags<'_>, shared: &GlobalFlags) -> Result<Self, Error> {
-        let tooling = tooling(flags.tooling)?;
-        let name = flags.field_manager.unwrap_or(member_field_manager(&tooling));
-        let field_manager = field_manager(name)?;
+    /// Reads the flags that are the same in all three commands; nothing is taken over or confirmed.
+    pub(super) fn new(
+        set: SetReference,
+        tooling: Option<&str>,
+        field_manager: Option<&str>,
+        writes: &WriteFlags,
+        shared: &GlobalFlags,
+    ) -> Result<Self, Error> {
+        let tooling = super::tooling(tooling)?;
+        let field_manager = super::field_manager(field_manager.unwrap_or(member_field_manager(&tooling)))?;
         Ok(Self {
-            set: flags.set,
+            set,
             tooling,
-            take_over: take_over(flags.take_over),
-            consent: consent(flags.yes),
+            take_over: Risk::Refused,
+            consent: Consent::Missing,
             appliers: appliers(&field_manager),
             is_interactive: is_interactive(),
             writing: WriteSettings {
-                exclusive: exclusive(flags.exclusive, flags.dry_run)?,
+                exclusive: exclusive(writes)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
-                    flags.dry_run.mode,
+                    writes.dry_run,
                     usize::from(shared.concurrency),
                 )
             },
         })
     }
-}
 
-impl DisbandOptions {
     /// Reads the flags of `disband`.
-    pub fn new(disband: &Disband, shared: &GlobalFlags) -> Result<Self, Error> {
-        let flags = Flags {
-            set: SetReference::new(&disband.set)?,
-            dry_run: &disband.dry_run,
-            exclusive: &disband.exclusive,
-            take_over: disband.take_over_set,
-            yes: disband.yes,
-            tooling: None,
-            field_manager: None,
-        };
+    pub fn for_disband(disband: &Disband, shared: &GlobalFlags) -> Result<Self, Error> {
+        let set = SetReference::new(&disband.set)?;
         Ok(Self {
-            membership: MembershipOptions {
-                consent: consent_unless_dry(disband.yes, disband.dry_run.mode),
-                ..MembershipOptions::new(flags, shared)?
-            },
+            take_over: Risk::allowed_if(disband.take_over_set),
+            consent: consent_unless_dry(disband.yes, disband.writes.dry_run),
+            ..Self::new(set, None, None, &disband.writes, shared)?
         })
     }
 }
@@ -121,29 +106,28 @@ impl DisbandOptions {
 impl MoveOptions {
     /// Reads the flags of `move`.
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
-        let flags = Flags {
-            set: SetReference::parse(&arguments.set)?,
-            dry_run: &arguments.dry_run,
-            exclusive: &arguments.exclusive,
-            take_over: arguments.take_over_set,
-            yes: arguments.yes,
-            tooling: arguments.tooling.as_deref(),
-            field_manager: arguments.field_manager.as_deref(),
-        };
+        let set = SetReference::parse(&arguments.set)?;
         let selection = match &arguments.selector {
             Some(selector) => Selection::Labels(label_selector(selector)?),
             None if arguments.filename.is_empty() && arguments.kustomize.is_none() => Selection::All,
-            None => {
-                let (sources, recursion) = manifests(
-                    &arguments.filename,
-                    arguments.recursive,
-                    arguments.kustomize.as_deref(),
-                )?;
-                Selection::Manifests(sources, recursion)
-            }
+            None => Selection::Manifests(
+                sources(&arguments.filename, arguments.kustomize.as_deref())?,
+                recursion(arguments.recursive),
+            ),
         };
+        let membership = MembershipOptions::new(
+            set,
+            arguments.tooling.as_deref(),
+            arguments.field_manager.as_deref(),
+            &arguments.writes,
+            shared,
+        )?;
         Ok(Self {
-            membership: MembershipOptions::new(flags, shared)?,
+            membership: MembershipOptions {
+                take_over: Risk::allowed_if(arguments.take_over_set),
+                consent: consent(arguments.yes),
+                ..membership
+            },
             new: SetReference {
                 namespace: to_namespace(arguments.to_namespace.as_deref())?,
                 ..SetReference::parse(&arguments.new)?
@@ -156,10 +140,10 @@ impl MoveOptions {
 /// Checks the name of the namespace that a set moves to.
 fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
     match name {
-        Some(name) if !is_dns_label(name) => Err(Error::Usage {
-            message: format!("--to-namespace {name:?}: not a valid namespace name"),
-            hint: "write the name of the new parent's namespace".to_owned(),
-        }),
+        Some(name) if !is_dns_label(name) => Err(Error::usage(
+            format!("--to-namespace {name:?}: not a valid namespace name"),
+            "write the name of the new parent's namespace",
+        )),
         name => Ok(name.map(str::to_owned)),
     }
 }
@@ -167,25 +151,12 @@ fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
 /// Checks a label selector. An empty one would match everything, which is never intended.
 pub(super) fn label_selector(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
-        return Err(Error::Usage {
-            message: "an empty label selector would match every object".to_owned(),
-            hint: "write -l app=web, as it was given to `kubectl apply --prune`".to_owned(),
-        });
+        return Err(Error::usage(
+            "an empty label selector would match every object",
+            "write -l app=web, as it was given to `kubectl apply --prune`",
+        ));
     }
     Ok(text.to_owned())
-}
-
-pub(super) fn manifests(
-    filename: &[String],
-    recursive: bool,
-    kustomize: Option<&str>,
-) -> Result<(Vec<Source>, Recursion), Error> {
-    let flags = ManifestFlags {
-        filename: filename.to_vec(),
-        recursive,
-        kustomize: kustomize.map(str::to_owned),
-    };
-    Ok((sources(&flags)?, recursion(&flags)))
 }
 
 #[cfg(test)]

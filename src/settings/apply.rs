@@ -2,25 +2,21 @@
 
 use std::path::PathBuf;
 
-use super::exclusive::exclusive;
+use super::recreate::recreate;
+use super::rule_files::status_rules;
 use super::sources::{recursion, sources};
-use super::status::status_rules;
-use super::{
-    Ignore, RecreateChoice, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive,
-    prune_when, take_over, tooling,
-};
+use super::waiting::exclusive;
+use super::{Ignore, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive, tooling};
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
 use crate::compare::status::{Jobs, StatusRules};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::Tooling;
-use crate::model::write_settings::{Conflicts, DryRun, Exclusive, WriteSettings};
+use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
-use crate::plan::{
-    Consent, DataLoss, Policy, PruneAll, Pruning, Recreate, TakeOver, TakeOwnership, UnchangedMembers,
-    Unowned,
-};
+use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
+use crate::wait::Patience;
 
 /// Options of `apply`, except the shared ones.
 #[derive(Debug)]
@@ -35,9 +31,9 @@ pub struct ApplyOptions {
     /// The rules of the plan.
     pub policy: Policy,
     /// The kinds of `--recreate`, which discovery adds to the policy.
-    pub recreate: RecreateChoice,
+    pub recreate_kinds: Vec<String>,
     /// The permission to take over a parent of another tool, or an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
     /// The changes to ask about.
@@ -67,13 +63,10 @@ pub enum Confirm {
 impl Confirm {
     /// Reads `--confirm`, which asks nothing in a dry run.
     pub(super) fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
-        if !apply.confirm || apply.dry_run.mode != DryRun::None {
+        if !apply.confirm || apply.writes.dry_run != DryRun::None {
             return Ok(Self::Dangers);
         }
-        let error = |message: &str, hint: &str| Error::Usage {
-            message: format!("--confirm: {message}"),
-            hint: hint.to_owned(),
-        };
+        let error = |message: &str, hint: &str| Error::usage(format!("--confirm: {message}"), hint);
         if !is_interactive() {
             return Err(error(
                 "standard input and standard error must be a terminal",
@@ -95,7 +88,7 @@ impl ApplyOptions {
     pub fn new(apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         let options = Self::from_planning_flags(&apply.set, &apply.manifests, &apply.planning, shared)?;
         let waiting = WaitOptions::new(&apply.waiting)?;
-        prune_when::check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
+        check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         let mut options = options.with_run_flags(apply, waiting)?;
         options.consent = consent(apply.yes);
         options.confirm = Confirm::new(apply, &options.sources)?;
@@ -108,14 +101,14 @@ impl ApplyOptions {
     /// Reads a saved plan, and the flags that are allowed with one.
     pub fn from_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         if apply.planning.allow_data_loss {
-            return Err(Error::Usage {
-                message: "--allow-data-loss: cannot be added to a saved plan".to_owned(),
-                hint: "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
+            return Err(Error::usage(
+                "--allow-data-loss: cannot be added to a saved plan",
+                "make a new plan with `kubectl applyset diff SET -f … --allow-data-loss --out FILE`"
                     .to_owned(),
-            });
+            ));
         }
         let waiting = WaitOptions::new(&apply.waiting)?;
-        prune_when::check_wait(
+        check_wait(
             &plan.policy,
             waiting.patience,
             "the plan was made with --prune-when=ready",
@@ -132,10 +125,10 @@ impl ApplyOptions {
     fn with_run_flags(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
         Ok(Self {
             writing: WriteSettings {
-                dry_run: apply.dry_run.mode,
+                dry_run: apply.writes.dry_run,
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
-                exclusive: exclusive(&apply.exclusive, &apply.dry_run)?,
+                exclusive: exclusive(&apply.writes)?,
                 ..self.writing
             },
             waiting,
@@ -158,10 +151,7 @@ impl ApplyOptions {
             recursion: Recursion::Flat,
             tooling: plan.set.tooling.clone(),
             policy: plan.policy.clone(),
-            recreate: RecreateChoice {
-                base: plan.policy.recreate.clone(),
-                kinds: Vec::new(),
-            },
+            recreate_kinds: Vec::new(),
             take_over: plan.take_over,
             // Who saved the plan has seen whose set it is.
             consent: Consent::ByFlag,
@@ -170,7 +160,6 @@ impl ApplyOptions {
             writing: WriteSettings {
                 conflicts: plan.conflicts,
                 validation: plan.validation,
-                webhook_patience: WaitOptions::default().webhook_patience(),
                 deletion_patience: WaitOptions::default().deletion_patience(),
                 ..WriteSettings::without_manifests(
                     plan.field_manager.clone(),
@@ -194,37 +183,36 @@ impl ApplyOptions {
         let tooling = tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
         let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
-        let recreate = RecreateChoice::new(&flags.recreate)?;
+        let (recreate, recreate_kinds) = recreate(&flags.recreate)?;
         let policy = Policy {
-            recreate: recreate.base.clone(),
+            recreate,
             ..policy(flags, &field_manager)
         };
-        prune_when::check(&policy)?;
+        check_prune_when(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
-            sources: sources(manifests)?,
-            recursion: recursion(manifests),
+            sources: sources(&manifests.filename, manifests.kustomize.as_deref())?,
+            recursion: recursion(manifests.recursive),
             policy,
-            recreate,
-            take_over: take_over(flags.take_over_set),
+            recreate_kinds,
+            take_over: Risk::allowed_if(flags.take_over_set),
             consent: Consent::Missing,
             confirm: Confirm::Dangers,
             is_interactive: is_interactive(),
             writing: WriteSettings {
-                field_manager,
-                former_manager: None,
                 conflicts: if flags.force_conflicts {
                     Conflicts::Forced
                 } else {
                     Conflicts::Reported
                 },
-                dry_run: DryRun::None,
                 validation: flags.validate,
-                concurrency: usize::from(shared.concurrency),
-                webhook_patience: WaitOptions::default().webhook_patience(),
                 deletion_patience: WaitOptions::default().deletion_patience(),
-                exclusive: Exclusive::No,
+                ..WriteSettings::without_manifests(
+                    field_manager,
+                    DryRun::None,
+                    usize::from(shared.concurrency),
+                )
             },
             ignore: flags.ignore.as_deref().map(Ignore::read).transpose()?,
             waiting: WaitOptions::default(),
@@ -236,11 +224,11 @@ impl ApplyOptions {
 
 /// Reads `--undo-out`.
 fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
-    if apply.undo_out.is_some() && apply.dry_run.mode != DryRun::None {
-        return Err(Error::Usage {
-            message: "--undo-out: a dry run writes nothing that could be undone".to_owned(),
-            hint: "omit --undo-out or --dry-run, or use `kubectl applyset export SET`".to_owned(),
-        });
+    if apply.undo_out.is_some() && apply.writes.dry_run != DryRun::None {
+        return Err(Error::usage(
+            "--undo-out: a dry run writes nothing that could be undone",
+            "omit --undo-out or --dry-run, or use `kubectl applyset export SET`",
+        ));
     }
     Ok(apply.undo_out.clone())
 }
@@ -253,7 +241,7 @@ fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
         } else {
             Jobs::Started
         },
-        ..status_rules(&apply.status)?
+        ..status_rules(apply.wait_rules.as_deref())?
     })
 }
 
@@ -265,21 +253,13 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
             Pruning::Disabled
         },
         prune_when: flags.prune_when,
-        prune_all: if flags.allow_prune_all {
-            PruneAll::Allowed
-        } else {
-            PruneAll::Refused
-        },
+        prune_all: Risk::allowed_if(flags.allow_prune_all),
         unchanged: if flags.apply_unchanged {
             UnchangedMembers::Sent
         } else {
             UnchangedMembers::LeftAlone
         },
-        take_ownership: if flags.take_ownership {
-            TakeOwnership::Allowed
-        } else {
-            TakeOwnership::Refused
-        },
+        take_ownership: Risk::allowed_if(flags.take_ownership),
         unowned: if flags.only_new_or_owned {
             Unowned::Refused
         } else {
@@ -287,12 +267,30 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         },
         hooks: flags.hooks,
         recreate: Recreate::default(),
-        data_loss: if flags.allow_data_loss {
-            DataLoss::Allowed
-        } else {
-            DataLoss::Refused
-        },
+        data_loss: Risk::allowed_if(flags.allow_data_loss),
         max_prune: flags.max_prune,
         appliers: appliers(field_manager),
+    }
+}
+
+/// Refuses `--prune-when=ready` with `--prune=false`.
+fn check_prune_when(policy: &Policy) -> Result<(), Error> {
+    match (policy.prune_when, policy.pruning) {
+        (PruneWhen::Ready, Pruning::Disabled) => Err(Error::usage(
+            "--prune-when=ready: nothing is pruned with --prune=false",
+            "omit one of the two flags",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a run that prunes when all is ready, and does not wait. `origin` names what asks for it.
+fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
+    match (policy.prune_when, patience) {
+        (PruneWhen::Ready, None) => Err(Error::usage(
+            format!("{origin}: the run has to wait until the objects are ready"),
+            "add --wait, or --wait=DURATION",
+        )),
+        _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Reads the flags about the connection.
 
-use super::duration::duration;
+use super::waiting::duration;
 use crate::cli::ConnectionFlags;
 use crate::cluster::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;

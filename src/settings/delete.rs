@@ -1,17 +1,12 @@
 //! Reads the flags of `delete`.
 
-use super::exclusive::exclusive;
-use super::{
-    SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive, take_over,
-};
+use super::waiting::exclusive;
+use super::{SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive};
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::write_settings::{Hooks, WriteSettings};
-use crate::plan::{
-    Consent, DataLoss, Policy, PruneAll, PruneWhen, Pruning, Recreate, TakeOver, TakeOwnership,
-    UnchangedMembers, Unowned,
-};
+use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 
 /// Options of `delete`, except the shared ones.
 #[derive(Debug)]
@@ -20,25 +15,16 @@ pub struct DeleteOptions {
     /// The rules of the plan.
     pub policy: Policy,
     /// The permission to delete a set of another tool.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// What the user has agreed to in advance.
     pub consent: Consent,
-    /// The result if there is no such set.
-    pub absence: MissingSet,
+    /// True if the command succeeds when there is no such set.
+    pub ignore_not_found: bool,
     /// True if there is a terminal for questions.
     pub is_interactive: bool,
     pub writing: WriteSettings,
     /// The time limits.
     pub waiting: WaitOptions,
-}
-
-/// The result if there is no set to delete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MissingSet {
-    /// An error.
-    Wrong,
-    /// Success.
-    Fine,
 }
 
 impl DeleteOptions {
@@ -51,34 +37,26 @@ impl DeleteOptions {
             policy: Policy {
                 pruning: Pruning::WholeSet,
                 prune_when: PruneWhen::Applied,
-                prune_all: PruneAll::Allowed,
+                prune_all: Risk::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
-                take_ownership: TakeOwnership::Refused,
+                take_ownership: Risk::Refused,
                 unowned: Unowned::TakenIn,
                 hooks: Hooks::Refused,
                 recreate: Recreate::Never,
-                data_loss: if delete.allow_data_loss {
-                    DataLoss::Allowed
-                } else {
-                    DataLoss::Refused
-                },
+                data_loss: Risk::allowed_if(delete.allow_data_loss),
                 max_prune: None,
                 appliers: appliers(&field_manager),
             },
-            take_over: take_over(delete.take_over_set),
-            consent: consent_unless_dry(delete.yes, delete.dry_run.mode),
-            absence: if delete.ignore_not_found {
-                MissingSet::Fine
-            } else {
-                MissingSet::Wrong
-            },
+            take_over: Risk::allowed_if(delete.take_over_set),
+            consent: consent_unless_dry(delete.yes, delete.writes.dry_run),
+            ignore_not_found: delete.ignore_not_found,
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
-                exclusive: exclusive(&delete.exclusive, &delete.dry_run)?,
+                exclusive: exclusive(&delete.writes)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
-                    delete.dry_run.mode,
+                    delete.writes.dry_run,
                     usize::from(shared.concurrency),
                 )
             },

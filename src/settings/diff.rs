@@ -9,7 +9,7 @@ use crate::cli::{Diff, GlobalFlags};
 use crate::error::Error;
 use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
-use crate::report::{DifferenceKind, ExternalDiff};
+use crate::report::{DiffLayout, DifferenceKind, ExternalDiff};
 
 /// Options of `diff`, except the shared ones.
 #[derive(Debug)]
@@ -17,22 +17,13 @@ pub struct DiffOptions {
     /// The options of `apply`, with a server dry run.
     pub apply: ApplyOptions,
     /// The layout of the differences.
-    pub layout: Layout,
+    pub layout: DiffLayout,
     /// The file for the plan.
     pub out: Option<PathBuf>,
     /// The program that shows the differences.
     pub external: Option<ExternalDiff>,
     /// The differences that make the exit code 1; `None` for any.
     pub counted: Option<BTreeSet<DifferenceKind>>,
-}
-
-/// The layout of differences for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
-    /// The full text, as `kubectl diff` prints it.
-    Unified,
-    /// A summary, and the changes by namespace.
-    Grouped,
 }
 
 impl DiffOptions {
@@ -71,9 +62,9 @@ impl DiffOptions {
                 ..apply
             },
             layout: if io::stdout().is_terminal() && !diff.full {
-                Layout::Grouped
+                DiffLayout::Grouped
             } else {
-                Layout::Unified
+                DiffLayout::Unified
             },
             out: diff.out.clone(),
             external: std::env::var("KUBECTL_EXTERNAL_DIFF")

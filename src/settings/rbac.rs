@@ -1,13 +1,15 @@
 //! Reads the flags of `rbac`.
 
+use super::SetReference;
+use super::recreate::recreate;
 use super::sources::{recursion, sources};
-use super::{RecreateChoice, SetReference};
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::write_settings::Hooks;
-use crate::plan::permissions::Subject;
+use crate::plan::Recreate;
+use crate::plan::permissions::RbacSubject;
 
 /// Options of `rbac`, except the shared ones.
 #[derive(Debug)]
@@ -18,22 +20,15 @@ pub struct RbacOptions {
     /// The treatment of directories in directories.
     pub recursion: Recursion,
     /// The users, groups and service accounts that get the permissions.
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<RbacSubject>,
     /// The treatment of hooks among the manifests.
     pub hooks: Hooks,
-    /// The members that may be recreated.
-    pub recreate: RecreateChoice,
-    /// The treatment of what only the record names.
-    pub recorded: Recorded,
-}
-
-/// The treatment of recorded kinds and namespaces that neither a member nor the manifests need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    /// They get no permissions.
-    LeftOut,
-    /// They get the permission to list.
-    Included,
+    /// The members that may be recreated, without those of the kinds.
+    pub recreate: Recreate,
+    /// Kinds as they were typed, of which all members may be recreated.
+    pub recreate_kinds: Vec<String>,
+    /// True if recorded kinds and namespaces that neither a member nor the manifests need get the permission to list.
+    pub include_recorded: bool,
 }
 
 impl RbacOptions {
@@ -45,22 +40,21 @@ impl RbacOptions {
         if subjects.is_empty() {
             subjects.push(match &shared.connection.options.impersonate {
                 Some(user) => user_or_service_account(user),
-                None => Subject::ServiceAccount {
+                None => RbacSubject::ServiceAccount {
                     namespace: None,
                     name: set.name.clone(),
                 },
             });
         }
+        let sources = sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?;
+        let (recreate, recreate_kinds) = recreate(&rbac.recreate)?;
         Ok(Self {
-            sources: sources(&rbac.manifests)?,
-            recursion: recursion(&rbac.manifests),
+            sources,
+            recursion: recursion(rbac.manifests.recursive),
             hooks: rbac.hooks,
-            recreate: RecreateChoice::new(&rbac.recreate)?,
-            recorded: if rbac.include_recorded {
-                Recorded::Included
-            } else {
-                Recorded::LeftOut
-            },
+            recreate,
+            recreate_kinds,
+            include_recorded: rbac.include_recorded,
             set,
             subjects,
         })
@@ -68,21 +62,23 @@ impl RbacOptions {
 }
 
 /// Parses the subjects as `kubectl create rolebinding` does.
-fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<Vec<Subject>, Error> {
+fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<Vec<RbacSubject>, Error> {
     let mut subjects = Vec::new();
     for user in users {
         subjects.push(user_or_service_account(not_empty("--user", user)?));
     }
     for group in groups {
-        subjects.push(Subject::Group(not_empty("--group", group)?.to_owned()));
+        subjects.push(RbacSubject::Group(not_empty("--group", group)?.to_owned()));
     }
     for account in accounts {
         let parts = account.split_once(':');
         let (namespace, name) = parts
             .filter(|(namespace, name)| is_dns_label(namespace) && is_dns_subdomain(name))
-            .ok_or_else(|| Error::Usage {
-                message: format!("--serviceaccount {account:?}: must be NAMESPACE:NAME"),
-                hint: "write the namespace, too, as in --serviceaccount shop:deployer".to_owned(),
+            .ok_or_else(|| {
+                Error::usage(
+                    format!("--serviceaccount {account:?}: must be NAMESPACE:NAME"),
+                    "write the namespace, too, as in --serviceaccount shop:deployer",
+                )
             })?;
         subjects.push(service_account(namespace, name));
     }
@@ -91,25 +87,25 @@ fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<
 
 fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
     if name.is_empty() {
-        return Err(Error::Usage {
-            message: format!("{flag} \"\": empty name"),
-            hint: format!("write a name after {flag}, or omit the flag"),
-        });
+        return Err(Error::usage(
+            format!("{flag} \"\": empty name"),
+            format!("write a name after {flag}, or omit the flag"),
+        ));
     }
     Ok(name)
 }
 
 /// The subject of a user name; the name of a service account gives a service account.
-fn user_or_service_account(user: &str) -> Subject {
+fn user_or_service_account(user: &str) -> RbacSubject {
     let account = user.strip_prefix("system:serviceaccount:");
     match account.and_then(|account| account.split_once(':')) {
         Some((namespace, name)) => service_account(namespace, name),
-        None => Subject::User(user.to_owned()),
+        None => RbacSubject::User(user.to_owned()),
     }
 }
 
-fn service_account(namespace: &str, name: &str) -> Subject {
-    Subject::ServiceAccount {
+fn service_account(namespace: &str, name: &str) -> RbacSubject {
+    RbacSubject::ServiceAccount {
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
     }
@@ -119,14 +115,14 @@ fn service_account(namespace: &str, name: &str) -> Subject {
 mod tests {
     use super::*;
 
-    fn read(users: &[&str], groups: &[&str], accounts: &[&str]) -> Result<Vec<Subject>, Error> {
+    fn read(users: &[&str], groups: &[&str], accounts: &[&str]) -> Result<Vec<RbacSubject>, Error> {
         let owned = |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
         subjects(&owned(users), &owned(groups), &owned(accounts))
     }
 
     #[test]
     fn subjects_are_named_as_for_kubectl_create_rolebinding() {
-        let user = |name: &str| Subject::User(name.to_owned());
+        let user = |name: &str| RbacSubject::User(name.to_owned());
         let read_all = read(
             &["jane", "oidc:jane@example.com", "system:serviceaccount:ci:web"],
             &["system:masters"],
@@ -136,7 +132,7 @@ mod tests {
             user("jane"),
             user("oidc:jane@example.com"),
             service_account("ci", "web"),
-            Subject::Group("system:masters".to_owned()),
+            RbacSubject::Group("system:masters".to_owned()),
             service_account("ci", "web"),
         ];
         assert_eq!(read_all.expect("subjects"), expected);

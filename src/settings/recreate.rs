@@ -1,51 +1,35 @@
 //! Reads `--recreate`.
 
-use crate::cli::RecreateFlag;
 use crate::error::Error;
 use crate::plan::Recreate;
 
-/// `--recreate`, before discovery knows the kinds that it names.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RecreateChoice {
-    /// The choice without kinds.
-    pub base: Recreate,
-    /// Kinds as they were typed; all of them are recreated as well.
-    pub kinds: Vec<String>,
-}
-
-impl RecreateChoice {
-    /// Reads the flag. `marked` is included in a list of kinds, and `never` stands alone.
-    pub(super) fn new(flag: &RecreateFlag) -> Result<Self, Error> {
-        let error = |message: &str, hint: &str| Error::Usage {
-            message: format!("--recreate={}: {message}", flag.recreate.join(",")),
-            hint: hint.to_owned(),
-        };
-        let (words, kinds): (Vec<&String>, Vec<&String>) = flag
-            .recreate
-            .iter()
-            .partition(|text| ["never", "marked"].contains(&text.as_str()));
-        if kinds.iter().any(|kind| kind.is_empty()) {
-            return Err(error(
-                "empty kind",
-                "write never, marked, or kinds as in --recreate=Job,StatefulSet.apps",
-            ));
-        }
-        let is_never = words.iter().any(|word| *word == "never");
-        if is_never && flag.recreate.len() > 1 {
-            return Err(error(
-                "never cannot be combined with other values",
-                "write never alone, or omit it",
-            ));
-        }
-        Ok(Self {
-            base: if is_never {
-                Recreate::Never
-            } else {
-                Recreate::Marked
-            },
-            kinds: kinds.into_iter().cloned().collect(),
-        })
+/// Reads the flag: the choice without kinds, and the kinds as they were typed, which discovery looks up. `marked` is
+/// included in a list of kinds, and `never` stands alone.
+pub(super) fn recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Error> {
+    let error =
+        |message: &str, hint: &str| Error::usage(format!("--recreate={}: {message}", values.join(",")), hint);
+    let (words, kinds): (Vec<&String>, Vec<&String>) = values
+        .iter()
+        .partition(|text| ["never", "marked"].contains(&text.as_str()));
+    if kinds.iter().any(|kind| kind.is_empty()) {
+        return Err(error(
+            "empty kind",
+            "write never, marked, or kinds as in --recreate=Job,StatefulSet.apps",
+        ));
     }
+    let is_never = words.iter().any(|word| *word == "never");
+    if is_never && values.len() > 1 {
+        return Err(error(
+            "never cannot be combined with other values",
+            "write never alone, or omit it",
+        ));
+    }
+    let base = if is_never {
+        Recreate::Never
+    } else {
+        Recreate::Marked
+    };
+    Ok((base, kinds.into_iter().cloned().collect()))
 }
 
 #[cfg(test)]
@@ -53,9 +37,8 @@ mod tests {
     use super::*;
 
     fn read(values: &[&str]) -> Option<(Recreate, Vec<String>)> {
-        let recreate = values.iter().map(|&value| value.to_owned()).collect();
-        let choice = RecreateChoice::new(&RecreateFlag { recreate }).ok()?;
-        Some((choice.base, choice.kinds))
+        let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
+        recreate(&values).ok()
     }
 
     #[test]

@@ -1,19 +1,20 @@
 //! Reads the sources of manifests: `-f`, `-R` and `-k`.
 
-use crate::cli::ManifestFlags;
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 
 /// Reads `-f` and `-k`. `-f` may be repeated, and each value is a list (pflag, `StringSlice`).
-pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
-    if let Some(directory) = &flags.kustomize {
+pub(super) fn sources(filename: &[String], kustomize: Option<&str>) -> Result<Vec<Source>, Error> {
+    if let Some(directory) = kustomize {
         return Ok(vec![Source::kustomization(directory)]);
     }
     let mut sources = Vec::new();
-    for list in &flags.filename {
-        let entries = list_entries(list).ok_or_else(|| Error::Usage {
-            message: format!("-f {list:?}: misplaced quotation mark"),
-            hint: "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources".to_owned(),
+    for list in filename {
+        let entries = list_entries(list).ok_or_else(|| {
+            Error::usage(
+                format!("-f {list:?}: misplaced quotation mark"),
+                "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources",
+            )
         })?;
         sources.extend(entries.iter().map(|entry| Source::from_filename_flag(entry)));
     }
@@ -21,8 +22,8 @@ pub(super) fn sources(flags: &ManifestFlags) -> Result<Vec<Source>, Error> {
 }
 
 /// Reads `-R`.
-pub(super) fn recursion(flags: &ManifestFlags) -> Recursion {
-    if flags.recursive {
+pub(super) fn recursion(is_recursive: bool) -> Recursion {
+    if is_recursive {
         Recursion::Recursive
     } else {
         Recursion::Flat
@@ -94,12 +95,10 @@ mod tests {
                 .map(|entries| entries.iter().map(String::as_str).collect());
             assert_eq!(read.as_deref(), entries, "{list}");
         }
-        let flags = ManifestFlags {
-            filename: vec!["a,b".to_owned(), "-".to_owned()],
-            recursive: false,
-            kustomize: None,
-        };
         let expected = ["a", "b", "-"].map(Source::from_filename_flag);
-        assert_eq!(sources(&flags).expect("sources"), expected);
+        assert_eq!(
+            sources(&["a,b".to_owned(), "-".to_owned()], None).expect("sources"),
+            expected
+        );
     }
 }

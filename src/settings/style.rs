@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 
 use terminal_size::{Height, Width};
 
-use crate::cli::{ColorChoice, GlobalFlags, MarkdownFlags, OutputFormat};
-use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Loudness, Progress, Style, UnchangedLines};
+use crate::cli::{ColorChoice, GlobalFlags, MarkdownFlags};
+use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Progress, Style, UnchangedLines, Verbosity};
 
 /// Reads the style of the output.
 pub fn style(shared: &GlobalFlags) -> Style {
@@ -26,18 +26,11 @@ pub fn style(shared: &GlobalFlags) -> Style {
         && !is_dumb()
         && !is_set("CI");
     Style {
-        format: match shared.output {
-            None => Format::Lines,
-            Some(OutputFormat::Name) => Format::Names,
-            Some(OutputFormat::Json) => Format::Json,
-            Some(OutputFormat::Yaml) => Format::Yaml,
-            Some(OutputFormat::Wide) => Format::Wide,
-            Some(OutputFormat::Markdown) => Format::Markdown,
-        },
-        loudness: match (shared.quiet, shared.verbosity()) {
-            (true, _) => Loudness::Quiet,
-            (false, 0) => Loudness::Normal,
-            (false, _) => Loudness::Verbose,
+        format: shared.output.unwrap_or(Format::Lines),
+        verbosity: match (shared.quiet, shared.verbosity()) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, _) => Verbosity::Verbose,
         },
         colors: colors(shared, &io::stderr()),
         output_colors: colors(shared, &io::stdout()),

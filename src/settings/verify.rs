@@ -14,8 +14,8 @@ use crate::verify::{NewNamespaces, RunsUnderWay};
 pub struct VerifyOptions {
     /// The sets to verify.
     pub scope: VerifyScope,
-    /// The treatment of findings.
-    pub fix: Fix,
+    /// True if findings are repaired, once the user agrees.
+    pub fix: bool,
     /// What the user has agreed to in advance.
     pub consent: Consent,
     /// True if there is a terminal for questions.
@@ -41,15 +41,6 @@ pub enum VerifyScope {
     Cluster,
 }
 
-/// The treatment of findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fix {
-    /// They are only reported.
-    No,
-    /// They are repaired, once the user agrees.
-    Repair,
-}
-
 impl VerifyOptions {
     /// Reads the flags of `verify`.
     pub fn new(verify: &Verify) -> Result<Self, Error> {
@@ -73,7 +64,7 @@ impl VerifyOptions {
                 RunsUnderWay::Kept
             },
             scope,
-            fix: if verify.fix { Fix::Repair } else { Fix::No },
+            fix: verify.fix,
             consent: consent(verify.yes),
             is_interactive: is_interactive(),
             new_namespaces: if verify.include_namespaces {

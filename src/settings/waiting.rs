@@ -1,12 +1,17 @@
-//! Reads `--wait` and `--timeout`.
+//! Reads the flags that hold durations: `--wait`, `--timeout` and `--exclusive`.
 
 use std::time::Duration;
 
-use super::duration::duration;
-use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags};
+use crate::cli::{WAIT_WITHOUT_VALUE, WaitFlags, WriteFlags};
 use crate::error::Error;
-use crate::model::write_settings::{WEBHOOK_PATIENCE, WebhookPatience};
+use crate::model::write_settings::{DryRun, Exclusive, WEBHOOK_PATIENCE, WebhookPatience};
 use crate::wait::Patience;
+
+/// The duration of `--wait` if neither it nor `--timeout` has one.
+pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
+
+/// How long objects may take that others depend on, in a run that does not wait otherwise.
+const FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
 
 /// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,12 +41,7 @@ impl WaitOptions {
             limit: limit.filter(|limit| !limit.is_zero()),
         })
     }
-}
 
-/// The duration of `--wait` if neither it nor `--timeout` has one.
-pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
-
-impl WaitOptions {
     /// Returns how long the run waits for webhooks to start: until `--timeout` is over, or else as long as
     /// `--wait` gives. In a step that others need, it waits at most half of `--timeout`.
     pub(super) fn webhook_patience(&self) -> WebhookPatience {
@@ -53,9 +53,7 @@ impl WaitOptions {
         };
         WebhookPatience { in_step, at_end }
     }
-}
 
-impl WaitOptions {
     /// Returns how long objects may take that others depend on. `--timeout` stops the run itself.
     pub fn for_dependencies(self) -> Patience {
         match (self.limit, self.patience) {
@@ -64,9 +62,7 @@ impl WaitOptions {
             (None, None) => Patience::Limited(FOR_DEPENDENCIES),
         }
     }
-}
 
-impl WaitOptions {
     /// Returns how long an object may take to be gone that is deleted to be created again: as long as
     /// objects that others depend on; `None` for as long as the run may take.
     pub(super) fn deletion_patience(self) -> Option<Duration> {
@@ -77,12 +73,82 @@ impl WaitOptions {
     }
 }
 
-/// How long objects may take that others depend on, in a run that does not wait otherwise.
-const FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
+/// Reads `--exclusive`. A dry run writes nothing, so it may begin while any run is under way.
+pub(super) fn exclusive(flags: &WriteFlags) -> Result<Exclusive, Error> {
+    let Some(text) = &flags.exclusive else {
+        return Ok(Exclusive::No);
+    };
+    let time = duration("--exclusive", text)?;
+    Ok(match flags.dry_run {
+        DryRun::None => Exclusive::Within(time),
+        DryRun::Client | DryRun::Server => Exclusive::No,
+    })
+}
+
+/// Parses a duration of Go's syntax (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
+pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
+    let invalid = || {
+        Error::usage(
+            format!("{flag} {text:?}: not a duration"),
+            "write a positive duration, such as 30s, 2m or 1h",
+        )
+    };
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(u64::from(seconds)));
+    }
+    let mut total = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end_of_number = rest
+            .find(|character: char| character.is_ascii_alphabetic())
+            .ok_or_else(invalid)?;
+        let (number, behind) = rest.split_at(end_of_number);
+        let end_of_unit = behind
+            .find(|character: char| !character.is_ascii_alphabetic())
+            .unwrap_or(behind.len());
+        let (unit, behind) = behind.split_at(end_of_unit);
+        let seconds = match unit {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(invalid()),
+        };
+        let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let number: f64 = number.parse().ok().filter(|_| is_number).ok_or_else(invalid)?;
+        total += number * seconds;
+        rest = behind;
+    }
+    Duration::try_from_secs_f64(total)
+        .ok()
+        .filter(|_| !text.is_empty())
+        .ok_or_else(invalid)
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        let table = [
+            ("0", 0),
+            ("30", 30_000),
+            ("30s", 30_000),
+            ("1m30s", 90_000),
+            ("1.5s", 1_500),
+            ("1ms", 1),
+        ];
+        for (text, milliseconds) in table {
+            assert_eq!(
+                duration("--timeout", text).expect("a duration"),
+                Duration::from_millis(milliseconds)
+            );
+        }
+        for text in ["", "s", "-1s", "1d", "1.2.3s", "nans", "99999999999", "1s2"] {
+            assert!(duration("--timeout", text).is_err(), "{text:?}");
+        }
+    }
 
     #[test]
     fn waiting_is_read_as_kubectl_and_people_write_it() {

@@ -106,7 +106,7 @@ impl Examined {
         let recorded = self.found.recorded();
         recorded.is_some_and(|recorded| {
             let served = served_record(recorded, discovery);
-            recorded.tooling.is_same_program(&Tooling::of_this_program())
+            recorded.tooling.is_same_program(&Tooling::this_program())
                 && is_within(live, &served, &self.found)
         })
     }

@@ -7,21 +7,22 @@ use serde::Serialize;
 use crate::model::identity::ObjectKey;
 
 /// One thing to report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The rule that found it.
     pub rule: Rule,
     /// Severity, usually that of the rule.
     pub severity: Severity,
-    /// The object; `None` for the cluster as a whole.
+    /// The object; null for the cluster as a whole.
     pub object: Option<ObjectKey>,
-    /// The id of the set, if it concerns one.
+    /// The id of the set; null if it does not concern one.
     pub set: Option<String>,
     /// Message, a sentence about the object.
     pub message: String,
     /// Advice to the user; empty if there is nothing to do.
     pub hint: String,
     /// What `--fix` does about it.
+    #[serde(skip)]
     pub fix_status: FixStatus,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn examined(kinds: &[&str], namespaces: &[&str]) -> Examined {
         additional_namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
     };
     let mut object = parent_object();
-    object["metadata"]["annotations"] = annotations(&Tooling::of_this_program(), &record);
+    object["metadata"]["annotations"] = annotations(&Tooling::this_program(), &record);
     Examined::new(read_candidate(&object), ParentKind::Permitted)
 }
 

@@ -49,7 +49,7 @@ pub(super) fn read_leniently(parent: &ParentCandidate) -> Option<LenientRecord> 
 
     Some(LenientRecord {
         record: ApplySetRecord {
-            tooling: tooling(annotations).unwrap_or_else(Tooling::of_this_program),
+            tooling: tooling(annotations).unwrap_or_else(Tooling::this_program),
             kinds,
             additional_namespaces: recorded_namespaces(parent, &mut extent),
         },

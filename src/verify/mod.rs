@@ -179,7 +179,7 @@ fn appliers(set: &Examined, surroundings: Surroundings<'_>) -> BTreeSet<String> 
         return appliers;
     };
     let name = &recorded.tooling.name;
-    if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::of_this_program()) {
+    if appliers.contains(name) || recorded.tooling.is_same_program(&Tooling::this_program()) {
         return appliers;
     }
     let served = record_findings::served_record(recorded, surroundings.discovery);

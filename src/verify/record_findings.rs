@@ -12,7 +12,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::resource::Scope;
 use crate::model::text::listed;
 use crate::plan::reason_not_a_member;
-use crate::plan::recorded_kinds::Entry;
+use crate::plan::recorded_kinds::RecordedKind;
 use crate::read::ListTarget;
 use crate::read::found_set::{FoundSet, RecordStatus, entries};
 
@@ -43,7 +43,7 @@ fn finding_of_entry(
     set: &FoundSet,
     applyset_record: &ApplySetRecord,
     name: &str,
-    entry: Entry<'_>,
+    entry: RecordedKind<'_>,
 ) -> Option<Finding> {
     let key = &set.identity;
     let has_no_namespace = key.namespace.is_none() && applyset_record.additional_namespaces.is_empty();
@@ -52,24 +52,24 @@ fn finding_of_entry(
         Finding::new(Rule::UnknowableKind, key, message).hint(hint)
     };
     Some(match entry {
-        Entry::Kept(kept) => unknowable(
+        RecordedKind::Kept(kept) => unknowable(
             kept.reason.to_string(),
             "fix or delete its CustomResourceDefinition, or ask for the permission",
         ),
-        Entry::Unlisted(expected) => unknowable(
+        RecordedKind::Unlisted(expected) => unknowable(
             expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string),
             "run the same command again; `kubectl api-resources` shows which kinds are served",
         ),
-        Entry::Unknowable(failure) => unknowable(
+        RecordedKind::Unknowable(failure) => unknowable(
             failure.to_string(),
             "restore the API that `kubectl get apiservices` shows as unavailable",
         ),
-        Entry::Gone => {
+        RecordedKind::Gone => {
             let message = format!("recorded kind {name}: not served by the cluster");
             Finding::new(Rule::UnservedKind, key, message)
                 .hint("apply the set again: the next apply removes it from the record")
         }
-        Entry::Misspelled(resource) => {
+        RecordedKind::Misspelled(resource) => {
             let fault = ParentFault::MisspelledKind {
                 entry: name.to_owned(),
                 meant: resource.group_kind().to_string(),
@@ -77,12 +77,12 @@ fn finding_of_entry(
             Finding::new(Rule::MalformedValue, key, fault.to_string())
                 .hint("fix the entry; apply is refused until then")
         }
-        Entry::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
+        RecordedKind::Served(resource) if has_no_namespace && resource.scope == Scope::Namespaced => {
             let fault = ParentFault::NoNamespaceFor(resource.group_kind());
             Finding::new(Rule::MissingNamespaces, key, fault.to_string())
                 .hint("restore it from a backup, or verify as a user who can list everything")
         }
-        Entry::Served(_) => return None,
+        RecordedKind::Served(_) => return None,
     })
 }
 
@@ -143,8 +143,13 @@ pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) ->
     Record {
         group_kinds: kinds
             .filter_map(|(_, entry)| match entry {
-                Entry::Served(resource) | Entry::Misspelled(resource) => Some(resource.group_kind()),
-                Entry::Gone | Entry::Kept(_) | Entry::Unlisted(_) | Entry::Unknowable(_) => None,
+                RecordedKind::Served(resource) | RecordedKind::Misspelled(resource) => {
+                    Some(resource.group_kind())
+                }
+                RecordedKind::Gone
+                | RecordedKind::Kept(_)
+                | RecordedKind::Unlisted(_)
+                | RecordedKind::Unknowable(_) => None,
             })
             .collect(),
         additional_namespaces: recorded.additional_namespaces.clone(),

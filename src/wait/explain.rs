@@ -138,7 +138,8 @@ fn event_time(event: &Value) -> &str {
         .unwrap_or_default()
 }
 
+/// Reads a list; `None` if that fails: the wait is explained by the rest.
 async fn read(server: &ApiServer, path: &str) -> Option<Value> {
     let reply = server.get_list(path, WHOLE_OBJECTS).await.ok()?;
-    serde_json::from_slice(&reply.body).ok()
+    reply.json().ok()
 }

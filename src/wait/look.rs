@@ -13,7 +13,7 @@ impl Follow<'_> {
         let key = &target.key;
         let path = target.resource.path_of(key);
         match self.server.get(&path, WHOLE_OBJECTS).await {
-            Ok(reply) => match serde_json::from_slice::<Value>(&reply.body) {
+            Ok(reply) => match reply.json::<Value>() {
                 Ok(object) => self.observe(&object, target, others),
                 Err(error) => ObservedStatus::Unread(error.to_string()),
             },

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::GroupKind;
-use crate::model::resource::{Scope, StatusSubresource};
+use crate::model::resource::{Scope, Subresource};
 
 /// The kinds of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Reads {
 
 fn widgets() -> Arc<Resource> {
     Arc::new(Resource {
-        status: StatusSubresource::Listed,
+        status: Subresource::Listed,
         ..Resource::regular("example.com", "v1", "Widget", Scope::Namespaced)
     })
 }

@@ -171,7 +171,7 @@ fn parents() {
         additional_namespaces: ["a".to_owned(), "b".to_owned()].into(),
     };
     let pairs = |value: Value| -> Pairs { serde_json::from_value(value).expect("pairs") };
-    let good = pairs(annotations(&Tooling::of_this_program(), &record));
+    let good = pairs(annotations(&Tooling::this_program(), &record));
     assert!(matches!(
         read(&parent, &pairs(labels(&id)), &good),
         Reading::Parent(_)

@@ -1,13 +1,15 @@
 //! `disband`: the set is forgotten, and every object stays as it is.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use controlplane::{ControlPlane, Grant};
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    ID, PART_OF, Program, ProgramEnd, Proxy, Set, TOOLING, cluster, cluster_role, config_map, fresh,
+    Fault, ID, PART_OF, Program, ProgramEnd, Proxy, Set, TOOLING, cluster, cluster_role, config_map, fresh,
     identities, kubectl_apply, named, namespace, secret, service, with,
 };
 
@@ -34,6 +36,25 @@ fn a_set_without_members_is_reported_as_disbanded() {
     let run = set.invoke("disband", &["--yes"]).expect(0);
     assert!(run.stderr.contains("is no longer a parent"), "{}", run.stderr);
     assert!(run.stderr.contains("nothing else to do"), "{}", run.stderr);
+    assert_forgotten(&set);
+}
+
+#[test]
+fn a_record_whose_removal_was_answered_to_nobody_is_removed() {
+    let home = namespace("home");
+    let set = Set::secret(&home, "web");
+    let member = config_map(&home, "member", "1");
+    set.apply(std::slice::from_ref(&member));
+    let is_lost = AtomicBool::new(false);
+    let proxy = Proxy::breaking(Fault::ClosedAfter, move |sent| {
+        let removes = sent.method == Method::PATCH && String::from_utf8_lossy(&sent.body).contains("null");
+        removes && sent.path.contains("/secrets/web") && !is_lost.swap(true, Ordering::SeqCst)
+    });
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let run = set
+        .invoke_by(program, "disband", &["--yes", "-o", "json"])
+        .expect(0);
+    assert_eq!(run.results("skipped"), Vec::<String>::new());
     assert_forgotten(&set);
 }
 

@@ -1,7 +1,8 @@
 //! `move`: a set is renamed or split, and no object is in no set at any moment.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use controlplane::{ControlPlane, Grant};
@@ -286,6 +287,59 @@ fn what_the_old_parent_owns_by_the_time_it_would_go_keeps_it() {
     assert!(run.stderr.contains("names it as its owner"), "{}", run.stderr);
     new.assert_holds(&[&objects[..], &[own]].concat());
     old.assert_holds(&[]);
+}
+
+#[test]
+fn an_interrupt_while_the_new_set_is_listed_keeps_the_old_parent() {
+    let Scenario { old, new, objects } = scenario();
+    let own = secret(&old.namespace, "own");
+    new.apply(std::slice::from_ref(&own));
+    let (reached, is_reached) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let (ends, has_written) = (Mutex::new((reached, released)), AtomicBool::new(false));
+    let list_of_new = format!("part-of%3D{}", new.id);
+    // The parent of the old set is written before the labels, and the new set listed after them.
+    let proxy = Proxy::before_request(
+        move |sent| {
+            has_written.fetch_or(sent.path.contains("/clusterroles/"), Ordering::SeqCst);
+            has_written.load(Ordering::SeqCst) && sent.path.contains(&list_of_new)
+        },
+        move || {
+            let (reached, released) = &*ends.lock().expect("no panic");
+            let _ = reached.send(());
+            let _ = released.recv();
+        },
+    );
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    let mut running = old.invocation(program, "move", &[&new.reference]).start();
+    is_reached.recv().expect("the new set is listed");
+    running.interrupt();
+    running.wait_for_message("stopping");
+    release.send(()).expect("the list is held");
+    running.finish().expect(130);
+    assert!(old.live_parent().is_some());
+    old.invoke("move", &[&new.reference]).expect(0);
+    assert_eq!(old.live_parent(), None);
+    new.assert_holds(&[&objects[..], &[own]].concat());
+}
+
+#[test]
+fn a_part_of_a_set_moves_without_a_look_at_the_contents_of_the_rest() {
+    let Scenario { old, new, objects } = scenario();
+    let proxy = Proxy::transparent();
+    let program = Program::with_kubeconfig(&proxy.kubeconfig());
+    old.invoke_by(program, "move", &[&new.reference, "-l", "tier=front"])
+        .expect(0);
+    new.assert_holds(&objects[2..3]);
+    let lists_of_old = format!("part-of%3D{}", old.id);
+    let sent = proxy.sent();
+    let forms: BTreeSet<&str> = sent
+        .iter()
+        .filter(|sent| sent.path.contains(&lists_of_old))
+        .map(|sent| sent.accept.as_str())
+        .collect();
+    let is_metadata = |form: &&str| form.contains("as=PartialObjectMetadataList");
+    assert!(!forms.is_empty() && forms.iter().all(is_metadata), "{forms:?}");
 }
 
 #[test]

@@ -78,7 +78,9 @@ fn a_run_under_way_is_shown_and_keeps_the_record_and_the_parent() {
     assert!(view.stdout.contains("apply by admin"), "{}", view.stdout);
     let second = set.apply(std::slice::from_ref(&one));
     assert!(
-        second.stderr.contains("not narrowed until both runs have ended"),
+        second
+            .stderr
+            .contains("the next run after both narrows the record"),
         "{}",
         second.stderr
     );

@@ -63,6 +63,8 @@ pub(crate) struct Sent {
     /// Path and query.
     pub(crate) path: String,
     pub(crate) user_agent: String,
+    /// The form of the answer that it asks for.
+    pub(crate) accept: String,
     pub(crate) body: Bytes,
 }
 
@@ -364,6 +366,13 @@ async fn accept(listener: &TcpListener, relay: &Arc<Relay>) {
     }
 }
 
+fn header_of(headers: &HeaderMap, name: header::HeaderName) -> String {
+    let value = headers.get(name);
+    value
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .unwrap_or_default()
+}
+
 impl Relay {
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> io::Result<Response<AnswerBody>> {
         let (head, body) = request.into_parts();
@@ -378,11 +387,8 @@ impl Relay {
                 .path_and_query()
                 .map_or("/", |path| path.as_str())
                 .to_owned(),
-            user_agent: head
-                .headers
-                .get(header::USER_AGENT)
-                .map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned())
-                .unwrap_or_default(),
+            user_agent: header_of(&head.headers, header::USER_AGENT),
+            accept: header_of(&head.headers, header::ACCEPT),
             body: body.to_bytes(),
         };
         {

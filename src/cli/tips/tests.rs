@@ -149,5 +149,5 @@ fn the_last_of_a_repeated_flag_counts_and_files_add_up() {
         panic!("no apply");
     };
     assert_eq!(apply.manifests.filename, ["x", "y"]);
-    assert!(!apply.yes && apply.dry_run.mode == crate::model::write_settings::DryRun::None);
+    assert!(!apply.yes && apply.writes.dry_run == crate::model::write_settings::DryRun::None);
 }

@@ -44,10 +44,7 @@ impl ApiServer {
     async fn is_local(&self, api_service: &str) -> bool {
         let resource = Resource::regular("apiregistration.k8s.io", "v1", "APIService", Scope::Cluster);
         let reply = self.get(&resource.path(None, Some(api_service)), JSON).await;
-        let read = reply
-            .ok()
-            .and_then(|reply| serde_json::from_slice(&reply.body).ok());
-        read.is_some_and(|api_service: Value| is_local(&api_service))
+        reply.is_ok_and(|reply| is_local(&reply.json_or_null()))
     }
 }
 

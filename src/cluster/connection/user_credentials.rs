@@ -9,10 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::config::{AuthInfo, ExecConfig};
 
+use super::Login;
+use super::error::{REPLACE_THE_TOKEN, unusable_token};
 use super::exec_credential_plugin::{self, PluginCredentials};
 use super::kuberc::PluginPolicy;
-use super::{ConnectionError, Login};
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
+use crate::error::Error;
 use crate::regular_file::{self, SMALL};
 
 /// The time after which a token file is read again (client-go, `NewCachedFileTokenSource`).
@@ -24,11 +26,17 @@ pub(super) fn log_in(
     user: &mut AuthInfo,
     login: Login,
     policy: PluginPolicy,
-) -> Result<Option<Credential>, ConnectionError> {
+) -> Result<Option<Credential>, Error> {
     if let Some(provider) = &user.auth_provider
         && provider.name != "oidc"
     {
-        return Err(ConnectionError::AuthProvider(provider.name.clone()));
+        return Err(Error::usage(
+            format!(
+                "auth-provider {:?}: not supported (kubectl removed it too)",
+                provider.name
+            ),
+            "use the exec plugin of your provider, such as gke-gcloud-auth-plugin or kubelogin",
+        ));
     }
     if let Some(file) = user.token_file.take() {
         return token_file(&file, user);
@@ -45,21 +53,24 @@ pub(super) fn log_in(
 
 /// Checks that a token of the kubeconfig or of a flag fits into a header: kube panics otherwise.
 /// Serializing is the only way to read the token from kube's type.
-fn check_token(user: &AuthInfo) -> Result<(), ConnectionError> {
+fn check_token(user: &AuthInfo) -> Result<(), Error> {
     let written = serde_json::to_value(user).unwrap_or_default();
     match written["token"].as_str().map(|token| Token::bearer(token, None)) {
-        Some(None) => Err(ConnectionError::UnusableToken),
+        Some(None) => Err(unusable_token()),
         Some(Some(_)) | None => Ok(()),
     }
 }
 
 /// Reads a token file, which takes precedence over a token. The token is used if the file cannot be
 /// read (client-go, `rest.Config.BearerTokenFile`).
-fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, ConnectionError> {
+fn token_file(file: &str, user: &mut AuthInfo) -> Result<Option<Credential>, Error> {
     let first = match read_token(file) {
         Ok(token) => token,
         Err(_) if user.token.is_some() => return Ok(None),
-        Err(reason) => return Err(ConnectionError::TokenFile(file.into(), reason)),
+        Err(reason) => {
+            let text = format!("token file {file}: cannot be used: {reason}");
+            return Err(Error::usage(text, REPLACE_THE_TOKEN));
+        }
     };
     user.token = None;
     let again = file.to_owned();
@@ -89,7 +100,7 @@ fn program(
     user: &mut AuthInfo,
     login: Login,
     policy: PluginPolicy,
-) -> Result<Option<Credential>, ConnectionError> {
+) -> Result<Option<Credential>, Error> {
     let answer = exec_credential_plugin::run(&config, login, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
         user.client_certificate = None;
@@ -100,13 +111,13 @@ fn program(
     let Some(first) = token_of(&answer) else {
         return match answer.token {
             None => Ok(None),
-            Some(_) => Err(ConnectionError::UnusableToken),
+            Some(_) => Err(unusable_token()),
         };
     };
     let source: Arc<TokenSource> = Arc::new(move || {
         let answer =
             exec_credential_plugin::run(&config, login, &policy).map_err(|error| error.to_string())?;
-        token_of(&answer).ok_or_else(|| ConnectionError::UnusableToken.to_string())
+        token_of(&answer).ok_or_else(|| unusable_token().to_string())
     });
     Ok(Some(Credential::new(first, source)))
 }

@@ -8,7 +8,7 @@ use kube::core::Version;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::model::resource::{Origin, Resource, ScaleSubresource, Scope, StatusSubresource};
+use crate::model::resource::{Origin, Resource, Scope, Subresource};
 
 /// The verbs of every custom resource.
 const VERBS: [&str; 8] = [
@@ -38,7 +38,7 @@ pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
         .into_iter()
         .map(|version| Resource {
             // Nothing of the kind can be live yet.
-            scale: ScaleSubresource::Unlisted,
+            scale: Subresource::Unlisted,
             group: spec.group.clone(),
             version: version.name,
             kind: names.kind.clone(),
@@ -49,8 +49,8 @@ pub(super) fn from_definition(manifest: &Value) -> Vec<Resource> {
             verbs: VERBS.map(str::to_owned).to_vec(),
             origin: Origin::NotYetServed,
             status: match version.subresources.and_then(|subresources| subresources.status) {
-                Some(_) => StatusSubresource::Listed,
-                None => StatusSubresource::Unlisted,
+                Some(_) => Subresource::Listed,
+                None => Subresource::Unlisted,
             },
         })
         .collect()

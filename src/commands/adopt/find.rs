@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object_selection::{FieldManagerTakingOver, ObjectSelection};
+use super::object_selection::ObjectSelection;
 use super::{FoundObjects, inventory};
 use crate::cluster::discovery::KindLookup;
 use crate::compare::ownership::LastApplied;
@@ -12,13 +12,14 @@ use crate::error::Error;
 use crate::manifest::desired::{self, VERBS_OF_MEMBERS};
 use crate::manifest::{self, Manifests};
 use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::list_targets::Reach;
 use crate::model::live::Live;
 use crate::model::resource::{Origin, Resource};
 use crate::model::write_settings::Hooks;
 use crate::plan::{Left, MembershipKeepReason};
-use crate::read::{self, Cluster, ListTargets, ReadError, Selector};
+use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
-use crate::settings::{AdoptOptions, Choice, FormerFields, Namespaces};
+use crate::settings::{AdoptOptions, Choice};
 
 /// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
 /// `pkg/util/prune/prune.go`). It lists the cluster-scoped ones in any case.
@@ -64,19 +65,18 @@ pub(super) async fn find(
         } => {
             let resources = resources(cluster, kinds)?;
             let namespace = match reach {
-                Namespaces::Own => Some(cluster.namespace.clone()),
-                Namespaces::All => None,
+                Reach::Namespace => Some(cluster.namespace.clone()),
+                Reach::Cluster => None,
             };
             let selection = ObjectSelection::Selected(selector.clone(), options.membership.appliers.clone());
             find_labeled(cluster, resources, namespace, selector, selection, concurrency).await
         }
         Choice::Inventory(reference, unmarked) => {
-            let takes_over = options.former_fields == FormerFields::Taken;
-            let manager = takes_over.then(|| FieldManagerTakingOver {
-                manager: options.membership.writing.field_manager.clone(),
-                last_applied: LastApplied::in_set_of(&read.named.set.tooling),
+            let new_owner = (!options.keep_field_ownership).then(|| {
+                let manager = options.membership.writing.field_manager.clone();
+                (manager, LastApplied::in_set_of(&read.named.set.tooling))
             });
-            inventory::find(cluster, reference, *unmarked, manager, concurrency).await
+            inventory::find(cluster, reference, *unmarked, new_owner, concurrency).await
         }
     }
 }
@@ -90,10 +90,7 @@ pub(super) async fn find_named(
     let reading = read::objects(&cluster.server, &wanted, concurrency, |object, resource| {
         Some(selection.candidate(object, Live::from_object(object, resource)?))
     });
-    let read = reading.await.map_err(|(key, error)| Error::Read {
-        what: key.to_string(),
-        error,
-    })?;
+    let read = reading.await.map_err(|(key, error)| error.while_reading(&key))?;
     let mut found = FoundObjects::default();
     for ((key, resource), candidate) in wanted.into_iter().zip(read) {
         match candidate {
@@ -141,7 +138,7 @@ pub(super) async fn find_labeled(
     } else {
         read::throughout(server, resources, &selector, concurrency, reduce).await
     };
-    let mut candidates = listed.map_err(|failure| ReadError::from_selector(failure, Some(labels)))?;
+    let mut candidates = listed.map_err(|failure| read::failed_selection(failure, Some(labels)))?;
     candidates.sort_by(|one, other| one.live.key.cmp(&other.live.key));
     Ok(FoundObjects {
         candidates,
@@ -155,7 +152,7 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
     let mut resources: Vec<Arc<Resource>> = Vec::new();
     if kinds.is_empty() {
         for (group, kind) in PRUNED_BY_DEFAULT {
-            resources.extend(served(cluster, &GroupKind::new(group, kind))?);
+            resources.extend(find_served(cluster, &GroupKind::new(group, kind))?);
         }
         return Ok(resources);
     }
@@ -163,25 +160,25 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
         let resource = match cluster.discovery.resource_argument(kind) {
             KindLookup::Found(resource) => resource,
             KindLookup::GroupFailed(failure) => {
-                return Err(Error::KindUnknowable(format!(
+                return Err(Error::kind_unknowable(format!(
                     "cannot determine whether the server has resource {kind:?}: {failure}"
                 )));
             }
             KindLookup::Absent => {
-                return Err(Error::Usage {
-                    message: format!("the server doesn't have a resource type {kind:?}"),
-                    hint: "list the types with `kubectl api-resources`".to_owned(),
-                });
+                return Err(Error::usage(
+                    format!("the server doesn't have a resource type {kind:?}"),
+                    "list the types with `kubectl api-resources`",
+                ));
             }
         };
         if let Some(verb) = missing_verb(resource) {
-            return Err(Error::Usage {
-                message: format!(
+            return Err(Error::usage(
+                format!(
                     "{} cannot be in a set: the server does not support {verb} for it",
                     resource.group_kind()
                 ),
-                hint: "remove it from --kinds".to_owned(),
-            });
+                "remove it from --kinds",
+            ));
         }
         if !resources
             .iter()
@@ -194,13 +191,13 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
 }
 
 /// Finds the resource of a kind; `None` if the server does not have it.
-pub(super) fn served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
+pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
     match cluster.discovery.preferred(kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => {
             Ok(Some(Arc::new(resource.clone())))
         }
         KindLookup::Found(_) | KindLookup::Absent => Ok(None),
-        KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
+        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
             "cannot determine whether the server has kind {kind}: {failure}"
         ))),
     }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::FoundObjects;
-use super::find::{find_labeled, find_named, missing_verb, served};
-use super::object_selection::{FieldManagerTakingOver, ObjectSelection, Tracked};
+use super::find::{find_labeled, find_named, find_served, missing_verb};
+use super::object_selection::{ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
-use crate::error::Error;
+use crate::compare::ownership::LastApplied;
+use crate::error::{Error, ErrorKind};
 use crate::execute;
 use crate::import::{self, Inventory, LeftOut, Tool, Unmarked, Unusable};
 use crate::model::applyset::parent::RecordedKinds;
@@ -22,7 +23,7 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::model::write_settings::DryRun;
-use crate::plan::{self, Bounds, Consent, MembershipPlan, Refusal};
+use crate::plan::{self, Consent, MembershipPlan, Refusal};
 use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::command_run::CommandRun;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
@@ -33,7 +34,7 @@ pub(super) async fn find(
     cluster: &mut Cluster,
     reference: &InventoryReference,
     unmarked: Unmarked,
-    taking_over: Option<FieldManagerTakingOver>,
+    new_owner: Option<(String, LastApplied)>,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
     let tool = reference.tool;
@@ -47,7 +48,7 @@ pub(super) async fn find(
             inventory: source.clone(),
             unmarked,
             selector,
-            taking_over: taking_over.clone(),
+            new_owner: new_owner.clone(),
         }))
     };
     let mut found = match inventory {
@@ -55,12 +56,12 @@ pub(super) async fn find(
             let mut wanted = Vec::new();
             let mut warnings = Vec::new();
             for key in keys {
-                match served(cluster, &key.group_kind)? {
+                match find_served(cluster, &key.group_kind)? {
                     Some(resource) if missing_verb(&resource).is_none() => {
-                        wanted.push((placed(key, &resource, &namespace), resource));
+                        wanted.push((fill_in_namespace(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
-                    None => warnings.push(ignored(cluster, &key, &key.group_kind)),
+                    None => warnings.push(warn_of_ignored(cluster, &key, &key.group_kind)),
                 }
             }
             FoundObjects {
@@ -74,9 +75,9 @@ pub(super) async fn find(
                 Some(kinds) => {
                     let mut resources = Vec::new();
                     for kind in &kinds {
-                        match served(cluster, kind)? {
+                        match find_served(cluster, kind)? {
                             Some(resource) => resources.push(resource),
-                            None => warnings.push(ignored(cluster, kind, kind)),
+                            None => warnings.push(warn_of_ignored(cluster, kind, kind)),
                         }
                     }
                     resources
@@ -106,7 +107,7 @@ async fn settle_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<()
 }
 
 /// Returns the warning that something is left out because the server does not serve its kind.
-fn ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
+fn warn_of_ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> String {
     match cluster.discovery.missing_kind(kind) {
         Some(MissingKind::Kept(kept)) => format!("{what}: ignored: {}", kept.reason),
         Some(MissingKind::Gone | MissingKind::Expected(_)) | None => {
@@ -124,8 +125,13 @@ pub(super) fn judge(
     set: &Set,
     plan: &mut MembershipPlan,
 ) {
-    let bounds = bounds(options, selection, set);
-    let Some(refusal) = bounds.and_then(|bounds| plan::judge_inventory(plan, &bounds)) else {
+    let (Choice::Inventory(reference, _), ObjectSelection::Tracked(tracked)) = (&options.choice, selection)
+    else {
+        return;
+    };
+    let parent_namespace = set.parent.namespace.as_deref();
+    let home = tracked.tool.home(&tracked.inventory.namespace, parent_namespace);
+    let Some(refusal) = plan::judge_inventory(plan, &reference.to_string(), home) else {
         return;
     };
     let is_dry = options.membership.writing.dry_run != DryRun::None;
@@ -145,21 +151,6 @@ pub(super) fn judge(
     }
 }
 
-/// Returns the bounds in which an inventory is trusted; `None` if nothing is adopted from one.
-fn bounds(options: &AdoptOptions, selection: &ObjectSelection, set: &Set) -> Option<Bounds> {
-    let (Choice::Inventory(reference, _), ObjectSelection::Tracked(tracked)) = (&options.choice, selection)
-    else {
-        return None;
-    };
-    let home = tracked
-        .tool
-        .home(&tracked.inventory.namespace, set.parent.namespace.as_deref());
-    Some(Bounds {
-        inventory: reference.to_string(),
-        home: home.map(str::to_owned),
-    })
-}
-
 fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
     if objects.is_empty() {
         return format!("{place}; objects that only appear there are not adopted");
@@ -171,7 +162,7 @@ fn left_out(LeftOut { place, objects }: &LeftOut) -> String {
 }
 
 /// Fills in the namespace that inventories may leave out.
-fn placed(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
+fn fill_in_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     ObjectKey {
         namespace: match resource.scope {
             Scope::Cluster => None,
@@ -188,13 +179,15 @@ async fn read_inventory(
     namespace: &str,
 ) -> Result<(import::FoundInventory, Inventory), Error> {
     let InventoryReference { tool, name, .. } = reference;
-    let unusable = |reason: &Unusable| Error::Usage {
-        message: format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
-        hint: reason.hint().to_owned(),
+    let unusable = |reason: &Unusable| {
+        Error::usage(
+            format!("inventory {name} in namespace {namespace}: cannot be adopted: {reason}"),
+            reason.hint().to_owned(),
+        )
     };
     for place in tool.places(name) {
         let kind = place.group_kind().clone();
-        let Some(resource) = served(cluster, &kind)? else {
+        let Some(resource) = find_served(cluster, &kind)? else {
             continue;
         };
         let found = import::FoundInventory {
@@ -221,11 +214,11 @@ async fn read_inventory(
 /// Reads the settings of the tool. If the user may not, fewer marks count.
 async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
-    let Some((name, resource)) = tool.settings(namespace).zip(served(cluster, &kind)?) else {
+    let Some((name, resource)) = tool.settings(namespace).zip(find_served(cluster, &kind)?) else {
         return Ok(None);
     };
     match read_whole(cluster, &resource, &kind, name, namespace).await {
-        Err(Error::Read { error, .. }) if error.is(http::StatusCode::FORBIDDEN) => Ok(None),
+        Err(error) if error.kind == ErrorKind::Forbidden => Ok(None),
         read => read,
     }
 }
@@ -300,8 +293,5 @@ async fn read_whole(
         name: name.to_owned(),
     };
     let read = read::object(&cluster.server, resource, &key).await;
-    read.map_err(|error| Error::Read {
-        what: key.to_string(),
-        error,
-    })
+    read.map_err(|error| error.while_reading(&key))
 }

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 use self::object_selection::ObjectSelection;
 use crate::cli::{Adopt, GlobalFlags};
-use crate::cluster::connection::Connection;
 use crate::compare::ownership::Creator;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation};
@@ -17,20 +16,19 @@ use crate::execute::{JoinedSet, MembershipExecution};
 use crate::manifest::Manifests;
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::RunOperation;
+use crate::model::list_targets::Reach;
 use crate::model::live::Tracking;
-use crate::model::parent_object::ParentObject;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::model::write_settings::{DryRun, Hooks};
 use crate::plan::permissions;
 use crate::plan::{self, Candidate, FoundBy, Left, MembershipPlan, Proposal, Refusal, SkipReason};
-use crate::read::{Cluster, KindWaits, NamedSet, Wanted, named_set, parents_of_other_sets};
+use crate::read::{Cluster, NamedSet, named_set, parents_of_other_sets};
 use crate::report::{PlanOutline, SetDocument};
 use crate::session::adopt_move_disband::{self, SetRead};
 use crate::session::command_run::CommandRun;
-use crate::session::connect::{discover, discover_with};
-use crate::session::plan_and_write::{self, Allowed};
+use crate::session::plan_and_write::Script;
 use crate::session::prompt;
-use crate::settings::{self, AdoptOptions, Choice, Namespaces};
+use crate::settings::{AdoptOptions, Choice};
 
 /// The note that a search by labels lists only some kinds.
 const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
@@ -38,34 +36,29 @@ const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` w
 /// Runs `adopt`.
 pub(super) async fn run(arguments: &Adopt, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = AdoptOptions::new(arguments, shared)?;
-    let sources = match &options.choice {
-        Choice::Manifests(sources, _) => sources.as_slice(),
-        Choice::Labels { .. } | Choice::Inventory(..) => &[],
-    };
-    let mut run = CommandRun::begin(
-        Operation::Adopt,
-        SetDocument::named(&options.membership.set.name),
-        settings::style(shared),
-        options.membership.writing.dry_run,
-        adopt_move_disband::questions(&options.membership, sources),
-    );
-    let membership = &options.membership;
-    let allowed = Allowed::new(&membership.consent, &membership.writing);
-    let mut script = Script {
+    let (membership, manifests) = (&options.membership, options.choice.manifests());
+    let script = AdoptScript {
         options: &options,
         shared,
     };
-    let outcome = run.plan_and_write(&mut script, allowed).await;
-    run.finish(outcome)
+    adopt_move_disband::run(
+        Operation::Adopt,
+        &membership.set,
+        membership,
+        manifests,
+        shared,
+        script,
+    )
+    .await
 }
 
-struct Script<'a> {
+struct AdoptScript<'a> {
     options: &'a AdoptOptions,
     shared: &'a GlobalFlags,
 }
 
 /// Everything that was read and decided, before anything is written.
-struct Planned {
+struct PlannedAdopt {
     cluster: Cluster,
     manifests: Manifests,
     read: SetRead,
@@ -87,19 +80,21 @@ struct FoundObjects {
     selection: ObjectSelection,
 }
 
-impl plan_and_write::Script for Script<'_> {
-    type Planned = Planned;
+impl Script for AdoptScript<'_> {
+    type Planned = PlannedAdopt;
 
     async fn plan(
         &mut self,
         run: &mut CommandRun,
-        outdated: Option<Planned>,
-    ) -> Result<Option<Planned>, Error> {
+        outdated: Option<PlannedAdopt>,
+    ) -> Result<Option<PlannedAdopt>, Error> {
         let options = self.options;
         let (mut cluster, manifests) = match outdated {
             None => {
-                let connection = run.connect(self.shared).await?;
-                discover_for(connection, &options.choice, run.kind_waits()).await?
+                // As in the inventories of Helm and Argo CD, hooks are left out.
+                let divide = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
+                let manifests = options.choice.manifests();
+                adopt_move_disband::discover_and_read(run, self.shared, manifests, divide).await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -112,7 +107,7 @@ impl plan_and_write::Script for Script<'_> {
         if plan.objects() == 0 && plan.refusals.is_empty() {
             return Err(nothing_found(&options.choice));
         }
-        Ok(Some(Planned {
+        Ok(Some(PlannedAdopt {
             cluster,
             manifests,
             read,
@@ -122,19 +117,19 @@ impl plan_and_write::Script for Script<'_> {
         }))
     }
 
-    fn sets<'p>(&self, planned: &'p Planned) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
+    fn sets<'p>(&self, planned: &'p PlannedAdopt) -> Vec<(&'p NamedSet, Option<&'p ParentObject>)> {
         vec![(&planned.read.named, planned.read.parent())]
     }
 
-    fn proposal(&self, planned: &Planned) -> Proposal {
+    fn proposal(&self, planned: &PlannedAdopt) -> Proposal {
         planned.read.proposal(&planned.plan)
     }
 
-    fn outline(&self, planned: &Planned) -> PlanOutline {
+    fn outline(&self, planned: &PlannedAdopt) -> PlanOutline {
         prompt::outline_of_labels(&planned.plan)
     }
 
-    async fn check(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<(), Error> {
+    async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<(), Error> {
         let membership = &self.options.membership;
         let (read, plan) = (&planned.read, &planned.plan);
         let set = &read.named.set;
@@ -160,7 +155,7 @@ impl plan_and_write::Script for Script<'_> {
         adopt_move_disband::check_permissions(&planned.cluster, rights, membership).await
     }
 
-    async fn write(&mut self, run: &mut CommandRun, planned: &mut Planned) -> Result<Ending, Error> {
+    async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<Ending, Error> {
         let set = &planned.read.named.set;
         let selection = &planned.found.selection;
         let membership = &self.options.membership;
@@ -195,7 +190,7 @@ impl plan_and_write::Script for Script<'_> {
     }
 }
 
-impl Planned {
+impl PlannedAdopt {
     /// Returns advice about the other tool, for the end of the run.
     fn advice(&self) -> Option<String> {
         let advice = self.found.advice.as_ref()?;
@@ -273,42 +268,21 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
     reported.collect()
 }
 
-async fn discover_for(
-    connection: Connection,
-    choice: &Choice,
-    waits: KindWaits,
-) -> Result<(Cluster, Manifests), Error> {
-    match choice {
-        Choice::Manifests(sources, recursion) => {
-            // As in the inventories of Helm and Argo CD, hooks are left out.
-            let divide = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
-            discover_with(connection, sources.clone(), *recursion, waits, divide, None).await
-        }
-        Choice::Labels { .. } | Choice::Inventory(..) => Ok((
-            discover(connection, waits, Wanted::Nothing).await?,
-            Manifests::default(),
-        )),
-    }
-}
-
 fn nothing_found(choice: &Choice) -> Error {
     let (message, hint) = match choice {
         Choice::Manifests(..) => ("no objects in the manifests".to_owned(), "check -f"),
         Choice::Labels { selector, reach, .. } => (
             format!("no objects have the labels {selector:?}"),
             match reach {
-                Namespaces::Own => "select a namespace with -n, all with -A, or other kinds with --kinds",
-                Namespaces::All => "list other kinds with --kinds",
+                Reach::Namespace => "select a namespace with -n, all with -A, or other kinds with --kinds",
+                Reach::Cluster => "list other kinds with --kinds",
             },
         ),
         Choice::Inventory(reference, _) => {
-            return Error::Refused(vec![Refusal::EmptyInventory {
+            return Refusal::error(&[Refusal::EmptyInventory {
                 inventory: reference.to_string(),
             }]);
         }
     };
-    Error::Usage {
-        message,
-        hint: hint.to_owned(),
-    }
+    Error::usage(message, hint)
 }

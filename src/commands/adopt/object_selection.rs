@@ -29,15 +29,9 @@ pub(super) struct Tracked {
     pub(super) inventory: import::FoundInventory,
     pub(super) unmarked: Unmarked,
     pub(super) selector: Option<String>,
-    /// The field manager that takes over the fields of the tool; `None` if the tool keeps them.
-    pub(super) taking_over: Option<FieldManagerTakingOver>,
-}
-
-/// The field manager that takes over the fields of a tool.
-#[derive(Clone)]
-pub(super) struct FieldManagerTakingOver {
-    pub(super) manager: String,
-    pub(super) last_applied: LastApplied,
+    /// The field manager that takes over the fields of the tool, and what becomes of its last-applied annotation; `None`
+    /// if the tool keeps them.
+    pub(super) new_owner: Option<(String, LastApplied)>,
 }
 
 impl ObjectSelection {
@@ -72,14 +66,14 @@ impl ObjectSelection {
 
 impl Tracked {
     fn fields(&self, metadata: &Value, live: &Live) -> FieldOwnership {
-        let Some(taking_over) = &self.taking_over else {
+        let Some((manager, last_applied)) = &self.new_owner else {
             return FieldOwnership::Kept;
         };
         let former = Former {
-            manager: &taking_over.manager,
+            manager,
             tool: None,
             writers: self.tool.field_managers(&self.inventory),
-            last_applied: taking_over.last_applied,
+            last_applied: *last_applied,
         };
         let moved = if live.key.group_kind == GroupKind::new("", "Secret") {
             ownership::migrate_secret_managed_fields(metadata, &former)

@@ -18,7 +18,6 @@ use clap_complete::env::Shells;
 
 use crate::report;
 use shell_quoting::Quoting;
-use value_sources::PathsBy;
 use values::Values;
 
 /// The argument of kubectl's completion: `kubectl_complete-applyset` passes its words after it.
@@ -52,8 +51,8 @@ pub fn answer(arguments: &[OsString]) -> bool {
 }
 
 fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
-    let values = Values::of_line(words.get(1..)?, Quoting::of_shell(shell));
-    let mut command = value_sources::with_values(&Arc::new(values), &PathsBy::Engine);
+    let values = Values::from_line(words.get(1..)?, Quoting::for_shell(shell));
+    let mut command = value_sources::with_values(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
     let mut text = Vec::new();
     Shells::builtins()

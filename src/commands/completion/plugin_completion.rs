@@ -11,22 +11,9 @@ use clap_complete::engine::{CompletionCandidate, complete};
 
 use super::PROGRAM;
 use super::shell_quoting::Quoting;
-use super::value_sources::{self, PathsBy, WantedPath};
+use super::value_sources::{self, Directive};
 use super::values::Values;
 use crate::model::text::one_line;
-
-/// Cobra's directives to the shell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Directive {
-    /// The shell completes files if there is no candidate.
-    Default = 0,
-    /// It does not.
-    NoFiles = 4,
-    /// The candidates are extensions of files.
-    Extensions = 8,
-    /// The shell completes directories.
-    Directories = 16,
-}
 
 /// The extensions of manifests.
 const EXTENSIONS: &str = "json\nyaml\nyml\n";
@@ -35,8 +22,8 @@ const EXTENSIONS: &str = "json\nyaml\nyml\n";
 /// `:directive`.
 pub(super) fn answer(words: &[OsString]) -> String {
     let asked = Arc::new(Mutex::new(None));
-    let values = Arc::new(Values::of_line(words, Quoting::Unknown));
-    let mut command = value_sources::with_values(&values, &PathsBy::Shell(Arc::clone(&asked)));
+    let values = Arc::new(Values::from_line(words, Quoting::Unknown));
+    let mut command = value_sources::with_values(&values, Some(&asked));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
     line.retain(|word| !takes_value_behind_equals_only(&command, &word.to_string_lossy()));
@@ -45,14 +32,11 @@ pub(super) fn answer(words: &[OsString]) -> String {
     let last = line.len() - 1;
     let candidates = complete(&mut command, line, last, None).unwrap_or_default();
     let wanted = asked.lock().ok().and_then(|asked| *asked);
-    let (mut lines, directive) = match wanted {
-        Some(WantedPath::Manifests) => (EXTENSIONS.to_owned(), Directive::Extensions),
-        Some(WantedPath::Directory) => (String::new(), Directive::Directories),
-        Some(WantedPath::File) => (String::new(), Directive::Default),
-        None => (
-            candidate_lines(&candidates, &typed.to_string_lossy()),
-            Directive::NoFiles,
-        ),
+    let directive = wanted.unwrap_or(Directive::NoFiles);
+    let mut lines = match directive {
+        Directive::Extensions => EXTENSIONS.to_owned(),
+        Directive::Directories | Directive::Default => String::new(),
+        Directive::NoFiles => candidate_lines(&candidates, &typed.to_string_lossy()),
     };
     // Writing into memory does not fail.
     let _ = writeln!(lines, ":{}", directive as u8);

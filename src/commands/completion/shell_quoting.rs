@@ -20,7 +20,7 @@ pub(super) enum Quoting {
 
 impl Quoting {
     /// The quoting of the shell with this name.
-    pub(super) fn of_shell(name: &str) -> Self {
+    pub(super) fn for_shell(name: &str) -> Self {
         match name {
             "zsh" | "fish" => Self::ByShell,
             _ => Self::ByCandidate,

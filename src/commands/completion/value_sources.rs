@@ -8,41 +8,37 @@ use std::sync::{Arc, Mutex};
 use clap::{Arg, Command, CommandFactory as _, ValueHint};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
-use super::values::{Source, Values};
+use super::values::{ValueSource, Values};
 use crate::cli::Cli;
 
-/// The program that completes paths.
-#[derive(Debug, Clone)]
-pub(super) enum PathsBy {
-    /// clap's engine.
-    Engine,
-    /// The shell; the requested kind of path is stored here.
-    Shell(Arc<Mutex<Option<WantedPath>>>),
-}
+/// Where the shell finds out which paths it has to complete; without it, clap's engine completes them.
+pub(super) type WantedPaths = Arc<Mutex<Option<Directive>>>;
 
-/// The paths that an argument takes.
+/// Directives to the shell, as cobra numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WantedPath {
-    /// Manifests, and directories of them.
-    Manifests,
-    /// Directories.
-    Directory,
-    /// Any file.
-    File,
+pub(super) enum Directive {
+    /// The shell completes files if there is no candidate.
+    Default = 0,
+    /// It does not.
+    NoFiles = 4,
+    /// The candidates are extensions of files.
+    Extensions = 8,
+    /// The shell completes directories.
+    Directories = 16,
 }
 
 /// The command line of the program, with the values of arguments as they are looked up.
-pub(super) fn with_values(values: &Arc<Values>, paths: &PathsBy) -> Command {
+pub(super) fn with_values(values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
     in_command(Cli::command(), values, paths)
 }
 
-fn in_command(command: Command, values: &Arc<Values>, paths: &PathsBy) -> Command {
+fn in_command(command: Command, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
     command
         .mut_args(|argument| in_argument(argument, values, paths))
         .mut_subcommands(|command| in_command(command, values, paths))
 }
 
-fn in_argument(argument: Arg, values: &Arc<Values>, paths: &PathsBy) -> Arg {
+fn in_argument(argument: Arg, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Arg {
     if let Some(source) = source(&argument) {
         let values = Arc::clone(values);
         return argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
@@ -52,13 +48,9 @@ fn in_argument(argument: Arg, values: &Arc<Values>, paths: &PathsBy) -> Arg {
             found
         }));
     }
-    let PathsBy::Shell(asked) = paths else {
+    let Some((asked, wanted)) = paths.cloned().zip(wanted_path(&argument)) else {
         return argument;
     };
-    let Some(wanted) = wanted_path(&argument) else {
-        return argument;
-    };
-    let asked = Arc::clone(asked);
     argument.add(ArgValueCompleter::new(move |_: &std::ffi::OsStr| {
         if let Ok(mut asked) = asked.lock() {
             *asked = Some(wanted);
@@ -67,23 +59,23 @@ fn in_argument(argument: Arg, values: &Arc<Values>, paths: &PathsBy) -> Arg {
     }))
 }
 
-fn source(argument: &Arg) -> Option<Source> {
+fn source(argument: &Arg) -> Option<ValueSource> {
     let value_names = argument.get_value_names().unwrap_or_default();
     match (argument.get_id().as_str(), value_names) {
-        ("context", _) => Some(Source::Contexts),
-        ("cluster", _) => Some(Source::Clusters),
-        ("user", [name]) if name == "NAME" => Some(Source::Users),
-        (_, [name]) if name == "SET" || name == "NEW" => Some(Source::Sets),
-        (_, [name]) if name == "NAMESPACE" => Some(Source::Namespaces),
+        ("context", _) => Some(ValueSource::Contexts),
+        ("cluster", _) => Some(ValueSource::Clusters),
+        ("user", [name]) if name == "NAME" => Some(ValueSource::Users),
+        (_, [name]) if name == "SET" || name == "NEW" => Some(ValueSource::Sets),
+        (_, [name]) if name == "NAMESPACE" => Some(ValueSource::Namespaces),
         _ => None,
     }
 }
 
-fn wanted_path(argument: &Arg) -> Option<WantedPath> {
+fn wanted_path(argument: &Arg) -> Option<Directive> {
     match argument.get_value_hint() {
-        ValueHint::AnyPath if argument.get_id() == "filename" => Some(WantedPath::Manifests),
-        ValueHint::AnyPath | ValueHint::FilePath => Some(WantedPath::File),
-        ValueHint::DirPath => Some(WantedPath::Directory),
+        ValueHint::AnyPath if argument.get_id() == "filename" => Some(Directive::Extensions),
+        ValueHint::AnyPath | ValueHint::FilePath => Some(Directive::Default),
+        ValueHint::DirPath => Some(Directive::Directories),
         _ => None,
     }
 }

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The source of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum ValueSource {
     /// The parents of sets, as `SET` takes them.
     Sets,
     /// The namespaces of the cluster.
@@ -49,7 +49,7 @@ pub(super) struct Values {
 
 impl Values {
     /// `words` are those after the name of the program, the last of them incomplete.
-    pub(super) fn of_line(words: &[OsString], quoting: Quoting) -> Self {
+    pub(super) fn from_line(words: &[OsString], quoting: Quoting) -> Self {
         // The last word may be the value of a flag, or the beginning of a flag's name.
         let finished = words.len().saturating_sub(1);
         let shared = shared_flags(words).or_else(|| shared_flags(&words[..finished]));
@@ -60,18 +60,18 @@ impl Values {
     }
 
     /// Returns the values from a source; `typed` is the beginning of the value.
-    pub(super) fn look_up(&self, source: Source, typed: &str) -> Vec<CompletionCandidate> {
+    pub(super) fn look_up(&self, source: ValueSource, typed: &str) -> Vec<CompletionCandidate> {
         let Some(shared) = self.shared.clone() else {
             return Vec::new();
         };
         let typed = typed.to_owned();
         let quoting = self.quoting;
         let names = in_time(move || match source {
-            Source::Sets => within_runtime(sets(&shared, &typed)),
-            Source::Namespaces => within_runtime(namespaces(&shared)),
-            Source::Contexts => named_by_kubeconfig(&shared, |names| names.contexts),
-            Source::Clusters => named_by_kubeconfig(&shared, |names| names.clusters),
-            Source::Users => named_by_kubeconfig(&shared, |names| names.users),
+            ValueSource::Sets => within_runtime(sets(&shared, &typed)),
+            ValueSource::Namespaces => within_runtime(namespaces(&shared)),
+            ValueSource::Contexts => read_kubeconfig_names(&shared, |names| names.contexts),
+            ValueSource::Clusters => read_kubeconfig_names(&shared, |names| names.clusters),
+            ValueSource::Users => read_kubeconfig_names(&shared, |names| names.users),
         });
         let found = names.unwrap_or_default().into_iter();
         let candidate =
@@ -111,7 +111,7 @@ fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
     runtime.ok()?.block_on(look)
 }
 
-fn named_by_kubeconfig(
+fn read_kubeconfig_names(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Suggestion>> {

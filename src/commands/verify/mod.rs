@@ -10,7 +10,7 @@ use examine::Looked;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
-use crate::error::{Error, Exit};
+use crate::error::{Error, ErrorKind, Exit};
 use crate::execute::{Interrupt, ParentWriteError, ParentWriting, Repaired};
 use crate::model::applyset::ParentIdentity;
 use crate::model::text::counted;
@@ -23,7 +23,7 @@ use crate::report::{
 use crate::session::connect;
 use crate::session::prompt::{self, Agreed, Questions, answer};
 use crate::session::signals::{listen, unless_stopped};
-use crate::settings::{self, Fix, VerifyOptions};
+use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
 /// Limit of rounds of repair if another run changes the parents at the same time.
@@ -42,13 +42,10 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         failures: Vec::new(),
         cluster: None,
         interrupt: listen(),
-        asking: Asking {
-            questions: Questions::at_terminal(options.is_interactive, &[]),
-            consent: options.consent.clone(),
-            place: ContextAndServer::default(),
-            style,
-            paused: Duration::ZERO,
-        },
+        questions: Questions::at_terminal(options.is_interactive, &[]),
+        consent: options.consent.clone(),
+        place: ContextAndServer::default(),
+        paused: Duration::ZERO,
         are_printed: false,
     };
     let outcome = verifying.verify().await;
@@ -59,18 +56,20 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     }
     let has_looked = !verifying.looked.listings.is_empty();
     let document = verifying.document(outcome.as_ref().err());
-    let place = &verifying.asking.place;
+    let place = &verifying.place;
     for warning in &document.warnings {
         report::warning(warning, style);
     }
-    match &outcome {
-        Err(Error::NotConfirmed) if verifying.are_printed => report::findings_below(&document, style),
-        Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => {
-            report::findings(&document, place, style);
-        }
-        Err(Error::Interrupted) if has_looked => report::findings(&document, place, style),
+    let print = || {
+        report::listing(&document, place, style);
+        document.print_summary(style);
+    };
+    match outcome.as_ref().err().map(|error| error.kind) {
+        Some(ErrorKind::NotConfirmed) if verifying.are_printed => document.print_summary(style),
+        None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
+        Some(ErrorKind::Interrupted) if has_looked => print(),
         // Nothing was read, so there are no findings to count.
-        Err(_) => report::document(&document, place, style),
+        Some(_) => report::document(&document, place, style),
     }
     outcome?;
     Ok(if document.has_something_left() {
@@ -92,7 +91,11 @@ struct Verifying<'a> {
     cluster: Option<Cluster>,
     /// The user's request to stop.
     interrupt: Interrupt,
-    asking: Asking,
+    questions: Questions,
+    consent: Consent,
+    place: ContextAndServer,
+    /// The time until the answers.
+    paused: Duration,
     /// True if the lines of the findings are printed.
     are_printed: bool,
 }
@@ -101,7 +104,7 @@ impl Verifying<'_> {
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
-        self.asking.place = connect::place(&connection);
+        self.place = connect::place(&connection);
         let cluster = unless_stopped(
             &interrupt,
             connect::discover(connection, connect::unlimited_waits(self.style), Wanted::Nothing),
@@ -112,7 +115,7 @@ impl Verifying<'_> {
         for text in &self.looked.runs_under_way {
             report::note(text, self.style);
         }
-        if self.options.fix == Fix::No {
+        if !self.options.fix {
             return Ok(());
         }
         unless_stopped(&interrupt, self.agree(WrittenBefore::Nothing)).await?;
@@ -121,7 +124,10 @@ impl Verifying<'_> {
         }
         let found = self.looked.findings.clone();
         let fixed = self.fix(&interrupt).await;
-        if matches!(fixed, Err(Error::Interrupted)) {
+        if fixed
+            .as_ref()
+            .is_err_and(|error| error.kind == ErrorKind::Interrupted)
+        {
             // The next inspection shows what is repaired.
             self.looked.findings = found;
         }
@@ -149,10 +155,10 @@ impl Verifying<'_> {
     async fn agree(&mut self, written: WrittenBefore) -> Result<(), Error> {
         while !self.looked.repairs.is_empty() {
             let proposal = proposal(&self.looked.repairs);
-            if written == WrittenBefore::Nothing && self.asking.asks_about(&proposal) {
+            if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
                 self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
             }
-            if self.asking.agree(proposal, written).await? == Agreed::Before {
+            if self.ask(proposal, written).await? == Agreed::Before {
                 break;
             }
             // They are printed again, each with its result.
@@ -162,6 +168,41 @@ impl Verifying<'_> {
         Ok(())
     }
 
+    /// Returns whether the user is asked about these repairs.
+    fn asks_about(&self, proposal: &Proposal) -> bool {
+        self.questions == Questions::Asked && !self.consent.covers(proposal)
+    }
+
+    /// Returns whether the user agrees to the repairs.
+    async fn ask(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
+        let (place, style) = (&self.place, self.style);
+        let mut paused = Duration::ZERO;
+        let asking = prompt::agree(
+            self.questions,
+            &mut self.consent,
+            proposal,
+            style,
+            async |refusals| {
+                let asked = Instant::now();
+                let is_confirmed = answer(Question {
+                    set: None,
+                    place: place.clone(),
+                    refusals,
+                    outline: None,
+                    written,
+                    device: style.messages,
+                    colors: style.colors,
+                })
+                .await;
+                paused = asked.elapsed();
+                is_confirmed
+            },
+        );
+        let agreed = asking.await;
+        self.paused += paused;
+        agreed
+    }
+
     /// Repairs what the user has confirmed, and inspects the cluster again.
     async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
         let mut offered = std::mem::take(&mut self.looked.findings);
@@ -169,9 +210,9 @@ impl Verifying<'_> {
         for round in 1..=ROUNDS {
             let ends_runs = self.looked.repairs.iter().any(|repair| !repair.ended.is_empty());
             self.write(&mut repaired, interrupt).await?;
-            if ends_runs && matches!(self.asking.consent, Consent::To(_)) {
+            if ends_runs && matches!(self.consent, Consent::To(_)) {
                 // What the records need now could not be shown before.
-                self.asking.consent = Consent::Missing;
+                self.consent = Consent::Missing;
             }
             unless_stopped(interrupt, self.look_again()).await?;
             if !repaired.failures.is_empty() || round == ROUNDS {
@@ -179,7 +220,7 @@ impl Verifying<'_> {
             }
             match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
                 Ok(()) => {}
-                Err(Error::Refused(_) | Error::NotConfirmed) => break,
+                Err(error) if matches!(error.kind, ErrorKind::Refused | ErrorKind::NotConfirmed) => break,
                 Err(error) => return Err(error),
             }
             if self.looked.repairs.is_empty() {
@@ -219,16 +260,16 @@ impl Verifying<'_> {
         repaired.overtaken.clear();
         for repair in std::mem::take(&mut self.looked.repairs) {
             // A user who was asked has seen it.
-            let is_shown = matches!(self.asking.consent, Consent::To(_));
+            let is_shown = matches!(self.consent, Consent::To(_));
             for change in repair.changes.iter().filter(|_| !is_shown) {
                 report::note(&format!("{}: {change}", repair.set.parent), self.style);
             }
             if interrupt.is_requested() {
-                return Err(Error::Interrupted);
+                return Err(Error::interrupted());
             }
             tokio::select! {
                 () = repaired.write(cluster, &repair, self.shared) => {}
-                () = interrupt.insisted() => return Err(Error::Interrupted),
+                () = interrupt.insisted() => return Err(Error::interrupted()),
             }
         }
         Ok(())
@@ -247,60 +288,9 @@ impl Verifying<'_> {
             error,
             RequestsAndSeconds {
                 requests: server.map_or(0, crate::cluster::apiserver::ApiServer::requests),
-                seconds: self
-                    .started
-                    .elapsed()
-                    .saturating_sub(self.asking.paused)
-                    .as_secs_f64(),
+                seconds: self.started.elapsed().saturating_sub(self.paused).as_secs_f64(),
             },
         )
-    }
-}
-
-/// The prompt of `--fix`.
-struct Asking {
-    questions: Questions,
-    consent: Consent,
-    place: ContextAndServer,
-    style: Style,
-    /// The time until the answers.
-    paused: Duration,
-}
-
-impl Asking {
-    /// Returns whether the user is asked about these repairs.
-    fn asks_about(&self, proposal: &Proposal) -> bool {
-        self.questions == Questions::Asked && !self.consent.covers(proposal)
-    }
-
-    /// Returns whether the user agrees to the repairs.
-    async fn agree(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
-        let (place, style) = (&self.place, self.style);
-        let mut paused = Duration::ZERO;
-        let asking = prompt::agree(
-            self.questions,
-            &mut self.consent,
-            proposal,
-            style,
-            async |refusals| {
-                let asked = Instant::now();
-                let is_confirmed = answer(Question {
-                    set: None,
-                    place: place.clone(),
-                    refusals,
-                    outline: None,
-                    written,
-                    device: style.messages,
-                    colors: style.colors,
-                })
-                .await;
-                paused = asked.elapsed();
-                is_confirmed
-            },
-        );
-        let agreed = asking.await;
-        self.paused += paused;
-        agreed
     }
 }
 

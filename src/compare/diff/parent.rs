@@ -8,9 +8,8 @@ use super::Difference;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::parent::{Reading, annotations, is_applyset_key, labels};
 use crate::model::applyset::{ID_LABEL, Record};
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 
 /// Compares the parent before and after a run.
 ///

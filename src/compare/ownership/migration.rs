@@ -41,7 +41,7 @@ pub enum LastApplied {
 impl LastApplied {
     /// Returns the treatment of the annotation in a set that this tool manages.
     pub fn in_set_of(tooling: &Tooling) -> Self {
-        if tooling.is_same_program(&Tooling::of_this_program()) {
+        if tooling.is_same_program(&Tooling::this_program()) {
             Self::Moved
         } else {
             Self::LeftToItsOwner

@@ -62,7 +62,7 @@ pub const APPLIERS: [&str; 3] = [MEMBER_FIELD_MANAGER, KUBECTL_FIELD_MANAGER, CL
 
 /// Returns the field manager of the ApplySet metadata of a parent with this tooling.
 pub fn parent_field_manager(tooling: &Tooling) -> &'static str {
-    if tooling.is_same_program(&Tooling::of_this_program()) {
+    if tooling.is_same_program(&Tooling::this_program()) {
         PARENT_FIELD_MANAGER
     } else {
         FOREIGN_PARENT_FIELD_MANAGER
@@ -73,7 +73,7 @@ pub fn parent_field_manager(tooling: &Tooling) -> &'static str {
 /// kubectl among them, apply under their own name; fields stay free of conflicts only if the
 /// same name is used for a set that such a tool also operates.
 pub fn member_field_manager(tooling: &Tooling) -> &str {
-    if tooling.is_same_program(&Tooling::of_this_program()) {
+    if tooling.is_same_program(&Tooling::this_program()) {
         MEMBER_FIELD_MANAGER
     } else {
         &tooling.name
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn members_are_applied_under_the_name_of_the_tool() {
         let table = [
-            (Tooling::of_this_program().to_string(), "applyset"),
+            (Tooling::this_program().to_string(), "applyset"),
             ("kubectl-applyset/v0.0.1".to_owned(), "applyset"),
             ("kubectl/v1.36.3".to_owned(), "kubectl"),
             ("example.com/tool/v2".to_owned(), "example.com/tool"),

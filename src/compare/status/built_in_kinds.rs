@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::object::ObjectView;
 use super::{BuiltInRules, Jobs, Readiness, RuleSet, StatusRules, pod, workloads};
 use crate::model::identity::GroupKind;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 
 /// The groups that Kubernetes serves itself. Others below `k8s.io` are custom resources.
 const BUILT_IN_GROUPS: [&str; 23] = [
@@ -114,12 +114,10 @@ impl StatusRules {
     pub fn are_current_once_written(
         &self,
         group_kind: &GroupKind,
-        subresource: StatusSubresource,
+        subresource: Subresource,
         written: Written,
     ) -> bool {
-        if subresource == StatusSubresource::Listed
-            || self.own.as_ref().is_some_and(|own| own.covers(group_kind))
-        {
+        if subresource == Subresource::Listed || self.own.as_ref().is_some_and(|own| own.covers(group_kind)) {
             return false;
         }
         if is_built_in_group(&group_kind.group) {
@@ -143,7 +141,7 @@ mod tests {
 
     #[test]
     fn only_what_nothing_reports_on_needs_no_look() {
-        use StatusSubresource::{Listed, Unlisted};
+        use Subresource::{Listed, Unlisted};
         use Written::{Changed, Created};
         let table = [
             ("", "ConfigMap", Unlisted, Changed, true),

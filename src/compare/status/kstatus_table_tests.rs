@@ -4,7 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{Others, StatusRules, Surroundings};
 use crate::model::identity::GroupKind;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 
 const TABLE: &str = include_str!("kstatus_table.yaml");
 
@@ -19,7 +19,7 @@ fn the_cases_of_kstatus_pass_but_for_the_exceptions() {
     assert_eq!(cases.len(), 53);
     let around = Surroundings {
         others: Others::Silent,
-        subresource: StatusSubresource::Listed,
+        subresource: Subresource::Listed,
         now: Timestamp::UNIX_EPOCH,
     };
     for case in cases {

@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::identity::GroupKind;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 use object::{ObjectView, too_few};
 
 pub use built_in_kinds::Written;
@@ -176,7 +176,7 @@ pub struct Surroundings {
     /// Whether other objects of the kind report a status.
     pub others: Others,
     /// The subresource `status` of the kind, in discovery.
-    pub subresource: StatusSubresource,
+    pub subresource: Subresource,
     /// The time, by the server's clock.
     pub now: Timestamp,
 }
@@ -291,7 +291,7 @@ impl StatusRules {
         if let Some((state, reason)) = conventional {
             return Readiness::new(state, reason).by(Rule::Conventions);
         }
-        if conventions::has_no_status(object.0) && around.subresource == StatusSubresource::Listed {
+        if conventions::has_no_status(object.0) && around.subresource == Subresource::Listed {
             let is_young = age(object, around.now).is_some_and(|age| age < TIME_FOR_STATUS);
             if around.others == Others::Report {
                 let reason = "it has no status yet, as others of its kind have";

@@ -8,7 +8,7 @@ use crate::execute::Sink;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::{names, predicted_disposition, report_unlisted};
 use crate::execute::deletion::set::record_managers;
-use crate::execute::former_parent::wait_until_members_are_gone::{Lingering, Remaining};
+use crate::execute::former_parent::wait_until_members_are_gone::{Remaining, TerminatingObjects};
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::Known;
 use crate::execute::parent_record::requests::ParentWriting;
@@ -16,10 +16,10 @@ use crate::execute::wait_until_gone::with_reasons;
 use crate::model::applyset::Record;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
-use crate::read::{self, ClusterState};
+use crate::read::{self, ClusterState, METADATA_LIST, WHOLE_OBJECTS};
 
 /// The failure of a run that was to end a set to which another one has added members.
 const CHANGED_BY_ANOTHER: &str =
@@ -103,13 +103,17 @@ impl LeftSet<'_> {
                 concurrency: self.parent.writing.concurrency,
                 appliers: self.appliers,
                 places: self.state.places.clone(),
+                accept: match self.aim {
+                    ParentAim::Delete => WHOLE_OBJECTS,
+                    ParentAim::Narrow | ParentAim::RemoveRecord => METADATA_LIST,
+                },
                 // Its namespace or CRD is a member like any other.
-                homes: Vec::new(),
+                parent_containers: Vec::new(),
                 deleted: BTreeSet::new(),
                 containers_of_kept: BTreeSet::new(),
-                lingering: match self.aim {
-                    ParentAim::Delete => Lingering::Awaited,
-                    ParentAim::Narrow | ParentAim::RemoveRecord => Lingering::Reported,
+                terminating_objects: match self.aim {
+                    ParentAim::Delete => TerminatingObjects::Awaited,
+                    ParentAim::Narrow | ParentAim::RemoveRecord => TerminatingObjects::Reported,
                 },
             },
             unlisted: self.state.observed.unlisted.clone(),
@@ -117,18 +121,19 @@ impl LeftSet<'_> {
             managers: record_managers(),
         };
         let parent = &self.parent.set.parent;
-        let failure = match (release.release(sink).await?, self.aim) {
+        let failure = match (release.see_to_parent(sink).await?, self.aim) {
             (ParentOutcome::Untouched, _) => return Ok(Ending::Interrupted),
             (ParentOutcome::Kept(kept), aim) => {
                 *exact = kept.record;
                 let obstacles = Obstacles {
-                    members: kept.remains.all().cloned().collect(),
+                    members: kept.found.all().cloned().collect(),
                     owned: kept.owned,
                     unlisted: kept.unlisted,
                 };
                 match aim {
                     ParentAim::Narrow => return Ok(Ending::Done),
-                    ParentAim::RemoveRecord if !obstacles.members.is_empty() => {
+                    ParentAim::RemoveRecord if obstacles.unlisted.is_empty() => {
+                        self.report_members(&obstacles.members, sink);
                         format!("{parent}: {CHANGED_BY_ANOTHER}")
                     }
                     ParentAim::RemoveRecord | ParentAim::Delete => {
@@ -157,13 +162,7 @@ impl LeftSet<'_> {
     /// Reports why the old set is kept. It fails if members may remain that no list shows.
     fn report(&self, obstacles: &Obstacles, sink: &mut Sink<'_>) -> Ending {
         let parent = &self.parent.set.parent;
-        if !obstacles.members.is_empty() {
-            let count = counted(obstacles.members.len(), "object");
-            let names = names(&obstacles.members);
-            sink(Event::Warning(format!(
-                "{parent}: the old set is kept with {count}: {names}"
-            )));
-        }
+        self.report_members(&obstacles.members, sink);
         if let Some(owned) = &obstacles.owned {
             sink(Event::Warning(format!(
                 "{parent}: kept, because {owned} names it as its owner"
@@ -177,6 +176,16 @@ impl LeftSet<'_> {
             (ParentAim::Narrow | ParentAim::Delete, true) => "the old set would be kept",
         };
         report_unlisted(parent, &obstacles.unlisted, consequence, sink)
+    }
+
+    fn report_members(&self, members: &[Live], sink: &mut Sink<'_>) {
+        if !members.is_empty() {
+            let (parent, count) = (&self.parent.set.parent, counted(members.len(), "object"));
+            let names = names(members);
+            sink(Event::Warning(format!(
+                "{parent}: the old set is kept with {count}: {names}"
+            )));
+        }
     }
 
     /// Reports the disposition of the old parent, and writes nothing.

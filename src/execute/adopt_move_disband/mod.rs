@@ -211,7 +211,7 @@ impl MembershipExecution<'_> {
             judge: self.judge,
         };
         let failed = writer.write_all(&self.plan.changes, sink).await;
-        match failed + self.plan.not_found() {
+        match failed + self.plan.count_not_found() {
             _ if parent.interrupt.is_requested() => Ending::Interrupted,
             0 => Ending::Done,
             _ => Ending::Incomplete,

@@ -5,7 +5,7 @@ use std::iter;
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cluster::apiserver::{
     ApiError, ApiRequest, ApiServer, Content, EarlierAttempts, Reply, UnreachableWebhook,
@@ -235,7 +235,7 @@ impl DeleteContext<'_> {
 /// Returns what the answer to a DELETE shows: a status if the object is gone, else the object. The server itself adds a
 /// finalizer to a CRD, and removes it a moment later.
 fn remainder(reply: &Reply, live: &Live) -> Remainder {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     let finalizers = answer["metadata"]["finalizers"].as_array();
     if answer["kind"] == "Status" {
         Remainder::Nothing

@@ -12,7 +12,7 @@ use crate::execute::deletion::report::{
 };
 use crate::execute::deletion::set::parent_managers;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Lingering, Remaining, RemainingList, Unlisted, fail, obstacles,
+    Remaining, RemainingList, TerminatingObjects, Unlisted, fail, obstacles,
 };
 use crate::execute::former_parent::{ParentAim, ParentOutcome, ParentRelease, ReleaseError};
 use crate::execute::parent_record::begin::Known;
@@ -24,6 +24,7 @@ use crate::model::live::Live;
 use crate::model::text::counted;
 use crate::model::write_settings::DryRun;
 use crate::plan::{ParentDisposition, Remains, SkipReason};
+use crate::read::WHOLE_OBJECTS;
 
 impl Execution<'_> {
     /// Deletes the parent and then its containers if no member is left; else narrows its record to the
@@ -34,18 +35,20 @@ impl Execution<'_> {
         &self,
         run: &mut RunOnParent<'_>,
         members: Deleted,
-        lingering: Lingering,
+        terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
         let Some(known) = &mut run.known else {
             if self.interrupt.is_requested() {
                 return Ending::Interrupted;
             }
-            return self.finish_without_parent(members, lingering, sink).await;
+            return self
+                .finish_without_parent(members, terminating_objects, sink)
+                .await;
         };
         let mut record = None;
         let mut noting = run.entry.counting_sink(sink);
-        let finishing = self.finish_parent(known, members, lingering, &mut record, &mut noting);
+        let finishing = self.finish_parent(known, members, terminating_objects, &mut record, &mut noting);
         let ending = finishing.await;
         drop(noting);
         run.end(record.as_ref(), ending, sink).await
@@ -56,7 +59,7 @@ impl Execution<'_> {
         &self,
         known: &mut Known,
         mut members: Deleted,
-        lingering: Lingering,
+        terminating_objects: TerminatingObjects,
         record: &mut Option<Record>,
         sink: &mut Sink<'_>,
     ) -> Ending {
@@ -74,11 +77,15 @@ impl Execution<'_> {
             scope_of: known.listed(self.parent().map_or(&known.parent.reading, |read| &read.reading)),
             known,
             left,
-            remaining: self.remaining(self.homes().collect(), lingering, &members.uids),
+            remaining: self.remaining(
+                self.parent_containers().collect(),
+                terminating_objects,
+                &members.uids,
+            ),
             unlisted: self.unlisted().clone(),
             managers: parent_managers(&self.writing.field_manager),
         };
-        match release.release(sink).await {
+        match release.see_to_parent(sink).await {
             Err(ReleaseError::Request(error)) => {
                 let subject = Subject::new(&self.set.parent, self.parent_resource, Some(&uid));
                 let outcome = ObjectOutcome::failed(subject, error.kind.of_object());
@@ -89,9 +96,9 @@ impl Execution<'_> {
                 sink(Event::failure(error.to_string()));
                 self.interrupt.ending_after_failure()
             }
-            Ok(ParentOutcome::Gone) => self.delete_last(members, lingering, sink).await,
+            Ok(ParentOutcome::Gone) => self.delete_last(members, terminating_objects, sink).await,
             Ok(ParentOutcome::Terminating(live)) => {
-                self.delete_homes(&mut members, sink).await;
+                self.delete_parent_containers(&mut members, sink).await;
                 sink(Event::failure(format!(
                     "{}: the set's parent is still being deleted: {}",
                     self.set.parent,
@@ -109,14 +116,17 @@ impl Execution<'_> {
             }
             Ok(ParentOutcome::Kept(kept)) => {
                 *record = kept.record;
-                for live in self.homes().filter(|live| !left.contains(live)) {
+                for live in self.parent_containers().filter(|live| !left.contains(live)) {
                     sink(outcome_event(
                         live,
                         Action::Skipped,
                         SkipReason::HoldsParent.to_string(),
                     ));
                 }
-                let ending = worse(ending, self.report_remains(&kept.remains, lingering, sink));
+                let ending = worse(
+                    ending,
+                    self.report_remains(&kept.found.remains, terminating_objects, sink),
+                );
                 worse(ending, self.report_unlisted(&kept.unlisted, sink))
             }
             Ok(ParentOutcome::Untouched) => Ending::Interrupted,
@@ -127,14 +137,14 @@ impl Execution<'_> {
     async fn finish_without_parent(
         &self,
         mut members: Deleted,
-        lingering: Lingering,
+        terminating_objects: TerminatingObjects,
         sink: &mut Sink<'_>,
     ) -> Ending {
-        let ending = self.delete_homes(&mut members, sink).await;
+        let ending = self.delete_parent_containers(&mut members, sink).await;
         if ending == Ending::Interrupted {
             return ending;
         }
-        match self.rest(lingering, &members, sink).await {
+        match self.rest(terminating_objects, &members, sink).await {
             Ok(RemainingList { remains, .. }) => {
                 if !remains.kept.is_empty() {
                     sink(Event::Warning(format!(
@@ -143,21 +153,29 @@ impl Execution<'_> {
                         names(&remains.kept)
                     )));
                 }
-                worse(ending, self.report_rest(&remains, lingering, sink))
+                worse(ending, self.report_rest(&remains, terminating_objects, sink))
             }
             Err(unseen) => self.report_unseen(&unseen, sink),
         }
     }
 
     /// Deletes the containers of the parent, and waits until they are gone.
-    async fn delete_last(&self, mut members: Deleted, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
-        let ending = self.delete_homes(&mut members, sink).await;
-        let awaits_homes = lingering == Lingering::Awaited && self.homes().next().is_some();
-        if ending == Ending::Interrupted || !awaits_homes {
+    async fn delete_last(
+        &self,
+        mut members: Deleted,
+        terminating_objects: TerminatingObjects,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
+        let ending = self.delete_parent_containers(&mut members, sink).await;
+        let awaits_containers =
+            terminating_objects == TerminatingObjects::Awaited && self.parent_containers().next().is_some();
+        if ending == Ending::Interrupted || !awaits_containers {
             return ending;
         }
-        match self.rest(lingering, &members, sink).await {
-            Ok(RemainingList { remains, .. }) => worse(ending, self.report_rest(&remains, lingering, sink)),
+        match self.rest(terminating_objects, &members, sink).await {
+            Ok(RemainingList { remains, .. }) => {
+                worse(ending, self.report_rest(&remains, terminating_objects, sink))
+            }
             Err(unseen) => self.report_unseen(&unseen, sink),
         }
     }
@@ -166,19 +184,22 @@ impl Execution<'_> {
     /// another way.
     async fn rest(
         &self,
-        lingering: Lingering,
+        terminating_objects: TerminatingObjects,
         members: &Deleted,
         sink: &mut Sink<'_>,
     ) -> Result<RemainingList, Unlisted> {
-        let homes = match lingering {
-            Lingering::Awaited => Vec::new(),
-            Lingering::Reported => self.homes().collect(),
+        let parent_containers = match terminating_objects {
+            TerminatingObjects::Awaited => Vec::new(),
+            TerminatingObjects::Reported => self.parent_containers().collect(),
         };
-        let mut remaining = self.remaining(homes, lingering, &members.uids);
+        let mut remaining = self.remaining(parent_containers, terminating_objects, &members.uids);
         // What is in a namespace goes with it, and so do the Roles that allowed to list it.
-        for home in self.homes().filter(|live| !members.left.contains(live)) {
-            if home.key.group_kind == GroupKind::new("", "Namespace") {
-                remaining.places.namespaces.remove(&home.key.name);
+        for container in self
+            .parent_containers()
+            .filter(|live| !members.left.contains(live))
+        {
+            if container.key.group_kind == GroupKind::new("", "Namespace") {
+                remaining.places.namespaces.remove(&container.key.name);
             }
         }
         remaining.settled(&ParentDisposition::Goes, sink).await
@@ -192,8 +213,8 @@ impl Execution<'_> {
     /// Returns the scope of the rest of the set, without these containers of its parent.
     fn remaining<'a>(
         &'a self,
-        homes: Vec<&'a Live>,
-        lingering: Lingering,
+        parent_containers: Vec<&'a Live>,
+        terminating_objects: TerminatingObjects,
         deleted: &BTreeSet<String>,
     ) -> Remaining<'a> {
         Remaining {
@@ -203,15 +224,21 @@ impl Execution<'_> {
             concurrency: self.writing.concurrency,
             appliers: &self.policy.appliers,
             places: self.state.places.clone(),
-            homes,
+            accept: WHOLE_OBJECTS,
+            parent_containers,
             deleted: deleted.clone(),
             containers_of_kept: self.containers_of_kept(),
-            lingering,
+            terminating_objects,
         }
     }
 
     /// Reports what keeps the parent: objects that users keep are a warning, all others a failure.
-    fn report_remains(&self, remains: &Remains, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
+    fn report_remains(
+        &self,
+        remains: &Remains,
+        terminating_objects: TerminatingObjects,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
         if !remains.kept.is_empty() {
             sink(Event::Warning(format!(
                 "set kept, because it still has {}: {}; use `kubectl applyset disband` to end a set and keep its objects",
@@ -219,13 +246,30 @@ impl Execution<'_> {
                 names(&remains.kept)
             )));
         }
-        fail(remains, self.set, &self.policy.appliers, lingering, sink)
+        fail(
+            remains,
+            self.set,
+            &self.policy.appliers,
+            terminating_objects,
+            sink,
+        )
     }
 
     /// Reports what is left in the end. It is not a failure if the user stopped the wait for it.
-    fn report_rest(&self, remains: &Remains, lingering: Lingering, sink: &mut Sink<'_>) -> Ending {
+    fn report_rest(
+        &self,
+        remains: &Remains,
+        terminating_objects: TerminatingObjects,
+        sink: &mut Sink<'_>,
+    ) -> Ending {
         if !self.interrupt.is_requested() {
-            return fail(remains, self.set, &self.policy.appliers, lingering, sink);
+            return fail(
+                remains,
+                self.set,
+                &self.policy.appliers,
+                terminating_objects,
+                sink,
+            );
         }
         match obstacles(remains, self.set, &self.policy.appliers) {
             Some(obstacles) => {
@@ -258,7 +302,7 @@ impl Execution<'_> {
         let mut ending = Ending::Done;
         let judge = self.deletion_judge(&members.attached, HashSet::new());
         let context = self.delete_context(Action::Deleted, &judge);
-        for outcome in context.keep_filled(self.homes()).await {
+        for outcome in context.keep_filled(self.parent_containers()).await {
             if outcome.action == Action::Failed {
                 ending = Ending::Incomplete;
             }
@@ -269,11 +313,11 @@ impl Execution<'_> {
     }
 
     /// Deletes the parent's containers, which are in a set without a parent now.
-    async fn delete_homes(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
+    async fn delete_parent_containers(&self, members: &mut Deleted, sink: &mut Sink<'_>) -> Ending {
         let waves = self.plan.prune_waves();
         let waves = Waves {
             deletes: waves
-                .map(|wave| wave.iter().filter(|live| self.is_home(live)).collect())
+                .map(|wave| wave.iter().filter(|live| self.contains_parent(live)).collect())
                 .collect(),
             owners: BTreeSet::new(),
             action: Action::Deleted,
@@ -288,7 +332,10 @@ impl Execution<'_> {
             return Ending::Interrupted;
         }
         let left = &members.left;
-        let mut kept = self.homes().filter(|live| left.contains(live)).peekable();
+        let mut kept = self
+            .parent_containers()
+            .filter(|live| left.contains(live))
+            .peekable();
         let is_done = !is_stopped && members.failed == failed && kept.peek().is_none();
         for live in kept {
             sink(Event::failure(format!(
@@ -302,7 +349,7 @@ impl Execution<'_> {
     /// Predicts what becomes of the parent and its containers once the members are gone.
     pub(super) async fn predict_end_of_set(&self, sink: &mut Sink<'_>) -> Ending {
         let Some(parent) = &self.state.parent else {
-            return self.predict_deletion_of(self.homes(), sink).await;
+            return self.predict_deletion_of(self.parent_containers(), sink).await;
         };
         // An object that is left to a deleted owner is deleted with it.
         let going = &self.plan.dependents.going;
@@ -331,7 +378,7 @@ impl Execution<'_> {
         let (disposition, event) = predicted_disposition(self.set, parent, &managers);
         sink(event);
         match disposition {
-            ParentDisposition::Goes => self.predict_deletion_of(self.homes(), sink).await,
+            ParentDisposition::Goes => self.predict_deletion_of(self.parent_containers(), sink).await,
             ParentDisposition::Stays(_) => Ending::Done,
         }
     }

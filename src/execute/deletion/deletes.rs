@@ -1,7 +1,8 @@
 //! Carries out the graph of deletes: the prunes of a run, or the members of a set.
 //!
 //! Before the first delete, owner references are read again (`reread_dependents`) and removed from objects that stay:
-//! the garbage collector would delete these.
+//! the garbage collector would delete these. They are read again after each wait; an owner of an object that stays
+//! fails then.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -19,7 +20,7 @@ use crate::execute::members::reply::{MemberReply, reply_of};
 use crate::execute::schedule::drive::{AnswerSender, Driver, Work};
 use crate::execute::schedule::{End, Lane, Schedule, Skipped};
 use crate::execute::{Execution, Sink};
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::resource::Resource;

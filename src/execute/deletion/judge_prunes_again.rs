@@ -10,8 +10,8 @@ use crate::execute::deletion::deletes::{Deleted, Stopped};
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::GroupKind;
-use crate::model::prune_order::PruneOrder;
 use crate::model::resource::Resource;
+use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
 use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::cluster::discovery::{self, DiscoveryError};
 use crate::event::{Action, ObjectOutcome, Subject};
 use crate::execute::deletion::delete::DeleteContext;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::plan::{SkipReason, is_container};
@@ -32,7 +32,7 @@ impl DeleteContext<'_> {
             }
         };
         let kept = containers.iter().filter_map(|live| {
-            let reason = self.judge.filled(live, now.get(&live.key)?)?;
+            let reason = self.judge.reason_to_keep_filled(live, now.get(&live.key)?)?;
             Some(match &reason {
                 SkipReason::FilledSincePlan { lost, .. } if lost.is_empty() => {
                     failed(live, reason.to_string())

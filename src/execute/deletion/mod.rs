@@ -1,6 +1,14 @@
 //! Deletes objects, each only as it was judged: objects removed from the manifests (`prune`), or a whole set (`set`)
-//! with its parent. Both use `deletes`. `parent` sees to the parent of every set that objects leave, also by `move` and
-//! `disband`.
+//! with its parent (`delete_parent_and_containers`). Both use `deletes`.
+//!
+//! What is looked at again, and when:
+//!
+//! - after a wait before prunes: all members (`judge_prunes_again`);
+//! - before the first delete, and before the next one if a delete had to wait: owner references of what stays
+//!   (`reread_dependents`), which are removed before the first delete (`remove_owner_references`);
+//! - before the deletes of a step: what its namespaces and CRDs hold (`list_contents_again`);
+//! - after a conflict: the object, and what it holds (`delete`); after a wait for a webhook: what it holds (`deletes`);
+//! - before the parent's delete: the rest of the set (`execute/former_parent`).
 
 pub mod delete;
 mod delete_parent_and_containers;

@@ -6,8 +6,8 @@ use crate::event::{Action, Ending, Event, NotDone, Phase};
 use crate::execute::deletion::deletes::{Deleted, Stopped, Waves};
 use crate::execute::{EndOfWait, Execution, RunState, Sink};
 use crate::model::live::Live;
-use crate::model::prune_order::PruneOrder;
 use crate::model::text::counted;
+use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, PruneWhen};
 
 /// The reason why a run with a failure prunes nothing.

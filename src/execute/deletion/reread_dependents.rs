@@ -1,4 +1,5 @@
-//! Reads the owner references of desired and kept objects once more, right before the first delete.
+//! Reads the owner references of desired and kept objects again: right before the first delete, before the next one if
+//! a delete had to wait, and before a recreation deletes its object.
 //!
 //! A run may take minutes. The garbage collector would delete objects that a pruned object has come to
 //! own in that time, although the plan keeps them. A reference can still be added between this read and
@@ -13,7 +14,7 @@ use tokio::sync::Mutex;
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
-use crate::model::container_owners::Owners;
+use crate::model::containers::Owners;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;

@@ -94,7 +94,7 @@ impl Execution<'_> {
         let waves = plan.prune_waves();
         let waves = Waves {
             deletes: waves
-                .map(|wave| wave.iter().filter(|live| !self.is_home(live)).collect())
+                .map(|wave| wave.iter().filter(|live| !self.contains_parent(live)).collect())
                 .collect(),
             owners: plan.all_prunes().map(|live| &live.key).collect(),
             action: Action::Deleted,
@@ -116,7 +116,7 @@ impl Execution<'_> {
     pub async fn predict_deletion_of_set(&self, sink: &mut Sink<'_>) -> Ending {
         self.announce_deletion(sink);
         self.report_skips(sink);
-        let members = self.plan.all_prunes().filter(|live| !self.is_home(live));
+        let members = self.plan.all_prunes().filter(|live| !self.contains_parent(live));
         let ending = self.predict_deletion_of(members, sink).await;
         let dependents = &self.plan.dependents;
         let judge = self.deletion_judge(dependents, HashSet::new());
@@ -197,10 +197,11 @@ impl Execution<'_> {
             ..untouched(&skip.live)
         });
         let members = self.plan.all_prunes();
-        let (homes, members): (Vec<&Live>, Vec<&Live>) = members.partition(|live| self.is_home(live));
+        let (parent_containers, members): (Vec<&Live>, Vec<&Live>) =
+            members.partition(|live| self.contains_parent(live));
         let parent = self.state.parent.iter().map(|parent| untouched(&parent.live));
         let deleted = members.into_iter().map(untouched);
-        let deleted_last = homes.into_iter().map(untouched);
+        let deleted_last = parent_containers.into_iter().map(untouched);
         skipped.chain(deleted).chain(parent).chain(deleted_last).collect()
     }
 
@@ -210,17 +211,17 @@ impl Execution<'_> {
         let terminating = skips.filter(|skip| matches!(skip.reason, SkipReason::Terminating { .. }));
         let deleted = self.plan.all_prunes();
         deleted
-            .filter(|live| !self.is_home(live))
+            .filter(|live| !self.contains_parent(live))
             .chain(terminating.map(|skip| &skip.live))
     }
 
     /// Returns the parent's containers that are deleted.
-    pub fn homes(&self) -> impl Iterator<Item = &Live> {
+    pub fn parent_containers(&self) -> impl Iterator<Item = &Live> {
         let prunes = self.plan.all_prunes();
-        prunes.filter(|live| self.is_home(live))
+        prunes.filter(|live| self.contains_parent(live))
     }
 
-    pub(super) fn is_home(&self, live: &Live) -> bool {
+    pub(super) fn contains_parent(&self, live: &Live) -> bool {
         holds_parent_of(self.set, live)
     }
 }

@@ -57,8 +57,9 @@ pub(super) fn laid_over(live: &Value, manifest: &Value) -> Value {
     Value::Object(fields)
 }
 
+/// Returns the object in the answer; `None` if it cannot be read, so that nothing is predicted.
 pub(super) fn content(reply: &Reply) -> Option<Value> {
-    serde_json::from_slice(&reply.body).ok()
+    reply.json().ok()
 }
 
 /// Returns the object without the times of its field managers, which change in any case.

@@ -31,7 +31,7 @@ use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::message::Message;
 use crate::model::write_settings::DryRun;
-use crate::plan::{Apply, DataLoss, Detachment, LiveMembership, is_not_yet_served};
+use crate::plan::{Apply, Detachment, LiveMembership, Risk, is_not_yet_served};
 use crate::read;
 
 /// Prediction for one object.
@@ -363,7 +363,7 @@ impl Execution<'_> {
     /// Returns the objects from which a run removes owner references, if it may.
     fn allowed_detachments(&self) -> BTreeMap<ObjectKey, &Detachment> {
         let detachments = self.plan.dependents.detachments.iter();
-        let is_allowed = self.policy.data_loss == DataLoss::Allowed;
+        let is_allowed = self.policy.data_loss == Risk::Allowed;
         detachments
             .filter(|_| is_allowed)
             .map(|detachment| (detachment.dependent.key.clone(), detachment))

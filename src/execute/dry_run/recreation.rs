@@ -32,11 +32,11 @@ impl Execution<'_> {
         refused: Message,
     ) -> Result<Prediction, Message> {
         let reason = refused.text.clone();
-        let victim = match self.victim(object, subject.uid.as_deref(), error).await {
-            Ok(victim) => victim,
+        let old = match self.judge_recreation(object, subject.uid.as_deref(), error).await {
+            Ok(old) => old,
             Err(not_recreated) => return Err(not_recreated.explain(refused)),
         };
-        if let Some(denial) = self.denial_of_deletion(&victim.live).await {
+        if let Some(denial) = self.denial_of_deletion(&old.live).await {
             let reason = format!("{CANNOT_BE_DELETED}{}", denial.kind);
             return Err(NotRecreated::delete_failed(object, reason).explain(refused));
         }

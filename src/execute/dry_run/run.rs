@@ -90,7 +90,7 @@ impl Execution<'_> {
         match self.server.get(&path, METADATA).await {
             Ok(reply) => {
                 subject.uid = written(&reply).ok().map(|written| written.metadata.uid);
-                let found = serde_json::from_slice(&reply.body).unwrap_or_default();
+                let found = reply.json_or_null();
                 let mut outcome = ObjectOutcome::new(subject, Action::Configured);
                 self.mark_if_taken_in(object, live_membership, &found, &found, &mut outcome);
                 of_outcome(outcome)

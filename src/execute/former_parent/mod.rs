@@ -6,19 +6,20 @@
 //! are listed, too, and the record is not narrowed. A write that was not carried out is decided again, from
 //! what is read again: because another client has written the parent first, or because a webhook is still starting.
 
+mod look_again;
 mod record_what_is_left;
 pub mod wait_until_members_are_gone;
 
 use std::collections::BTreeSet;
 
 use crate::cluster::apiserver::ApiError;
-use crate::cluster::discovery::{self, Discovery, DiscoveryError};
-use crate::event::{Action, Event};
+use crate::cluster::discovery::DiscoveryError;
+use crate::event::{Action, Event, ObjectOutcome, Subject};
 use crate::execute::adopt_move_disband::JoinedSet;
 use crate::execute::deletion::delete::ObjectsKeptInsteadOfDeleted;
 use crate::execute::deletion::report::outcome_event;
 use crate::execute::former_parent::wait_until_members_are_gone::{
-    Lingering, Remaining, RemainingList, Unlisted, obstacles,
+    Remaining, RemainingList, TerminatingObjects, Unlisted, obstacles,
 };
 use crate::execute::parent_record::ATTEMPTS;
 use crate::execute::parent_record::begin::Known;
@@ -26,20 +27,13 @@ use crate::execute::parent_record::remove::ParentLeft;
 use crate::execute::reread::{GONE_ALREADY, reread};
 use crate::execute::starting_webhooks::StartingWebhooks;
 use crate::execute::{ParentWriteError, ParentWriting, Sink, WaitNotes};
-use crate::manifest::desired::Desired;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
-use crate::plan::recorded_kinds;
-use crate::plan::{
-    MemberScopeUnknown, ParentDisposition, ParentStatus, Remains, SkipReason, judge_for_deletion,
-    member_scope, parent_disposition,
-};
-use crate::read::{
-    self, KindWait, ListError, ListTargets, METADATA_LIST, UnsettledError, WholeParent, list_labeled_objects,
-};
+use crate::model::set::ParentObject;
+use crate::plan::{MemberScopeUnknown, ParentDisposition, Remains, SkipReason, parent_disposition};
+use crate::read::{self, ListError, UnsettledError, WholeParent};
 
 /// The aim of a run for the parent of a set that it takes objects out of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +84,7 @@ pub enum ParentOutcome {
 
 /// The reason why a parent is kept, and what it has to record.
 pub struct KeptParent {
-    pub remains: Remains,
+    pub found: RemainingList,
     /// An object that the members' new set holds, and that names the parent as its owner.
     pub owned: Option<ObjectKey>,
     pub unlisted: Record,
@@ -105,6 +99,8 @@ pub enum ReleaseError {
     Parent(#[from] ParentWriteError),
     #[error("the set's parent could not be deleted: {}", .0.kind)]
     Request(#[from] ApiError),
+    #[error("the set's parent cannot be written: {}", .0.kind)]
+    Unwritten(ApiError),
     #[error("the set's parent was deleted or replaced; nothing records the remaining {left}: {error}")]
     Unrecorded { left: String, error: ParentWriteError },
     #[error("the old parent is kept: it may own objects of the new set, which cannot be listed: {0}")]
@@ -115,8 +111,8 @@ pub enum ReleaseError {
         "the set's parent is gone, but another run may have added members: {0}; run the same command again"
     )]
     Unwatched(Unlisted),
-    #[error("the set's parent is kept: {0}")]
-    UnderWay(String),
+    #[error("the set's {kept} is kept: {advice}")]
+    UnderWay { kept: &'static str, advice: String },
     #[error("the set's parent is kept: another run changed its record, and discovery failed: {0}")]
     Undiscovered(#[from] DiscoveryError),
     #[error("the set's parent is kept: another run changed its record: {0}")]
@@ -126,177 +122,169 @@ pub enum ReleaseError {
 }
 
 impl ParentRelease<'_> {
-    /// Deletes the parent, removes its record, or determines a narrower one; reads and judges it again as long as other
-    /// clients write it, and after each wait for a webhook.
-    pub async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
-        let ParentWriting {
-            server,
-            set,
-            resource,
-            interrupt,
-            writing,
-            ..
-        } = self.writing;
+    /// Sees to the parent as the run aims at.
+    pub async fn see_to_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+        let aim = self.aim;
+        let seen_to = match aim {
+            ParentAim::Narrow => self.narrow(sink).await,
+            ParentAim::RemoveRecord | ParentAim::Delete => self.release(sink).await,
+        };
+        seen_to.map_err(|error| match error {
+            ReleaseError::Request(error) if aim != ParentAim::Delete => ReleaseError::Unwritten(error),
+            error => error,
+        })
+    }
+
+    /// Determines the record of what is left. Nothing but the keys of the members matters, and if another run has
+    /// written the record, it is not narrowed in the end.
+    async fn narrow(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
+        let uid = self.known.parent.uid.clone();
+        let parent = match self.writing.read().await? {
+            None => return self.end_without_parent(sink).await,
+            Some(parent) if parent.uid != uid || parent.reading == Reading::NoRecord => {
+                return self.end_with_another_object(parent, sink).await;
+            }
+            Some(parent) => parent,
+        };
+        self.known.replace(parent);
+        let listing = self.remaining.settled(&ParentDisposition::Goes, sink);
+        let listed = self.writing.while_renewing(self.known, listing).await;
+        let found = listed.map_err(|unlisted| ParentWriteError::Unwatched(unlisted.error))?;
+        if self.writing.interrupt.is_requested() {
+            return Ok(ParentOutcome::Untouched);
+        }
+        self.keep(found, None, sink).await
+    }
+
+    /// Deletes the parent or removes its record, unless something keeps it. Looks again as long as other clients write
+    /// the parent, and after each wait for a webhook: one that judges the write, or one that converts what is read.
+    async fn release(mut self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
         let (notes, uid) = (WaitNotes::default(), self.known.parent.uid.clone());
-        let webhooks = StartingWebhooks::new(writing, interrupt, &notes);
+        let webhooks = StartingWebhooks::new(self.writing.writing, self.writing.interrupt, &notes);
         let (mut overtaken, mut vain) = (0, 0);
         while overtaken < ATTEMPTS {
-            let read = read::whole_parent(server, resource, &set.parent).await?;
-            let Some(parent) = read else {
-                return self.without_parent(sink).await;
-            };
-            self.known.replace(parent.object.clone());
-            if parent.live.uid != uid
-                || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
-            {
-                let reason = "it changed during the run and is no longer this set's parent";
-                sink(outcome_event(&parent.live, Action::Skipped, reason.to_owned()));
-                return self.with_another_object(parent.object, sink).await;
-            }
-            self.follow(&parent.object).await?;
-            let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
-            let found = self
-                .writing
-                .while_renewing(self.known, self.remaining.settled(&disposition, sink))
-                .await
-                .map_err(ReleaseError::Unlisted)?;
-            if interrupt.is_requested() {
-                let left = obstacles(&found.remains, set, self.remaining.appliers);
-                if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
-                    sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
-                }
-                return Ok(ParentOutcome::Untouched);
-            }
-            if let Some(kept) = self.reason_to_keep(found, &parent, &disposition, sink).await? {
-                return self.keep(&parent, kept, sink).await;
-            }
-            let written = match (self.aim, disposition) {
-                (ParentAim::Delete, ParentDisposition::Goes) => self.delete_parent(&parent, sink).await,
-                (ParentAim::Delete, ParentDisposition::Stays(why)) => {
-                    let reason = format!("{why}; only the set's record was removed");
-                    self.take_record_off(&parent, Some(reason), sink).await
-                }
-                (ParentAim::RemoveRecord | ParentAim::Narrow, _) => {
-                    self.take_record_off(&parent, None, sink).await
-                }
-            };
-            match written {
-                Ok(Some(released)) => {
-                    self.known.forget_entry();
-                    return Ok(released);
-                }
+            match self.look_and_write(&uid, sink).await {
+                Ok(Some(ended)) => return Ok(ended),
                 Ok(None) => overtaken += 1,
-                Err(ReleaseError::Request(error)) => {
-                    let pause = notes.reporting(webhooks.pause_after(error, vain), sink);
-                    let paused = self.writing.while_renewing(self.known, pause).await;
-                    paused.map_err(|error| match self.aim {
-                        ParentAim::Delete => ReleaseError::Request(error),
-                        ParentAim::Narrow | ParentAim::RemoveRecord => {
-                            ParentWriteError::Request(error).into()
+                Err(error) => {
+                    let is_to_be_sent_again = match error.request() {
+                        None => false,
+                        Some(request) => {
+                            let pause = notes.reporting(webhooks.pause_after(request, vain), sink);
+                            self.writing.while_renewing(self.known, pause).await
                         }
-                    })?;
+                    };
+                    if !is_to_be_sent_again {
+                        return Err(error);
+                    }
                     vain += 1;
                 }
-                Err(error) => return Err(error),
             }
         }
         Err(ReleaseError::Parent(ParentWriteError::Contended))
     }
 
-    /// Returns why the parent is kept as the parent; `None` if the set ends now.
-    async fn reason_to_keep(
-        &self,
-        found: RemainingList,
-        parent: &WholeParent,
-        disposition: &ParentDisposition,
+    /// Reads the parent with this UID and what is left of its set, and writes the parent at most once. `None` if
+    /// another client has written it in between.
+    async fn look_and_write(
+        &mut self,
+        uid: &str,
         sink: &mut Sink<'_>,
-    ) -> Result<Option<ReasonToKeep>, ReleaseError> {
-        let is_left = found.remains != Remains::default() || !self.unlisted.is_empty();
-        if self.aim == ParentAim::Narrow || is_left {
-            return Ok(Some(ReasonToKeep::Left(found)));
-        }
-        if let Some(running) = parent.object.adding_beside(self.known.id()).next() {
-            let reason = format!("{running} has not ended");
-            sink(outcome_event(&parent.live, Action::Skipped, reason));
-            let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
-            return Err(ReleaseError::UnderWay(advice));
-        }
-        let homes = || {
-            self.remaining
-                .homes
-                .iter()
-                .copied()
-                .cloned()
-                .collect::<Vec<Live>>()
+    ) -> Result<Option<ParentOutcome>, ReleaseError> {
+        let ParentWriting {
+            server,
+            set,
+            resource,
+            interrupt,
+            ..
+        } = self.writing;
+        let Some(parent) = read::whole_parent(server, resource, &set.parent).await? else {
+            return self.end_without_parent(sink).await.map(Some);
         };
-        Ok(match disposition {
-            // Its container is a member, and is kept with it.
-            ParentDisposition::Stays(_) if !self.remaining.homes.is_empty() => {
-                Some(ReasonToKeep::Left(RemainingList::of(Remains {
-                    kept: homes(),
-                    ..Remains::default()
-                })))
+        self.known.replace(parent.object.clone());
+        if parent.live.uid != uid
+            || !matches!(parent.object.reading, Reading::Parent(_) | Reading::Unfinished(_))
+        {
+            return self.end_with_another_object(parent.object, sink).await.map(Some);
+        }
+        self.follow(&parent.object).await?;
+        let disposition = parent_disposition(set, &parent.live, &parent.content_writers, &self.managers);
+        let listing = self.remaining.settled(&disposition, sink);
+        let listed = self.writing.while_renewing(self.known, listing).await;
+        let mut found = listed.map_err(ReleaseError::Unlisted)?;
+        if interrupt.is_requested() {
+            let left = obstacles(&found.remains, set, self.remaining.appliers);
+            if let Some(obstacles) = left.filter(|_| self.aim == ParentAim::Delete) {
+                sink(Event::Warning(format!("{}: {obstacles}", set.parent)));
             }
-            // Objects that it gained, or that were left in it, keep it.
-            ParentDisposition::Goes if self.remaining.homes.iter().any(|home| self.left.keeps(home)) => {
-                Some(ReasonToKeep::Left(RemainingList::of(Remains {
-                    undeleted: homes(),
-                    ..Remains::default()
-                })))
+            return Ok(Some(ParentOutcome::Untouched));
+        }
+        if found.remains != Remains::default() || !self.unlisted.is_empty() {
+            return self.keep(found, None, sink).await.map(Some);
+        }
+        self.refuse_beside_another_run(&parent.object, sink)?;
+        self.add_containers_that_stay(&mut found, &disposition);
+        // Another client may be about to label objects, and copies keep the label of the set.
+        let is_uncertain =
+            self.aim == ParentAim::RemoveRecord && (self.known.is_shared || !found.copies.is_empty());
+        if is_uncertain || found.remains != Remains::default() {
+            return self.keep(found, None, sink).await.map(Some);
+        }
+        let written = if self.aim == ParentAim::Delete && disposition == ParentDisposition::Goes {
+            let owned = self.find_owned_in_new_set().await?;
+            if owned.is_some() {
+                return self.keep(found, owned, sink).await.map(Some);
             }
-            ParentDisposition::Goes => self.owned_in_new_set().await?.map(ReasonToKeep::Owner),
-            ParentDisposition::Stays(_) => None,
-        })
+            // The user may have stopped the run while the new set was listed.
+            if interrupt.is_requested() {
+                return Ok(Some(ParentOutcome::Untouched));
+            }
+            self.delete_parent(&parent, sink).await?
+        } else {
+            self.take_record_off(&parent, &disposition, sink).await?
+        };
+        if written.is_some() {
+            self.known.forget_entry();
+        }
+        Ok(written)
     }
 
-    /// Finds an object of the set that the members have joined, or its parent, that names this parent as its owner: the
-    /// garbage collector would delete it with this parent. A reference may have been added since the plan.
-    async fn owned_in_new_set(&self) -> Result<Option<ObjectKey>, ReleaseError> {
-        let Some(joined) = self.joined else {
-            return Ok(None);
-        };
-        let (parent, set) = (joined.parent, self.writing.set);
-        let concurrency = parent.writing.concurrency;
-        for targets in joined.recorded_places(&self.remaining.places) {
-            let listed =
-                list_labeled_objects(parent.server, parent.set, &targets, concurrency, METADATA_LIST).await;
-            let members = listed.map_err(|(_, error)| ReleaseError::UnseenOwned(error))?;
-            if let Some(live) = members.iter().find(|live| set.is_owner(&live.owners)) {
-                return Ok(Some(live.key.clone()));
-            }
-        }
-        let read = parent.read().await?;
-        let is_owned = read.is_some_and(|parent| set.is_owner(&parent.owners));
-        Ok(is_owned.then(|| parent.set.parent.clone()))
-    }
-
-    /// Lists members in the scope of the record that another run has written, too. The kinds of that
-    /// run may be newer than discovery.
-    async fn follow(&mut self, parent: &ParentObject) -> Result<(), ReleaseError> {
-        if parent.reading == self.scope_of {
+    /// Refuses to end a set to which another run may still add members.
+    fn refuse_beside_another_run(
+        &self,
+        parent: &ParentObject,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ReleaseError> {
+        let Some(running) = parent.adding_beside(self.known.id()).next() else {
             return Ok(());
+        };
+        let kept = match self.aim {
+            ParentAim::Delete => {
+                self.report_parent(Action::Skipped, &format!("{running} has not ended"), sink);
+                "parent"
+            }
+            ParentAim::RemoveRecord | ParentAim::Narrow => "record",
+        };
+        let advice = running.wait_advice(&self.writing.set.parent, self.writing.server.now());
+        Err(ReleaseError::UnderWay { kept, advice })
+    }
+
+    /// Adds the parent's containers to what is left, if they stay: a container stays with a parent that is kept, and so
+    /// does one with objects that it gained, or that were left in it.
+    fn add_containers_that_stay(&self, found: &mut RemainingList, disposition: &ParentDisposition) {
+        let containers = &self.remaining.parent_containers;
+        match disposition {
+            ParentDisposition::Stays(_) => {
+                found.remains.kept.extend(containers.iter().copied().cloned());
+            }
+            ParentDisposition::Goes if containers.iter().any(|container| self.left.keeps(container)) => {
+                found
+                    .remains
+                    .undeleted
+                    .extend(containers.iter().copied().cloned());
+            }
+            ParentDisposition::Goes => {}
         }
-        let ParentWriting { server, set, .. } = self.writing;
-        let mut discovery = discovery::fetch(server).await?;
-        let parent_status = judge_for_deletion(set, parent)
-            .and_then(|judged| judged.accept(&[]))
-            .map_err(ParentWriteError::Refused)?;
-        if let ParentStatus::Recorded(applyset_record) = &parent_status {
-            let unlisted =
-                |discovery: &Discovery| recorded_kinds::undiscovered(&applyset_record.kinds, discovery);
-            let wait = KindWait::unreported();
-            read::settle(server, &mut discovery, unlisted, &wait).await?;
-        }
-        let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
-        self.unlisted = self.unlisted.union(&member_scope.unlisted);
-        let ListTargets {
-            resources,
-            namespaces,
-        } = member_scope.places;
-        self.remaining.places.add_resources(resources);
-        self.remaining.places.namespaces.extend(namespaces);
-        self.scope_of = parent.reading.clone();
-        Ok(())
     }
 
     /// Deletes the parent as it was read; `None` if it has changed since.
@@ -318,7 +306,7 @@ impl ParentRelease<'_> {
         };
         sink(outcome_event(live, Action::Deleted, reason));
         let going = match left {
-            ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.going(live).await?,
+            ParentLeft::Terminating | ParentLeft::TerminatingBefore => self.read_terminating(live).await,
             ParentLeft::Nothing | ParentLeft::NothingBefore => None,
         };
         Ok(Some(going.map_or(ParentOutcome::Gone, |live| {
@@ -326,38 +314,59 @@ impl ParentRelease<'_> {
         })))
     }
 
-    /// Returns the deleted parent as long as finalizers hold it; `None` if it is gone, or if the run
-    /// reports what remains.
-    async fn going(&self, live: &Live) -> Result<Option<Live>, ReleaseError> {
-        if self.remaining.lingering == Lingering::Reported {
-            return Ok(None);
+    /// Reads the deleted parent, which finalizers hold; `None` if it is gone, or if the run reports in another way what
+    /// remains. A parent that cannot be read counts as it was.
+    async fn read_terminating(&self, live: &Live) -> Option<Live> {
+        if self.remaining.terminating_objects == TerminatingObjects::Reported {
+            return None;
         }
-        let now = reread(self.writing.server, &live.key, &live.resource).await?;
-        Ok(now.filter(|now| now.uid == live.uid))
+        match reread(self.writing.server, &live.key, &live.resource).await {
+            Ok(now) => now.filter(|now| now.uid == live.uid),
+            Err(_) => Some(live.clone()),
+        }
     }
 
-    /// Removes the record from a parent that is kept, and reports the reason if there is one; `None` if it has changed
-    /// since.
+    /// Removes the record from a parent that is kept as an ordinary object; `None` if it has changed since. The reason
+    /// is reported if the parent was to be deleted.
     async fn take_record_off(
         &self,
         parent: &WholeParent,
-        reason: Option<String>,
+        disposition: &ParentDisposition,
         sink: &mut Sink<'_>,
     ) -> Result<Option<ParentOutcome>, ReleaseError> {
         if !self.writing.take_off(&parent.object).await? {
             return Ok(None);
         }
-        if let Some(reason) = reason {
+        if let (ParentAim::Delete, ParentDisposition::Stays(why)) = (self.aim, disposition) {
+            let reason = format!("{why}; only the set's record was removed");
             sink(outcome_event(&parent.live, Action::Skipped, reason));
         }
         Ok(Some(ParentOutcome::Ordinary))
     }
+
+    /// Reports what happened to the parent: as its outcome if it was to be deleted, else as a warning.
+    fn report_parent(&self, action: Action, reason: &str, sink: &mut Sink<'_>) {
+        let ParentWriting { set, resource, .. } = self.writing;
+        if self.aim == ParentAim::Delete {
+            let subject = Subject::new(&set.parent, resource, Some(&self.known.parent.uid));
+            sink(Event::Object(ObjectOutcome::with_reason(subject, action, reason)));
+        } else {
+            sink(Event::Warning(format!("{}: {reason}", set.parent)));
+        }
+    }
 }
 
-/// The reason to keep a parent as the parent.
-pub(super) enum ReasonToKeep {
-    /// Members are left, or kinds whose members a list may not show, or it is to be kept.
-    Left(RemainingList),
-    /// This object would be deleted with it.
-    Owner(ObjectKey),
+impl ReleaseError {
+    /// Returns the request that failed.
+    fn request(&self) -> Option<&ApiError> {
+        match self {
+            Self::Request(error)
+            | Self::Unlisted(Unlisted {
+                error: ListError::Request(error),
+                ..
+            })
+            | Self::UnseenOwned(ListError::Request(error)) => Some(error),
+            _ => None,
+        }
+    }
 }

@@ -1,70 +1,74 @@
 //! Records what is left of a set whose parent cannot go: in the parent that is kept, or in one that is created again.
 
 use super::wait_until_members_are_gone::RemainingList;
-use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReasonToKeep, ReleaseError};
-use crate::event::{Action, Event, ObjectOutcome, Subject};
-use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, outcome_event, unlistable};
+use super::{KeptParent, ParentAim, ParentOutcome, ParentRelease, ReleaseError};
+use crate::event::Action;
+use crate::execute::deletion::report::{CREATED_AGAIN, left_behind, unlistable};
 use crate::execute::reread::GONE_ALREADY;
 use crate::execute::{ParentWriting, Sink};
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::Reading;
-use crate::model::parent_object::ParentObject;
+use crate::model::identity::ObjectKey;
+use crate::model::set::ParentObject;
 use crate::model::text::counted;
 use crate::plan::{ParentDisposition, Remains};
-use crate::read::WholeParent;
 
 impl ParentRelease<'_> {
-    /// Creates the parent again if anything is left of its set: without a record, no later run
-    /// finds it.
-    pub(super) async fn without_parent(self, sink: &mut Sink<'_>) -> Result<ParentOutcome, ReleaseError> {
-        let ParentWriting { set, resource, .. } = self.writing;
+    /// Ends a run that finds no parent: creates it again if anything is left of its set. Without a record, no later run
+    /// would find what is left.
+    pub(super) async fn end_without_parent(
+        &mut self,
+        sink: &mut Sink<'_>,
+    ) -> Result<ParentOutcome, ReleaseError> {
         self.known.forget_entry();
-        let uid = self.known.parent.uid.clone();
-        let report = |action, reason: &str, sink: &mut Sink<'_>| {
-            let subject = Subject::new(&set.parent, resource, Some(&uid));
-            sink(match self.aim {
-                ParentAim::Delete => Event::Object(ObjectOutcome::with_reason(subject, action, reason)),
-                ParentAim::Narrow | ParentAim::RemoveRecord => {
-                    Event::Warning(format!("{}: {reason}", set.parent))
-                }
-            });
-        };
         let found = self.left_without_record(sink).await?;
-        if found.remains == Remains::default() && self.unlisted.is_empty() {
-            report(Action::Deleted, GONE_ALREADY, sink);
+        if !self.has_anything_left(&found) {
+            if self.aim == ParentAim::Delete {
+                self.report_parent(Action::Deleted, GONE_ALREADY, sink);
+            }
             return Ok(ParentOutcome::Gone);
         }
         self.record_left(None, &found, sink).await?;
-        report(Action::Skipped, CREATED_AGAIN, sink);
+        self.report_parent(Action::Skipped, CREATED_AGAIN, sink);
         if self.writing.interrupt.is_requested() {
             return Ok(ParentOutcome::Untouched);
         }
-        Ok(ParentOutcome::Kept(Box::new(KeptParent {
-            remains: found.remains,
-            owned: None,
-            unlisted: self.unlisted,
-            record: None,
-        })))
+        Ok(self.kept(found, None, None))
     }
 
-    /// Makes another object in the parent's place record what is left of the set, if that
-    /// object is a parent. An ordinary object is not taken over.
-    pub(super) async fn with_another_object(
-        self,
+    /// Ends a run that finds an ordinary object in the parent's place, or the parent of another set of this name: what is
+    /// left is recorded on it, if it may be a parent. An ordinary object is not taken over.
+    pub(super) async fn end_with_another_object(
+        &mut self,
         object: ParentObject,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
         let is_ordinary = object.reading == Reading::NoRecord;
+        // Its record may have been removed by this run, if the answer to its request was lost.
+        let is_as_wanted = is_ordinary
+            && self.aim == ParentAim::RemoveRecord
+            && self.writing.set.parent_uid.as_ref() == Some(&object.uid);
         self.known.forget_entry();
+        if !is_as_wanted {
+            let reason = "it changed during the run and is no longer this set's parent";
+            self.report_parent(Action::Skipped, reason, sink);
+        }
         let found = self.left_without_record(sink).await?;
-        if found.remains != Remains::default() || !self.unlisted.is_empty() {
+        if self.has_anything_left(&found) {
             self.record_left(Some(object), &found, sink).await?;
+            if is_ordinary {
+                return Ok(self.kept(found, None, None));
+            }
         }
         Ok(if is_ordinary {
             ParentOutcome::Ordinary
         } else {
             ParentOutcome::Replaced
         })
+    }
+
+    fn has_anything_left(&self, found: &RemainingList) -> bool {
+        found.remains != Remains::default() || !self.unlisted.is_empty()
     }
 
     /// Lists what is left of a set whose parent has disappeared. The parent's containers go last.
@@ -96,31 +100,31 @@ impl ParentRelease<'_> {
     /// Keeps the parent, and determines what it has to record. It is reported here if it was to be deleted because of
     /// what is left.
     pub(super) async fn keep(
-        self,
-        parent: &WholeParent,
-        reason: ReasonToKeep,
+        &mut self,
+        found: RemainingList,
+        owned: Option<ObjectKey>,
         sink: &mut Sink<'_>,
     ) -> Result<ParentOutcome, ReleaseError> {
-        let (found, owned) = match reason {
-            ReasonToKeep::Left(found) => (found, None),
-            ReasonToKeep::Owner(owned) => (RemainingList::default(), Some(owned)),
-        };
         let mut record = self.record(&found);
-        if !self.known.is_shared && !parent.object.has_record(&self.writing.set.tooling, &record) {
+        if !self.known.is_shared && !self.known.parent.has_record(&self.writing.set.tooling, &record) {
             let places = &self.remaining.places;
             let unlabeled = self.writing.record_of_unlabeled(places, &record, sink).await?;
             record = record.union(&unlabeled);
         }
         if self.aim == ParentAim::Delete && owned.is_none() {
             let reason = self.describe_rest(&found.remains);
-            sink(outcome_event(&parent.live, Action::Skipped, reason));
+            self.report_parent(Action::Skipped, &reason, sink);
         }
-        Ok(ParentOutcome::Kept(Box::new(KeptParent {
-            remains: found.remains,
+        Ok(self.kept(found, owned, Some(record)))
+    }
+
+    fn kept(&self, found: RemainingList, owned: Option<ObjectKey>, record: Option<Record>) -> ParentOutcome {
+        ParentOutcome::Kept(Box::new(KeptParent {
+            found,
             owned,
-            unlisted: self.unlisted,
-            record: Some(record),
-        })))
+            unlisted: self.unlisted.clone(),
+            record,
+        }))
     }
 
     fn describe_rest(&self, remains: &Remains) -> String {
@@ -140,8 +144,8 @@ impl ParentRelease<'_> {
     /// Returns the record of these members, of copies and of the parent's containers, and of kinds that
     /// cannot be listed.
     fn record(&self, found: &RemainingList) -> Record {
-        let homes = self.remaining.homes.iter().copied();
-        let keys = found.all().chain(homes).map(|live| &live.key);
+        let parent_containers = self.remaining.parent_containers.iter().copied();
+        let keys = found.all().chain(parent_containers).map(|live| &live.key);
         Record::from_members(keys, &self.writing.set.parent).union(&self.unlisted)
     }
 }

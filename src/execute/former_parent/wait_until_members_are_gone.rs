@@ -11,7 +11,7 @@ use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
-use crate::read::{ListError, ListTarget, ListTargets, WHOLE_OBJECTS, list_labeled_objects};
+use crate::read::{ListError, ListTarget, ListTargets, list_labeled_objects};
 
 /// The time in which the server's own controllers release an object.
 const MOMENT: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The treatment of objects that are being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lingering {
+pub enum TerminatingObjects {
     /// The run waits for them, for a while.
     Awaited,
     /// The run waits in another way, or not at all.
@@ -40,21 +40,23 @@ pub struct Remaining<'a> {
     pub appliers: &'a BTreeSet<String>,
     /// The scope of members.
     pub places: ListTargets,
+    /// The form in which members are read (`Accept`): as a whole if what they own matters.
+    pub accept: &'static str,
     /// The parent's containers and what is deleted after it; they are not listed.
-    pub homes: Vec<&'a Live>,
+    pub parent_containers: Vec<&'a Live>,
     /// UIDs of what the run has deleted.
     pub deleted: BTreeSet<String>,
     /// UIDs of containers that are kept because an object in them has a keep annotation.
     pub containers_of_kept: BTreeSet<String>,
-    pub lingering: Lingering,
+    pub terminating_objects: TerminatingObjects,
 }
 
 /// A collection that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .place.resource.plural)]
 pub struct Unlisted {
-    place: ListTarget,
-    error: ListError,
+    pub place: ListTarget,
+    pub error: ListError,
 }
 
 /// The result of a list.
@@ -66,14 +68,6 @@ pub struct RemainingList {
 }
 
 impl RemainingList {
-    /// The remaining members, without copies.
-    pub fn of(remains: Remains) -> Self {
-        Self {
-            remains,
-            copies: Vec::new(),
-        }
-    }
-
     /// Returns all objects with the label of the set.
     pub fn all(&self) -> impl Iterator<Item = &Live> {
         self.remains.all().chain(&self.copies)
@@ -106,7 +100,7 @@ impl Remaining<'_> {
 
     /// Returns the objects that are waited for.
     fn awaited<'r>(&self, remains: &'r Remains) -> Vec<&'r Live> {
-        if self.lingering == Lingering::Reported {
+        if self.terminating_objects == TerminatingObjects::Reported {
             return Vec::new();
         }
         // A copy without an owner is also deleted soon after its original.
@@ -129,9 +123,14 @@ impl Remaining<'_> {
 
     async fn look(&self, parent: &ParentDisposition) -> Result<RemainingList, Unlisted> {
         let (places, concurrency) = (&self.places, self.concurrency);
-        let listed = list_labeled_objects(self.server, self.set, places, concurrency, WHOLE_OBJECTS).await;
+        let listed = list_labeled_objects(self.server, self.set, places, concurrency, self.accept).await;
         let mut found = listed.map_err(|(place, error)| Unlisted { place, error })?;
-        found.retain(|live| !self.homes.iter().any(|home| home.uid == live.uid));
+        found.retain(|live| {
+            !self
+                .parent_containers
+                .iter()
+                .any(|container| container.uid == live.uid)
+        });
         let (copies, left) = found
             .into_iter()
             .partition(|live| plan::is_owned_copy(live, self.set, self.appliers));
@@ -175,7 +174,7 @@ pub fn fail(
     remains: &Remains,
     set: &Set,
     appliers: &BTreeSet<String>,
-    lingering: Lingering,
+    terminating_objects: TerminatingObjects,
     sink: &mut Sink<'_>,
 ) -> Ending {
     let Some(obstacles) = obstacles(remains, set, appliers) else {
@@ -186,9 +185,9 @@ pub fn fail(
         set.parent
     )));
     if !remains.going.is_empty() {
-        let hint = match lingering {
-            Lingering::Awaited => "run the same command again when they are gone, or add --wait",
-            Lingering::Reported => "run the same command again when they are gone",
+        let hint = match terminating_objects {
+            TerminatingObjects::Awaited => "run the same command again when they are gone, or add --wait",
+            TerminatingObjects::Reported => "run the same command again when they are gone",
         };
         sink(Event::Hint(hint.to_owned()));
     }

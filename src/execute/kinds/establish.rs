@@ -144,7 +144,7 @@ impl ServedCheck<'_> {
             );
             match self.server.get(&path, "application/json").await {
                 Ok(reply) => {
-                    let read: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+                    let read = reply.json_or_null();
                     if let Some(reason) = not_established(&read) {
                         return Ok(CheckResult::NotYet(reason));
                     }
@@ -175,7 +175,7 @@ impl ServedCheck<'_> {
         let Resource { group, version, .. } = self.resource;
         let path = format!("/apis/{group}/{version}");
         let read: Value = match self.server.get_list(&path, "application/json").await {
-            Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+            Ok(reply) => reply.json_or_null(),
             Err(error) if error.is(StatusCode::NOT_FOUND) => Value::Null,
             Err(error) => return Err(error),
         };

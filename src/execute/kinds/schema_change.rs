@@ -113,7 +113,7 @@ impl Redefined {
 
     fn served_by(&self, object: &DesiredObject, reply: &Reply, manager: &str) -> Served {
         let (former, new) = self.typings(object);
-        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let answer = reply.json_or_null();
         if former.is_of(&answer["metadata"], manager, &new) {
             return Served::Former;
         }

@@ -242,11 +242,11 @@ impl Execution<'_> {
             }
             reply => reply?,
         };
-        let written: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let written = reply.json_or_null();
         // No other manager owns fields of an object that this apply has just created.
         if reply.status != StatusCode::CREATED && ownership::has_client_side_apply(&written["metadata"]) {
             self.migrate(object, |_| true).await?;
-            let lock = self.plan.preconditions.written(&written);
+            let lock = self.plan.preconditions.after_write(&written);
             self.send_settled(object, live_membership, lock.as_ref()).await?;
         }
         Ok(reply)
@@ -319,7 +319,9 @@ impl Execution<'_> {
         now: Option<&Value>,
     ) -> Option<Seen> {
         let preconditions = &self.plan.preconditions;
-        let now = preconditions.written(now?).filter(|now| now.uid == seen.uid)?;
+        let now = preconditions
+            .after_write(now?)
+            .filter(|now| now.uid == seen.uid)?;
         let dry = WriteSettings {
             dry_run: DryRun::Server,
             ..self.writing.clone()
@@ -330,7 +332,7 @@ impl Execution<'_> {
         };
         let request = execution.member_request(object, live_membership, Some(&now));
         let answer = self.server.send(request).await.ok()?;
-        let would = preconditions.written(&serde_json::from_slice(&answer.body).ok()?)?;
+        let would = preconditions.after_write(&answer.json().ok()?)?;
         (would.digest == now.digest).then_some(now)
     }
 
@@ -374,7 +376,7 @@ impl Execution<'_> {
         if !was_absent || !reply.earlier_attempts.may_have_succeeded() {
             return false;
         }
-        let object: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let object = reply.json_or_null();
         ownership::was_created_by(&object["metadata"], &self.writing.field_manager)
     }
 }

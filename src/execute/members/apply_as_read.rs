@@ -22,7 +22,7 @@ use crate::execute::unusable_versions::is_refusal_of_unusable_version;
 use crate::manifest::desired::DesiredObject;
 use crate::model::live::Live;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, Seen, TakeOwnership, Unowned};
+use crate::plan::{LiveMembership, Risk, Seen, Unowned};
 use crate::read;
 
 /// A resourceVersion that no object has: etcd begins with revision 1, and its first write makes 2.
@@ -179,7 +179,7 @@ impl Execution<'_> {
                 client_side_apply: live.client_side_apply,
                 is_parent: live.parent_of.is_some(),
             },
-            Some(_) if self.policy.take_ownership == TakeOwnership::Allowed => LiveMembership::OfAnotherSet,
+            Some(_) if self.policy.take_ownership == Risk::Allowed => LiveMembership::OfAnotherSet,
             Some(id) => return Err(Unapplied::Taken(joined(id))),
         };
         // Another run has created it since a saved plan was made.

@@ -13,7 +13,7 @@ use crate::execute::members::apply_as_read::{AppliedAs, Expected};
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::PART_OF_LABEL;
 use crate::model::message::Message;
-use crate::plan::{LiveMembership, TakeOwnership};
+use crate::plan::{LiveMembership, Risk};
 use crate::read::METADATA_LIST;
 
 /// The set of an object right before it was written.
@@ -39,7 +39,7 @@ impl Execution<'_> {
         reply: &mut MemberReply,
     ) {
         let is_saved = self.plan.preconditions.for_object(&object.key).lock().is_some();
-        let may_take = self.policy.take_ownership == TakeOwnership::Allowed;
+        let may_take = self.policy.take_ownership == Risk::Allowed;
         let before = match (&applied.membership, &applied.expected) {
             (LiveMembership::OfAnotherSet | LiveMembership::Terminating, _)
             | (LiveMembership::Member { .. }, Expected::Version(_)) => return,
@@ -93,7 +93,7 @@ impl Execution<'_> {
             ])
         );
         let reply = self.server.get(&path, METADATA_LIST).await?;
-        let list: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let list = reply.json_or_null();
         let items = match &list["items"] {
             Value::Array(items) => items.as_slice(),
             // Go writes an empty slice as null.

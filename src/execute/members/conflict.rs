@@ -12,8 +12,7 @@ use crate::compare::ignore;
 use crate::execute::members::message_of_rejected_manifest;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Position, line_of_field};
-use crate::model::field_conflict::FieldConflict;
-use crate::model::message::Message;
+use crate::model::message::{FieldConflict, Message};
 use crate::model::pointer::Pointer;
 use crate::model::text::counted;
 use crate::read::WHOLE_OBJECTS;
@@ -29,7 +28,7 @@ pub async fn explained(server: &ApiServer, object: &DesiredObject, error: &ApiEr
     let path = object.resource.path_of(&object.key);
     // Without the live values, the message still names the fields.
     let live = match server.get(&path, WHOLE_OBJECTS).await {
-        Ok(reply) => serde_json::from_slice(&reply.body).unwrap_or_default(),
+        Ok(reply) => reply.json_or_null(),
         Err(_) => Value::Null,
     };
     conflict_message(status, object, &object.object.value(), &live)

@@ -6,8 +6,7 @@
 use crate::cluster::apiserver::{Status, StatusCause};
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::line_of_field;
-use crate::model::message::Message;
-use crate::model::recreatable_kind::{Loss, RecreatableKind};
+use crate::model::message::{Message, RecreatableKind};
 use crate::plan::loses_data;
 
 /// The longest value that a message repeats, in characters.
@@ -151,10 +150,9 @@ fn with_way_out(message: Message, object: &DesiredObject) -> Message {
 /// Returns the kind of the object, if a hint may name the flag that recreates it.
 pub fn recreatable_kind(object: &DesiredObject) -> Option<RecreatableKind> {
     let kind = &object.key.group_kind;
-    let loss = if loses_data(kind) { Loss::Data } else { Loss::None };
     (!PRECIOUS.contains(&kind.kind.as_str())).then(|| RecreatableKind {
         kind: kind.clone(),
-        loss,
+        loses_data: loses_data(kind),
     })
 }
 

@@ -155,7 +155,7 @@ impl Execution<'_> {
         loop {
             attempts += 1;
             let reply = self.server.get(&path, METADATA).await?;
-            let live: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+            let live = reply.json_or_null();
             if !is_expected(&live) {
                 return Ok(None);
             }
@@ -167,7 +167,8 @@ impl Execution<'_> {
             let request = ApiRequest::patch(&path, &parameters, METADATA, Patch::Json, body);
             match self.server.send(request).await {
                 Err(error) if attempts < ATTEMPTS && error.is(StatusCode::CONFLICT) => {}
-                reply => return reply.map(|reply| serde_json::from_slice(&reply.body).ok()),
+                // It is patched, whatever the answer says.
+                reply => return reply.map(|reply| reply.json().ok()),
             }
         }
     }

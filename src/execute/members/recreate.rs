@@ -5,7 +5,7 @@
 //! `AlreadyExists`: then the body is valid, and only the live object prevents the update. `plan` decides
 //! which objects are chosen, and what prevents their deletion. A first Ctrl-C after the delete does not keep the run
 //! from creating the object, a second one does. Whatever interrupts a recreation, the record covers the object, and the
-//! next run creates it.
+//! next run creates it. For an old object that is still being deleted by then, it waits only if that is still chosen.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -37,7 +37,7 @@ use crate::read::{self, WHOLE_OBJECTS};
 pub const RECREATED_IF: &str = "recreated if the server refuses the update";
 
 /// An object that may be deleted to be created again, with what that judgement needs.
-pub struct Victim {
+pub struct ObjectToRecreate {
     pub live: Live,
     purpose: Purpose,
     /// The plan that deletes it alone.
@@ -48,7 +48,7 @@ pub struct Victim {
 
 /// The state of an object after an attempt to delete it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum VictimState {
+enum DeleteEnd {
     /// The object is deleted.
     Deleted,
     /// It has changed since it was judged, and nothing was deleted.
@@ -63,8 +63,8 @@ pub struct BegunRecreation {
     reason: String,
 }
 
-impl Victim {
-    fn judge<'v>(&'v self, run: &'v Execution<'_>) -> Judge<'v> {
+impl ObjectToRecreate {
+    fn judge<'o>(&'o self, run: &'o Execution<'_>) -> Judge<'o> {
         let uids = HashSet::new();
         let mut judge = Judge::for_plan(run.set, run.policy, run.desired, run.contents(), &self.plan, uids);
         judge.replace_dependents(&self.dependents);
@@ -172,11 +172,11 @@ impl Execution<'_> {
     ) -> Result<String, NotRecreated> {
         let mut uid = uid.map(str::to_owned);
         for _ in 0..JUDGEMENTS {
-            let victim = self.victim(object, uid.as_deref(), error).await?;
-            if self.delete_victim(object, &victim).await? == VictimState::Deleted {
-                return Ok(victim.live.uid);
+            let old = self.judge_recreation(object, uid.as_deref(), error).await?;
+            if self.delete_old(object, &old).await? == DeleteEnd::Deleted {
+                return Ok(old.live.uid);
             }
-            uid = Some(victim.live.uid);
+            uid = Some(old.live.uid);
         }
         Err(NotRecreated::Changed("it keeps changing"))
     }
@@ -184,12 +184,12 @@ impl Execution<'_> {
     /// Finds out whether the object may be deleted to be created again. Its update was refused with `error`.
     /// `uid` is that of the object that was to be updated: another one with its name may have been created
     /// from the same manifest since.
-    pub async fn victim(
+    pub async fn judge_recreation(
         &self,
         object: &DesiredObject,
         uid: Option<&str>,
         error: &ApiError,
-    ) -> Result<Victim, NotRecreated> {
+    ) -> Result<ObjectToRecreate, NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
@@ -223,7 +223,7 @@ impl Execution<'_> {
         if uid.is_some_and(|uid| uid != live.uid) {
             return Err(NotRecreated::Changed("it was replaced during the run"));
         }
-        let plan = self.plan.deleting(&live);
+        let plan = self.plan.to_delete(&live);
         let deletion = Execution { plan: &plan, ..*self };
         let reread = deletion.reread_dependents(Some(self.parent_resource)).await;
         let dependents = reread.map_err(|unread| NotRecreated::Unread(unread.to_string()))?;
@@ -232,15 +232,15 @@ impl Execution<'_> {
         } else {
             Purpose::Recreation
         };
-        let victim = Victim {
+        let old = ObjectToRecreate {
             live,
             purpose,
             plan,
             dependents,
         };
-        match victim.judge(self).obstacle_to_recreation(&victim.live) {
+        match old.judge(self).obstacle_to_recreation(&old.live) {
             Some(obstacle) => Err(NotRecreated::Obstacle(obstacle)),
-            None => Ok(victim),
+            None => Ok(old),
         }
     }
 
@@ -264,38 +264,38 @@ impl Execution<'_> {
     }
 
     /// Deletes the object as it was judged, and everything that it owns, unless the new object adopts that.
-    async fn delete_victim(
+    async fn delete_old(
         &self,
         object: &DesiredObject,
-        victim: &Victim,
-    ) -> Result<VictimState, NotRecreated> {
+        old: &ObjectToRecreate,
+    ) -> Result<DeleteEnd, NotRecreated> {
         if self.interrupt.is_requested() {
             return Err(NotRecreated::Interrupted);
         }
-        let judge = victim.judge(self);
+        let judge = old.judge(self);
         let context = DeleteContext {
             server: self.server,
             judge: &judge,
             writing: self.writing,
             done: Action::Recreated,
-            purpose: victim.purpose,
+            purpose: old.purpose,
             preconditions: &self.plan.preconditions,
         };
-        let held = context.keep_filled(std::iter::once(&victim.live)).await;
+        let held = context.keep_filled(std::iter::once(&old.live)).await;
         let outcome = match held.into_iter().next() {
             Some(outcome) => outcome,
-            None => match context.delete_unless_changed(&victim.live, &victim.live).await {
+            None => match context.delete_unless_changed(&old.live, &old.live).await {
                 DeleteAttempt::Ended(reply) => match (reply.webhook, &reply.outcome.error) {
                     (Some(webhook), Some(error)) => {
                         return Err(NotRecreated::Unreachable(webhook, error.text.clone()));
                     }
                     _ => reply.outcome,
                 },
-                DeleteAttempt::Changed(_) => return Ok(VictimState::Changed),
+                DeleteAttempt::Changed(_) => return Ok(DeleteEnd::Changed),
             },
         };
         match (outcome.action, outcome.error) {
-            (Action::Recreated, _) => Ok(VictimState::Deleted),
+            (Action::Recreated, _) => Ok(DeleteEnd::Deleted),
             (_, Some(error)) => Err(NotRecreated::delete_failed(object, error.text)),
             (_, None) => Err(NotRecreated::Undeleted(outcome.reason)),
         }

@@ -93,7 +93,7 @@ impl Execution<'_> {
 }
 
 pub fn written(reply: &Reply) -> Result<Written, serde_json::Error> {
-    serde_json::from_slice(&reply.body)
+    reply.json()
 }
 
 pub fn reply_of(outcome: ObjectOutcome) -> MemberReply {

@@ -18,9 +18,7 @@ impl Execution<'_> {
         outcome.action = Action::Configured;
         outcome.taken_in = true;
         outcome.reason = String::new();
-        if let Ok(written) = serde_json::from_slice(&reply.body) {
-            self.mark(object, &written, outcome);
-        }
+        self.mark(object, &reply.json_or_null(), outcome);
         if self.policy.unowned == Unowned::Refused {
             outcome.action = Action::Failed;
             outcome.error = Some(IGNORED.into());

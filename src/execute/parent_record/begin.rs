@@ -14,7 +14,7 @@ use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::history_annotation::{HISTORY_ANNOTATION, History, Run, RunOperation};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Presence;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::{DryRun, Exclusive};
 use crate::plan::{self, ParentStatus, Refusal};
 

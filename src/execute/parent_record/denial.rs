@@ -5,7 +5,7 @@ use super::requests::{ParentWriteError, ParentWriting, Target};
 use crate::execute::dry_run::is_of_admission;
 use crate::model::applyset::Record;
 use crate::model::message::Message;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 
 impl ParentWriting<'_> {
     /// Sends a dry run of the write that makes the record cover `needed`, without the entry of the run. Returns the

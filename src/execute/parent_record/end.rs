@@ -12,7 +12,7 @@ use crate::execute::Sink;
 use crate::execute::history::HistoryEntry;
 use crate::model::applyset::Record;
 use crate::model::history_annotation::{History, Run};
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 
 /// The time limit for removing the entry of a run that could not begin.
 const PATIENCE: Duration = Duration::from_secs(10);

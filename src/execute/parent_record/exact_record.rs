@@ -10,7 +10,7 @@ use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST, list_labeled_objects};
 
 /// Pauses between lists of objects that are being deleted: the server's own controllers finish within

@@ -11,10 +11,11 @@
 //! Each write is bound to the version that it was decided on. After a conflict the run reads the parent, decides
 //! again, and writes again.
 //!
-//! So the record covers every member at every moment. A run narrows or removes it only if it saw no entry of another
-//! run when it read the parent, and it lists the members after that read. A run that begins later changes the version,
-//! so the write fails, and the record is not narrowed. A run that ended earlier wrote its members before the list. A
-//! run that does not know the answer to one of its writes does not end.
+//! So the record covers every member at every moment, except what a new parent needs to exist, which is written before
+//! it. A run narrows or removes it only if it saw no entry of another run when it read the parent, and it lists the
+//! members after that read. A run that begins later changes the version, so the write fails, and the record is not
+//! narrowed. A run that ended earlier wrote its members before the list. A run that does not know the answer to one of
+//! its writes does not end.
 //!
 //! The entry of a run that was killed stays `running`. Ten minutes after its last renewal it counts as abandoned, and the
 //! next run makes it a past one. A live run renews its entry in time (`renew`), and writes nothing if it cannot.

@@ -15,7 +15,7 @@ use crate::model::applyset::parent::is_applyset_key;
 use crate::model::applyset::{ID_LABEL, PART_OF_LABEL};
 use crate::model::history_annotation::HISTORY_ANNOTATION;
 use crate::model::live::{Live, Presence};
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::DryRun;
 use crate::read::METADATA;
 
@@ -82,6 +82,6 @@ impl ParentWriting<'_> {
 /// Returns whether the answer to a delete says that nothing is left of the object. One that
 /// finalizers hold is answered with the object.
 fn is_gone(reply: &Reply) -> bool {
-    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    let answer = reply.json_or_null();
     answer["kind"] == "Status"
 }

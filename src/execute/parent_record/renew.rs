@@ -49,8 +49,10 @@ impl ParentWriting<'_> {
             match timeout(PATIENCE, renewing.renew(known)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error @ ParentWriteError::Dropped)) => {
-                    // Other runs work as if this one had ended.
-                    self.server.lose_lease(&error.to_string());
+                    // Other runs work as if this one had ended. One that takes objects out has no lease to lose.
+                    if !known.takes_out {
+                        self.server.lose_lease(&error.to_string());
+                    }
                     return pending().await;
                 }
                 Ok(Err(error)) => self.server.note_failed_lease_renewal(&error.to_string()),
@@ -116,8 +118,8 @@ mod tests {
     use crate::execute::history::entry_under_way;
     use crate::model::applyset::Record;
     use crate::model::history_annotation::{HISTORY_ANNOTATION, History, RunOperation};
-    use crate::model::parent_object::ParentObject;
     use crate::model::resource::Scope;
+    use crate::model::set::ParentObject;
     use crate::model::write_settings::{DryRun, WriteSettings};
     use crate::plan::fixtures::{resource, set};
 

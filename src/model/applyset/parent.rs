@@ -264,12 +264,12 @@ mod tests {
         let read = read(
             &identity(),
             &to_pairs(labels(&ApplySetId::for_parent(&identity()))),
-            &to_pairs(annotations(&Tooling::of_this_program(), &record)),
+            &to_pairs(annotations(&Tooling::this_program(), &record)),
         );
         assert_eq!(
             read,
             Reading::Parent(ApplySetRecord {
-                tooling: Tooling::of_this_program(),
+                tooling: Tooling::this_program(),
                 kinds: RecordedKinds::GroupKinds(record.group_kinds),
                 additional_namespaces: record.additional_namespaces,
             })
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn the_tooling_annotation_alone_marks_an_unfinished_parent() {
-        let ours = Tooling::of_this_program();
+        let ours = Tooling::this_program();
         assert_eq!(
             read_pairs(&[], &[(TOOLING_ANNOTATION, &ours.to_string())]),
             Reading::Unfinished(ours)

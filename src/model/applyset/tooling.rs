@@ -38,7 +38,7 @@ pub enum InvalidTooling {
 
 impl Tooling {
     /// This program.
-    pub fn of_this_program() -> Self {
+    pub fn this_program() -> Self {
         Self {
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: Some(concat!("v", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn programs_are_compared_without_versions() {
-        let ours = Tooling::of_this_program();
+        let ours = Tooling::this_program();
         let older = Tooling::parse("kubectl-applyset/v0.0.1").expect("a valid value");
         assert!(ours.is_same_program(&older));
         assert!(!ours.is_same_program(&Tooling::parse("kubectl").expect("a valid value")));

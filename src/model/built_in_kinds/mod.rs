@@ -31,16 +31,12 @@ pub struct TypeMeta<'a> {
 impl TypeMeta<'_> {
     /// Returns whether the table was made for this kind.
     pub fn is_built_in(self) -> bool {
-        self.status().is_some()
+        self.value("kind", "").is_some()
     }
 
     /// Returns whether a write of the object itself ignores the status of this built-in kind.
     pub fn ignores_status(self) -> bool {
-        self.status() == Some(Status::Subresource)
-    }
-
-    fn status(self) -> Option<Status> {
-        TABLE.kinds.get(&(self.api_version, self.kind)).copied()
+        self.value("kind", "") == Some("status")
     }
 
     /// Returns how maps of this name are owned.
@@ -84,10 +80,8 @@ impl TypeMeta<'_> {
     }
 
     fn value(self, fact: &str, field: &str) -> Option<&'static str> {
-        let of_kind = TABLE.facts.get(&(fact, field, self.api_version, self.kind));
-        of_kind
-            .or_else(|| TABLE.facts.get(&(fact, field, "", "")))
-            .copied()
+        let of_kind = FACTS.get(&[fact, field, self.api_version, self.kind]);
+        of_kind.or_else(|| FACTS.get(&[fact, field, "", ""])).copied()
     }
 }
 
@@ -97,41 +91,23 @@ pub fn is_built_in(api_version: &str, kind: &str) -> bool {
     TypeMeta { api_version, kind }.is_built_in()
 }
 
-/// The way in which the status of a kind is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
-    None,
-    Subresource,
-}
-
-/// The rows of the table.
-struct Table {
-    /// By version and kind.
-    kinds: HashMap<(&'static str, &'static str), Status>,
-    /// By fact, field, version and kind.
-    facts: HashMap<(&'static str, &'static str, &'static str, &'static str), &'static str>,
-}
-
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table = Table {
-        kinds: HashMap::new(),
-        facts: HashMap::new(),
-    };
+/// The facts of the table by fact, field, version and kind. The fact `kind` has no field; its value is `status` if the
+/// kind has that subresource.
+static FACTS: LazyLock<HashMap<[&'static str; 4], &'static str>> = LazyLock::new(|| {
+    let mut facts = HashMap::new();
     for row in include_str!("kubernetes.txt").lines() {
         match row.split(' ').collect::<Vec<_>>().as_slice() {
             ["#", ..] => {}
-            ["kind", api_version, kind] => drop(table.kinds.insert((api_version, kind), Status::None)),
-            ["kind", api_version, kind, "status"] => {
-                table.kinds.insert((api_version, kind), Status::Subresource);
-            }
-            [fact, field, value] => drop(table.facts.insert((fact, field, "", ""), value)),
+            ["kind", api_version, kind] => drop(facts.insert(["kind", "", api_version, kind], "")),
+            ["kind", api_version, kind, value] => drop(facts.insert(["kind", "", api_version, kind], value)),
+            [fact, field, value] => drop(facts.insert([fact, field, "", ""], value)),
             [fact, field, value, api_version, kind] => {
-                table.facts.insert((fact, field, api_version, kind), value);
+                facts.insert([fact, field, api_version, kind], value);
             }
             _ => debug_assert!(false, "a row of another shape: {row}"),
         }
     }
-    table
+    facts
 });
 
 #[cfg(test)]

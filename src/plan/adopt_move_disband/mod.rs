@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::objects_outside_inventory_namespace::{Bounds, judge_inventory};
-use super::{OtherParents, Refusal, TakeOwnership, label_written_by};
+pub use self::objects_outside_inventory_namespace::judge_inventory;
+use super::{OtherParents, Refusal, Risk, label_written_by};
 use crate::compare::ownership::Creator;
 use crate::import::Mark;
 use crate::model::applyset::Record;
@@ -183,7 +183,7 @@ impl MembershipPlan {
     }
 
     /// Returns the number of objects that the user named and that do not exist.
-    pub fn not_found(&self) -> usize {
+    pub fn count_not_found(&self) -> usize {
         self.left.iter().filter(|left| left.is_failure()).count()
     }
 
@@ -229,7 +229,7 @@ impl MembershipPlan {
 }
 
 /// Judges one object that is to become a member unchanged.
-pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwnership) -> MembershipChange {
+pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: Risk) -> MembershipChange {
     let live = &candidate.live;
     if set.is_parent(live) {
         return MembershipChange::Leave(MembershipKeepReason::IsParent);
@@ -265,7 +265,7 @@ pub fn judge_adoption(candidate: &Candidate, set: &Set, take_ownership: TakeOwne
         FoundBy::Named | FoundBy::Selected(Creator::Person) | FoundBy::Tracked(Mark::Own) => {}
     }
     match &live.part_of {
-        Some(other) if other != set.id.as_str() && take_ownership == TakeOwnership::Refused => {
+        Some(other) if other != set.id.as_str() && take_ownership == Risk::Refused => {
             MembershipChange::OfAnotherSet(other.clone())
         }
         Some(_) | None => MembershipChange::Write(candidate.fields.clone()),
@@ -314,7 +314,7 @@ pub fn plan_adoption(
     candidates: &[Candidate],
     missing: Vec<Left>,
     parents: &OtherParents,
-    take_ownership: TakeOwnership,
+    take_ownership: Risk,
 ) -> MembershipPlan {
     let mut plan = MembershipPlan {
         left: missing,

@@ -5,19 +5,11 @@ use super::{MembershipKeepReason, MembershipPlan};
 use crate::model::identity::ObjectKey;
 use crate::plan::Refusal;
 
-/// An inventory, and the namespace whose objects need no confirmation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bounds {
-    /// The inventory as the command line names it.
-    pub inventory: String,
-    /// The namespace, if there is one.
-    pub home: Option<String>,
-}
-
-/// Judges an adoption from an inventory: at least one object has to be adopted, and objects outside of the
-/// bounds have to be confirmed. Members of the set need no confirmation again.
-pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal> {
-    let inventory = bounds.inventory.clone();
+/// Judges an adoption from an inventory, which the refusal names as the command line does: at least one object has to be
+/// adopted, and objects outside of the namespace `home` have to be confirmed. Members of the set need no confirmation
+/// again.
+pub fn judge_inventory(plan: &MembershipPlan, inventory: &str, home: Option<&str>) -> Option<Refusal> {
+    let inventory = inventory.to_owned();
     if !plan.takes_any() {
         let is_unmarked = plan
             .left
@@ -32,31 +24,24 @@ pub fn judge_inventory(plan: &MembershipPlan, bounds: &Bounds) -> Option<Refusal
         .changes
         .iter()
         .map(|live| live.key.clone())
-        .filter(|key| key.namespace.is_none() || key.namespace != bounds.home)
+        .filter(|key| key.namespace.is_none() || key.namespace.as_deref() != home)
         .collect();
     // Cluster-scoped objects come first: a message shows only the first ones.
     objects.sort_by(|one, other| (&one.namespace, one).cmp(&(&other.namespace, other)));
     (!objects.is_empty()).then(|| Refusal::ReachesOutside {
         inventory,
-        home: bounds.home.clone(),
+        home: home.map(str::to_owned),
         objects,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::fixtures::{live, set};
-    use super::super::{Candidate, FieldOwnership, FoundBy, TakeOwnership, plan_adoption};
     use super::*;
     use crate::import::Mark;
     use crate::plan::OtherParents;
-
-    fn bounds(home: Option<&str>) -> Bounds {
-        Bounds {
-            inventory: "helm/web".to_owned(),
-            home: home.map(str::to_owned),
-        }
-    }
+    use crate::plan::adopt_move_disband::{Candidate, FieldOwnership, FoundBy, Risk, plan_adoption};
+    use crate::plan::fixtures::{live, set};
 
     fn planned(candidates: &[(&str, Option<&str>, Mark)]) -> MembershipPlan {
         let candidates: Vec<Candidate> = candidates
@@ -73,11 +58,11 @@ mod tests {
             })
             .collect();
         let parents = OtherParents::default();
-        plan_adoption(&set(), &candidates, Vec::new(), &parents, TakeOwnership::Refused)
+        plan_adoption(&set(), &candidates, Vec::new(), &parents, Risk::Refused)
     }
 
     fn outside(plan: &MembershipPlan, home: Option<&str>) -> Vec<String> {
-        match judge_inventory(plan, &bounds(home)) {
+        match judge_inventory(plan, "helm/web", home) {
             None => Vec::new(),
             Some(Refusal::ReachesOutside { objects, .. }) => {
                 objects.iter().map(ToString::to_string).collect()
@@ -125,12 +110,12 @@ mod tests {
         ];
         for (mark, expected) in table {
             let plan = planned(&[("ConfigMap", Some("shop"), mark)]);
-            match judge_inventory(&plan, &bounds(Some("shop"))) {
+            match judge_inventory(&plan, "helm/web", Some("shop")) {
                 Some(Refusal::NothingToAdopt { is_unmarked, .. }) => assert_eq!(is_unmarked, expected),
                 other => panic!("{other:?}"),
             }
         }
         let nothing = MembershipPlan::default();
-        assert_eq!(judge_inventory(&nothing, &bounds(None)), None);
+        assert_eq!(judge_inventory(&nothing, "helm/web", None), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::super::fixtures::{live, policy, set};
 use super::*;
 use crate::model::applyset::ApplySetId;
+use crate::plan::fixtures::{live, policy, set};
 
 const OTHER: &str = "applyset-other-v1";
 const WRITE: MembershipChange = MembershipChange::Write(FieldOwnership::Kept);
@@ -18,7 +18,7 @@ fn owner(uid: &str) -> OwnerReference {
     }
 }
 
-fn adopted(way: FoundBy, take_ownership: TakeOwnership, change: impl FnOnce(&mut Live)) -> MembershipChange {
+fn adopted(way: FoundBy, take_ownership: Risk, change: impl FnOnce(&mut Live)) -> MembershipChange {
     let mut live = live("ConfigMap", Some("shop"), "a");
     live.part_of = None;
     change(&mut live);
@@ -27,7 +27,7 @@ fn adopted(way: FoundBy, take_ownership: TakeOwnership, change: impl FnOnce(&mut
 }
 
 fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
-    adopted(FoundBy::Named, TakeOwnership::Refused, change)
+    adopted(FoundBy::Named, Risk::Refused, change)
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
         ),
     ];
     for (way, change) in table {
-        assert_eq!(adopted(way, TakeOwnership::Refused, |_| {}), change);
+        assert_eq!(adopted(way, Risk::Refused, |_| {}), change);
     }
     assert_eq!(
-        adopted(FoundBy::Named, TakeOwnership::Allowed, |live| live.part_of =
+        adopted(FoundBy::Named, Risk::Allowed, |live| live.part_of =
             Some(OTHER.to_owned())),
         WRITE
     );
@@ -90,7 +90,7 @@ fn fields_move_with_the_label_or_after_it_and_only_from_the_tool_that_marked_the
     let judged = |way: FoundBy, part_of: Option<&str>, fields: FieldOwnership| {
         let mut live = live("ConfigMap", Some("shop"), "a");
         live.part_of = part_of.map(str::to_owned);
-        judge_adoption(&Candidate { live, way, fields }, &set(), TakeOwnership::Refused)
+        judge_adoption(&Candidate { live, way, fields }, &set(), Risk::Refused)
     };
     let (own, id) = (|| FoundBy::Tracked(Mark::Own), set().id.to_string());
     let moves = || MembershipChange::Write(moved());
@@ -125,7 +125,7 @@ fn each_object_of_another_set_is_refused_by_name() {
         &candidates,
         Vec::new(),
         &OtherParents::default(),
-        TakeOwnership::Refused,
+        Risk::Refused,
     );
     let names: Vec<&str> = plan
         .refusals

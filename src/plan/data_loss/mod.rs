@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Refusal, SkipReason};
 use crate::event::Operation;
-use crate::model::contents::{Contents, Held};
+use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 
@@ -87,7 +87,11 @@ pub(super) fn loss(
 
 /// Returns the reason to keep a container that holds `now`, if it has gained objects since its deletion
 /// was planned, when it held what was `seen`.
-pub(super) fn filled(seen: Option<&Contents>, now: &Contents, going: &Going) -> Option<SkipReason> {
+pub(super) fn reason_to_keep_filled(
+    seen: Option<&Contents>,
+    now: &Contents,
+    going: &Going,
+) -> Option<SkipReason> {
     // What it held then was not a loss, or the user has agreed to lose it.
     let seen_objects = seen.map_or(&[][..], |seen| &seen.objects);
     let was_unknown = seen.map_or_else(Vec::new, |seen| going.unknown(seen));
@@ -100,12 +104,12 @@ pub(super) fn filled(seen: Option<&Contents>, now: &Contents, going: &Going) -> 
     })
 }
 
-fn keys(objects: &[&Held]) -> Vec<ObjectKey> {
+fn keys(objects: &[&HeldObject]) -> Vec<ObjectKey> {
     objects.iter().map(|held| held.key.clone()).collect()
 }
 
 /// Returns the objects with a keep annotation.
-pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &Held> {
+pub(super) fn objects_with_keep_annotation(contents: &Contents) -> impl Iterator<Item = &HeldObject> {
     contents
         .objects
         .iter()
@@ -119,7 +123,11 @@ pub(super) fn annotated(contents: &Contents) -> impl Iterator<Item = &Held> {
 /// of its owners ends in an object that is counted, going or agreed to. Owners that own each other end
 /// nowhere, and an owner that exists in every namespace ends no chain. An object that also has an owner
 /// outside which stays would outlive the others, so it is a loss of its own.
-fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<String>) -> Vec<&'c Held> {
+fn lost_objects<'c>(
+    contents: &'c Contents,
+    seen: &[HeldObject],
+    going: &BTreeSet<String>,
+) -> Vec<&'c HeldObject> {
     let objects = &contents.objects;
     let everywhere: HashSet<&str> = objects
         .iter()
@@ -168,7 +176,7 @@ fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<Stri
         }
     }
     omitted.retain(|uid| !counted.contains(uid));
-    let mut lost: Vec<&Held> = objects.iter().collect();
+    let mut lost: Vec<&HeldObject> = objects.iter().collect();
     lost.retain(|held| {
         let uid = held.uid.as_str();
         !everywhere.contains(uid) && !is_settled(uid) && !omitted.contains(uid)
@@ -178,7 +186,7 @@ fn lost_objects<'c>(contents: &'c Contents, seen: &[Held], going: &BTreeSet<Stri
 
 /// Returns the UIDs of the objects that an object was made for. Endpoints are made for the Service of
 /// their name.
-fn owners<'h>(held: &'h Held, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
+fn owners<'h>(held: &'h HeldObject, services: &HashMap<&str, &'h str>) -> impl Iterator<Item = &'h str> {
     let is_endpoints = held.key.group_kind == GroupKind::new("", "Endpoints");
     let service = is_endpoints.then(|| services.get(held.key.name.as_str()).copied());
     let owners = held.owners.iter().map(String::as_str);
@@ -187,7 +195,7 @@ fn owners<'h>(held: &'h Held, services: &HashMap<&str, &'h str>) -> impl Iterato
 
 /// Returns whether a controller makes the object in every namespace. Neither is such an object a loss,
 /// nor does it account for the objects that it owns.
-fn is_in_every_namespace(held: &Held) -> bool {
+fn is_in_every_namespace(held: &HeldObject) -> bool {
     let kind = &held.key.group_kind;
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("" | "events.k8s.io", "Event") => true,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::{DataLoss, Observed, Policy, PruneAll, plan};
 use super::*;
 use crate::manifest::desired::Desired;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::{Observed, Policy, Risk, plan};
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
@@ -35,14 +35,14 @@ fn refusals_of(
 
 fn careless() -> Policy {
     Policy {
-        data_loss: DataLoss::Allowed,
-        prune_all: PruneAll::Allowed,
+        data_loss: Risk::Allowed,
+        prune_all: Risk::Allowed,
         ..policy()
     }
 }
 
 fn holding(objects: Vec<Live>) -> Contents {
-    let held = |live: Live| Held {
+    let held = |live: Live| HeldObject {
         key: live.key,
         uid: live.uid,
         keep_annotation: live.keep_annotation,
@@ -348,7 +348,7 @@ fn what_came_in_since_the_plan_keeps_its_container() {
     ];
     for (seen, now, expected) in table {
         let going = Going::new(plan.prunes.iter().flatten());
-        let reason = filled(seen.as_ref(), &now, &going);
+        let reason = reason_to_keep_filled(seen.as_ref(), &now, &going);
         let counts = reason.map(|reason| match reason {
             SkipReason::FilledSincePlan { lost, unknown } => (lost.len(), unknown.len()),
             other => panic!("{other:?}"),
@@ -409,7 +409,7 @@ fn storage_and_parents_of_sets_need_a_flag() {
     parent.parent_of = Some("applyset-x-v1".to_owned());
     let members = vec![claim, volume, parent];
     let strict = Policy {
-        prune_all: PruneAll::Allowed,
+        prune_all: Risk::Allowed,
         ..policy()
     };
     assert_eq!(refusals_of(members.clone(), vec![], vec![], &strict).len(), 3);

@@ -4,25 +4,16 @@
 //! An object is at risk as soon as one of its owners is deleted. The garbage collector keeps it as long as
 //! another owner exists, but how long that one stays is not known.
 
-mod cascade;
-mod containers_of_kept_objects;
-mod namespaces_of_dependents;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use cascade::cascade;
-pub(super) use containers_of_kept_objects::containers_of_kept_objects;
-pub use containers_of_kept_objects::containers_of_plan;
-pub use namespaces_of_dependents::DependentNamespaces;
-
 use super::{Observed, Plan, Skip, SkipReason};
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::container_owners::Owners;
+use crate::model::containers::Owners;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, OwnerReference, Presence};
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
+use crate::model::set::ParentObject;
 
 /// A live object with owner references, with the fields needed to remove them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +122,7 @@ impl Dependents {
         dependents
     }
 
-    /// Finds the dependents again right before the first delete, in the cluster state `observed` by then.
+    /// Finds the dependents again right before a delete, in the cluster state `observed` by then.
     /// An object that is no longer among its members is detached as planned.
     pub fn find_again(plan: &Plan, desired: &Desired, observed: &Observed) -> Self {
         let prunes: Vec<Live> = plan.all_prunes().cloned().collect();
@@ -247,6 +238,75 @@ fn owners_in_manifest(object: &DesiredObject) -> Vec<String> {
         .flatten()
         .filter_map(|owner| owner["uid"].as_str());
     uids.map(str::to_owned).collect()
+}
+
+/// Returns the UIDs of everything that is deleted: the pruned objects, the objects in them, and the
+/// dependents of either that are not guarded. Each has the pruned object that it is deleted with.
+fn cascade(
+    observed: &Observed,
+    prunes: &[Live],
+    guarded: &BTreeMap<&str, Dependent>,
+) -> BTreeMap<String, ObjectKey> {
+    let mut by_owner: HashMap<&str, Vec<&str>> = HashMap::new();
+    for live in &observed.members {
+        for owner in &live.owners {
+            by_owner.entry(&owner.uid).or_default().push(&live.uid);
+        }
+    }
+    for held in observed.contents.values().flat_map(|contents| &contents.objects) {
+        for owner in &held.owners {
+            by_owner.entry(owner).or_default().push(&held.uid);
+        }
+    }
+    let mut cascade: BTreeMap<String, ObjectKey> = BTreeMap::new();
+    let mut found: Vec<(&str, &ObjectKey)> = prunes.iter().map(|live| (&*live.uid, &live.key)).collect();
+    for live in prunes {
+        cascade.insert(live.uid.clone(), live.key.clone());
+    }
+    for live in prunes {
+        let held = observed.contents.get(&live.key);
+        for object in held.into_iter().flat_map(|held| &held.objects) {
+            found.push((&object.uid, &live.key));
+        }
+    }
+    while let Some((uid, pruned)) = found.pop() {
+        if guarded.contains_key(uid) {
+            continue;
+        }
+        cascade.entry(uid.to_owned()).or_insert_with(|| pruned.clone());
+        // Each list is followed once, so circles of owners end.
+        let owned = by_owner.remove(uid).unwrap_or_default();
+        found.extend(owned.into_iter().map(|owned| (owned, pruned)));
+    }
+    cascade
+}
+
+/// The namespaces that may hold dependents of deleted objects. For the garbage collector, an owner in
+/// another namespace is absent, and cluster-scoped objects have no namespaced owners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DependentNamespaces<'p> {
+    /// All namespaces, and cluster-scoped objects: an owner is cluster-scoped.
+    Everywhere,
+    /// These namespaces.
+    In(BTreeSet<&'p str>),
+}
+
+impl<'p> DependentNamespaces<'p> {
+    /// The namespaces that may hold dependents of a plan's prunes.
+    pub fn prunes_of(plan: &'p Plan) -> Self {
+        plan.all_prunes()
+            .map(|live| live.key.namespace.as_deref())
+            .collect::<Option<_>>()
+            .map_or(Self::Everywhere, Self::In)
+    }
+
+    /// Returns whether an object in this namespace, or a cluster-scoped one, may be a dependent.
+    pub fn holds(&self, namespace: Option<&str>) -> bool {
+        match self {
+            Self::Everywhere => true,
+            Self::In(namespaces) => namespace.is_some_and(|namespace| namespaces.contains(namespace)),
+        }
+    }
 }
 
 #[cfg(test)]

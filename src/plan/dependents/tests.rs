@@ -1,11 +1,11 @@
 //! Tables: which desired or kept objects are at risk, and because of which owners.
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::plan;
 use super::*;
-use crate::model::container_owners::Containers;
-use crate::model::contents::{Contents, Held};
+use crate::model::containers::{Containers, Contents, HeldObject};
 use crate::model::identity::GroupKind;
+use crate::plan::containers::containers_of_kept_objects;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::plan;
 
 fn reference(uid: &str) -> OwnerReference {
     OwnerReference {
@@ -138,7 +138,7 @@ fn what_a_container_holds_is_deleted_with_it() {
         &[],
     );
     definition.defines = Some(GroupKind::new("example.com", "Widget"));
-    let widget = |uid: &str, owners: &[&str]| Held {
+    let widget = |uid: &str, owners: &[&str]| HeldObject {
         key: live("Widget.example.com", Some("shop"), uid).key,
         uid: uid.to_owned(),
         owners: owners.iter().map(|&uid| uid.to_owned()).collect(),

@@ -1,24 +1,21 @@
 //! The one judgement of a live object that the manifests do not hold: with all rules, when a plan is
 //! made, and again before the write if the object has changed by then.
 
-mod recreation;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::iter;
 
-use super::container_index::ContainerIndex;
+use super::containers::{ContainerIndex, KeptObjects};
 use super::data_loss::Going;
-use super::dependencies::named_by;
+use super::dependencies::list_dependencies;
 use super::dependents::{Dependent, Dependents, Detachment};
-use super::kept_objects::KeptObjects;
 use super::{
-    DataLoss, Judgement, Plan, Policy, Pruning, Refusal, Skip, SkipReason, data_loss, holds_parent_of,
+    Judgement, Plan, Policy, Pruning, Refusal, Risk, Skip, SkipReason, data_loss, holds_parent_of,
     prune_rules,
 };
 use crate::event::Operation;
 use crate::manifest::HookManifest;
 use crate::manifest::desired::Desired;
-use crate::model::contents::{Contents, Held};
+use crate::model::containers::{Contents, HeldObject};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
 use crate::model::set::Set;
@@ -26,8 +23,8 @@ use crate::model::set::Set;
 /// Everything that the judgement of one object depends on.
 #[derive(Debug, Clone)]
 pub struct Judge<'a> {
-    set: &'a Set,
-    policy: &'a Policy,
+    pub(super) set: &'a Set,
+    pub(super) policy: &'a Policy,
     desired: HashSet<&'a ObjectKey>,
     /// UIDs of desired objects. Two API groups can serve one object: one that is desired under one name
     /// is not pruned under the other.
@@ -38,7 +35,7 @@ pub struct Judge<'a> {
     /// The contents of namespaces and CRDs when the plan was made.
     contents: &'a BTreeMap<ObjectKey, Contents>,
     /// The objects in them that a keep annotation keeps, by container.
-    annotated: HashMap<&'a ObjectKey, Vec<&'a Held>>,
+    annotated: HashMap<&'a ObjectKey, Vec<&'a HeldObject>>,
     kept: KeptObjects,
     /// Key: an object that a kept object depends on. Value: one such kept object.
     needed: HashMap<ObjectKey, ObjectKey>,
@@ -77,7 +74,7 @@ impl<'a> Judge<'a> {
             contents,
             annotated: contents
                 .iter()
-                .map(|(container, held)| (container, data_loss::annotated(held).collect()))
+                .map(|(container, held)| (container, data_loss::objects_with_keep_annotation(held).collect()))
                 .collect(),
             kept: KeptObjects::default(),
             needed: HashMap::new(),
@@ -159,7 +156,7 @@ impl<'a> Judge<'a> {
     fn keep_all(&mut self, skips: &[Skip]) {
         let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
         self.kept = kept.clone().map(|skip| &skip.live.key).collect();
-        let needed = named_by(kept.map(|skip| &skip.live));
+        let needed = list_dependencies(kept.map(|skip| &skip.live));
         self.needed = needed
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
@@ -269,7 +266,7 @@ impl<'a> Judge<'a> {
     fn holds_annotated<'h>(
         &self,
         container: &Live,
-        annotated: impl Iterator<Item = &'h Held>,
+        annotated: impl Iterator<Item = &'h HeldObject>,
     ) -> Option<SkipReason> {
         let is_going = |uid: &String| *uid != container.uid && self.going.uids.contains(uid);
         for held in annotated {
@@ -307,7 +304,7 @@ impl<'a> Judge<'a> {
         if !refusals.is_empty() {
             return refusals;
         }
-        if self.policy.data_loss == DataLoss::Refused {
+        if self.policy.data_loss == Risk::Refused {
             let contents = self.contents.get(&live.key);
             refusals.extend(data_loss::loss(live, contents, &self.going, self.operation()));
             refusals.retain(|refusal| !self.is_accepted(refusal));
@@ -364,7 +361,7 @@ impl<'a> Judge<'a> {
         if self.goes_last(&detachment.dependent) {
             return true;
         }
-        self.policy.data_loss == DataLoss::Allowed
+        self.policy.data_loss == Risk::Allowed
             || detachment.pruned.iter().all(|pruned| {
                 self.is_accepted(&self.owns_dependents(pruned, iter::once(&detachment.dependent)))
             })
@@ -377,12 +374,14 @@ impl<'a> Judge<'a> {
 
     /// Returns the reason to keep a namespace or CRD that was to be deleted and holds `now` right before
     /// that: objects that it has gained since would be deleted with it.
-    pub fn filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
-        let annotated = data_loss::annotated(now);
+    pub fn reason_to_keep_filled(&self, container: &Live, now: &Contents) -> Option<SkipReason> {
+        let annotated = data_loss::objects_with_keep_annotation(now);
         self.holds_annotated(container, annotated)
             .or_else(|| match self.policy.data_loss {
-                DataLoss::Allowed => None,
-                DataLoss::Refused => data_loss::filled(self.contents.get(&container.key), now, &self.going),
+                Risk::Allowed => None,
+                Risk::Refused => {
+                    data_loss::reason_to_keep_filled(self.contents.get(&container.key), now, &self.going)
+                }
             })
     }
 }

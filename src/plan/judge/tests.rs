@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::json;
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::{Observed, PruneAll, plan};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::manifest::{Hook, HookKind, Naming};
-use crate::model::contents::Held;
+use crate::model::containers::HeldObject;
 use crate::model::identity::GroupKind;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
 use crate::model::write_settings::Hooks;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::{Observed, Risk, plan};
 
 const CRD: &str = "CustomResourceDefinition.apiextensions.k8s.io";
 
@@ -152,7 +152,7 @@ fn cases_of_surroundings() -> Vec<Case> {
         }),
         within("holds others", namespace(), |_| Around {
             contents: Some(Contents {
-                objects: vec![Held {
+                objects: vec![HeldObject {
                     key: live("ConfigMap", Some("old"), "stranger").key,
                     uid: "stranger".to_owned(),
                     owners: Vec::new(),
@@ -301,7 +301,7 @@ fn every_rule_holds_when_a_plan_is_made_and_right_before_the_write() {
 #[test]
 fn losses_are_allowed_by_a_flag_or_by_consent_and_the_rest_is_not() {
     let careless = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..policy()
     };
     let lifted = ["parent", "storage", "holds others"];
@@ -374,7 +374,7 @@ fn a_parent_that_is_deleted_with_its_set_is_detached_from_members() {
     let refused = |pruning| {
         let policy = Policy {
             pruning,
-            prune_all: PruneAll::Allowed,
+            prune_all: Risk::Allowed,
             ..policy()
         };
         let plan = plan(&set(), &Desired::default(), &observed, &policy);
@@ -393,9 +393,12 @@ fn what_came_into_a_container_keeps_it() {
     let policy = policy();
     let plan = plan(&set, &manifests, &observed, &policy);
     let judge = Judge::for_plan(&set, &policy, &manifests, &contents, &plan, HashSet::new());
-    assert_eq!(judge.filled(&namespace, &Contents::default()), None);
+    assert_eq!(
+        judge.reason_to_keep_filled(&namespace, &Contents::default()),
+        None
+    );
     let now = Contents {
-        objects: vec![Held {
+        objects: vec![HeldObject {
             key: live("ConfigMap", Some("old"), "new").key,
             uid: "new".to_owned(),
             owners: Vec::new(),
@@ -404,16 +407,16 @@ fn what_came_into_a_container_keeps_it() {
         unknown: Vec::new(),
         unanswering: BTreeMap::new(),
     };
-    assert!(judge.filled(&namespace, &now).is_some());
+    assert!(judge.reason_to_keep_filled(&namespace, &now).is_some());
     let allowed = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..self::policy()
     };
     let judge = Judge::for_plan(&set, &allowed, &manifests, &contents, &plan, HashSet::new());
-    assert_eq!(judge.filled(&namespace, &now), None);
+    assert_eq!(judge.reason_to_keep_filled(&namespace, &now), None);
     let mut annotated = now;
     annotated.objects[0].keep_annotation = Some("helm.sh/resource-policy: keep".to_owned());
-    let reason = judge.filled(&namespace, &annotated);
+    let reason = judge.reason_to_keep_filled(&namespace, &annotated);
     assert!(
         matches!(reason, Some(SkipReason::HoldsAnnotated { .. })),
         "{reason:?}"
@@ -435,7 +438,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         contents.insert(
             namespace.key.clone(),
             Contents {
-                objects: vec![Held {
+                objects: vec![HeldObject {
                     key: inside.key.clone(),
                     uid: inside.uid.clone(),
                     owners: Vec::new(),
@@ -458,7 +461,7 @@ fn many_prunes_of_many_containers_beside_many_desired_and_kept_objects() {
         ..Observed::default()
     };
     let policy = Policy {
-        prune_all: PruneAll::Allowed,
+        prune_all: Risk::Allowed,
         ..policy()
     };
     let set = set();

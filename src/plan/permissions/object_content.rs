@@ -44,8 +44,11 @@ fn escalate(object: &DesiredObject) -> Option<Permission> {
     if !grants("rules") && !grants("aggregationRule") {
         return None;
     }
-    let right = Permission::on(Verb::Escalate, &object.resource, object.key.namespace.as_deref());
-    Some(right.named(&object.key.name))
+    Some(Permission::on_object(
+        Verb::Escalate,
+        &object.resource,
+        &object.key,
+    ))
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -6,10 +6,9 @@ use super::to_release;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::applyset::ParentIdentity;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::parent_object::ParentObject;
 use crate::model::permission::{NeededPermissions, Permission, Verb};
 use crate::model::resource::Resource;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::plan::{Apply, Detachment, LiveMembership, Plan, is_not_yet_served, may_hold_record};
 
 /// Returns the permissions for everything that carrying out `plan` writes. `parent` is the parent as it
@@ -44,14 +43,12 @@ pub fn needed_for_plan(
     }
     needed.delete(plan);
     for verb in verbs_on_parent(set, parent, desired, plan) {
-        let right = Permission::on(verb, parent_resource, set.parent.namespace.as_deref());
+        let right = Permission::on_object(verb, parent_resource, &set.parent);
         // A bare parent is created by POST, which names no object.
         let is_posted = verb == Verb::Create && desired.parent.is_none();
-        needed.rights.insert(if is_posted {
-            right
-        } else {
-            right.named(&set.parent.name)
-        });
+        needed
+            .rights
+            .insert(if is_posted { right.on_all() } else { right });
     }
     needed
 }
@@ -95,8 +92,8 @@ pub fn needed_for_dry_run(parent: &ParentIdentity, desired: &Desired, plan: &Pla
         .as_ref()
         .filter(|object| !is_not_yet_served(object))
     {
-        let right = Permission::on(Verb::Patch, &object.resource, parent.namespace.as_deref());
-        needed.rights.insert(right.named(&parent.name));
+        let right = Permission::on_object(Verb::Patch, &object.resource, parent);
+        needed.rights.insert(right);
     }
     needed
 }
@@ -120,8 +117,8 @@ impl NeededPermissions {
     }
 
     fn read(&mut self, key: &ObjectKey, resource: &Resource) {
-        let right = Permission::on(Verb::Get, resource, key.namespace.as_deref());
-        self.rights.insert(right.named(&key.name));
+        self.rights
+            .insert(Permission::on_object(Verb::Get, resource, key));
     }
 
     fn apply(&mut self, apply: &Apply, object: &DesiredObject) {
@@ -137,7 +134,7 @@ impl NeededPermissions {
             LiveMembership::NotAMember => &[Verb::Patch, Verb::Create],
         };
         for verb in verbs {
-            let right = Permission::on(*verb, &object.resource, key.namespace.as_deref()).named(&key.name);
+            let right = Permission::on_object(*verb, &object.resource, key);
             if *verb == Verb::Create && !is_not_yet_served(object) {
                 let path = object.resource.path_of(key);
                 self.unless_present.insert(right.clone(), path);
@@ -159,8 +156,7 @@ impl NeededPermissions {
 
     fn read_and(&mut self, verb: Verb, key: &ObjectKey, resource: &Resource) {
         self.read(key, resource);
-        let right = Permission::on(verb, resource, key.namespace.as_deref());
-        self.rights.insert(right.named(&key.name));
+        self.rights.insert(Permission::on_object(verb, resource, key));
     }
 }
 

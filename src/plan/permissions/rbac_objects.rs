@@ -12,7 +12,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Subject that permissions are granted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum RbacSubject {
     /// A user, by the name that authentication gives.
     User(String),
     /// All users of a group.
@@ -50,7 +50,7 @@ pub fn name(parent: &ParentIdentity) -> String {
 pub fn objects(
     name: &str,
     rights: &BTreeSet<Permission>,
-    subjects: &[Subject],
+    subjects: &[RbacSubject],
     namespace: &str,
 ) -> Vec<Value> {
     let mut places: BTreeMap<Option<&str>, Vec<&Permission>> = BTreeMap::new();
@@ -67,7 +67,7 @@ pub fn objects(
         .collect()
 }
 
-impl Subject {
+impl RbacSubject {
     fn document(&self, default_namespace: &str) -> Value {
         match self {
             Self::User(name) => json!({"apiGroup": GROUP, "kind": "User", "name": name}),

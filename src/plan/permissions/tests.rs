@@ -9,9 +9,9 @@ use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds, ann
 use crate::model::applyset::{Record, Tooling};
 use crate::model::identity::GroupKind;
 use crate::model::live::{Live, OwnerReference, Presence};
-use crate::model::parent_object::ParentObject;
-use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 use crate::model::resource::{Origin, Scope};
+use crate::model::set::ParentObject;
 use crate::plan::fixtures::{desired, live, policy, resource, set};
 use crate::plan::{Observed, plan};
 
@@ -19,10 +19,9 @@ const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
 
 pub(super) fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: Option<&str>) -> Permission {
     let resource = resource(kind, Scope::Namespaced);
-    let right = Permission::on(verb, &resource, namespace);
-    match name {
-        Some(name) => right.named(name),
-        None => right,
+    Permission {
+        name: name.map(str::to_owned),
+        ..Permission::on(verb, &resource, namespace)
     }
 }
 
@@ -65,7 +64,7 @@ fn rules_give_what_rbac_would_give() {
     ];
     for (verbs, groups, resources, names, one, all) in table {
         let words = |list: &str| list.split(',').map(str::to_owned).collect::<Vec<_>>();
-        let rules: Rules = serde_json::from_value(json!({"resourceRules": [{
+        let rules: SubjectRules = serde_json::from_value(json!({"resourceRules": [{
             "verbs": words(verbs),
             "apiGroups": words(groups),
             "resources": words(resources),
@@ -107,13 +106,13 @@ fn parent_of(kinds: &[&str]) -> ParentObject {
         group_kinds: group_kinds.clone(),
         ..Record::default()
     };
-    let annotations = annotations(&Tooling::of_this_program(), &record);
+    let annotations = annotations(&Tooling::this_program(), &record);
     ParentObject {
         uid: "u".to_owned(),
         resource_version: "1".to_owned(),
         presence: Presence::Present,
         reading: Reading::Parent(ApplySetRecord {
-            tooling: Tooling::of_this_program(),
+            tooling: Tooling::this_program(),
             kinds: RecordedKinds::GroupKinds(group_kinds),
             additional_namespaces: BTreeSet::new(),
         }),

@@ -7,17 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::apply_order_of_kinds::Wave;
-use super::container_index::ContainerIndex;
-use super::container_kinds::holds_parent_of;
+use super::containers::holds_parent_of;
+use super::containers::{ContainerIndex, KeptObjects};
 use super::dependencies::faults;
-use super::kept_objects::KeptObjects;
 use super::{Plan, Policy, PruneWhen, Skip, SkipReason};
-use crate::model::dependency_ranks::{Graph, Rank};
+use crate::model::dependency_ranks::{DependencyGraph, Rank};
 use crate::model::identity::ObjectKey;
 use crate::model::live::Live;
-use crate::model::prune_order::PruneOrder;
 use crate::model::set::Set;
 use crate::model::text::listed;
+use crate::model::user_annotations::PruneOrder;
 
 /// The prunes in their order.
 #[derive(Debug)]
@@ -114,7 +113,7 @@ impl<'l> Leaving<'l> {
         }
         let mut fixed = self.held();
         loop {
-            let mut graph = Graph::new(self.objects.iter().map(|live| wave(live)));
+            let mut graph = DependencyGraph::new(self.objects.iter().map(|live| wave(live)));
             for (earlier, later) in self.edges.iter().chain(&fixed) {
                 graph.order(*earlier, *later);
             }

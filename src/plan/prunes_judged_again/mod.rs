@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::dependencies::named_by;
+use super::dependencies::list_dependencies;
 use super::prune_rules::is_owned_copy;
 use super::{Judge, Plan, Policy, PruneSteps, Skip, SkipReason};
 use crate::manifest::desired::Desired;
-use crate::model::contents::Contents;
+use crate::model::containers::Contents;
 use crate::model::identity::ObjectKey;
 use crate::model::live::{Live, Presence};
-use crate::model::prune_order::PruneOrder;
 use crate::model::set::Set;
+use crate::model::user_annotations::PruneOrder;
 
 /// The judgement of prunes after a wait: what it depends on.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ impl PrunesJudgedAgain<'_> {
                 others.push(live);
             }
         }
-        let needed = named_by(others.into_iter())
+        let needed = list_dependencies(others.into_iter())
             .map(|(key, dependent)| (key.clone(), dependent.clone()))
             .collect();
         (skips, needed)

@@ -4,28 +4,27 @@
 //! Only the server knows whether an object has to be recreated, so a plan holds the choice and not the
 //! need. `execute` finds out about the need, in a run and in a dry run.
 
-mod adopted_pods;
+mod pods_and_claims;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use adopted_pods::adopts_pods;
+pub use pods_and_claims::{adopts_pods, claims_after_recreation, data_of_volumes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    DataLoss, Dependents, Edges, Plan, Policy, Preconditions, SkipReason, is_container_kind,
-    with_keep_annotations,
+    Dependents, Edges, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason, is_container_kind,
+    prune_rules, with_keep_annotations,
 };
 use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::Record;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::keep_annotations::keep_annotation;
 use crate::model::live::Live;
 use crate::model::pointer::Pointer;
-use crate::model::recreate_annotation::recreate_annotation;
 use crate::model::text::listed;
+use crate::model::user_annotations::{keep_annotation, recreate_annotation};
 
 /// The members that are recreated if the server refuses to update them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -67,7 +66,7 @@ impl Policy {
     /// Returns whether a run that is bound by these preconditions may delete this member and create it
     /// again, as far as that is known before the server is asked.
     pub fn may_recreate(&self, object: &DesiredObject, preconditions: &Preconditions) -> bool {
-        let keeps_data = self.data_loss == DataLoss::Refused && loses_data(&object.key.group_kind);
+        let keeps_data = self.data_loss == Risk::Refused && loses_data(&object.key.group_kind);
         self.recreate.allows(object, preconditions)
             && !keeps_data
             && RecreationObstacle::from_manifest(object).is_none()
@@ -203,11 +202,48 @@ pub fn loses_data(kind: &GroupKind) -> bool {
     )
 }
 
+impl Judge<'_> {
+    /// Returns the reason for which the live object is not deleted to be created again; `None` if it may
+    /// be. The plan of this judge deletes the object.
+    ///
+    /// An object that is already being deleted has no obstacle.
+    pub fn obstacle_to_recreation(&self, live: &Live) -> Option<RecreationObstacle> {
+        if self.set.is_parent(live) {
+            return Some(RecreationObstacle::Parent);
+        }
+        match &live.part_of {
+            None => return Some(RecreationObstacle::NotAMember),
+            Some(id) if id != self.set.id.as_str() => {
+                return Some(RecreationObstacle::OfAnotherSet(id.clone()));
+            }
+            Some(_) => {}
+        }
+        match prune_rules::reason_to_stay(live, self.set, &self.policy.appliers) {
+            None | Some(SkipReason::Terminating { .. }) => {}
+            Some(reason) => return Some(RecreationObstacle::Kept(reason)),
+        }
+        if self.policy.data_loss == Risk::Refused && loses_data(&live.key.group_kind) {
+            return Some(RecreationObstacle::LosesData);
+        }
+        let refusal = self.refusals(live).into_iter().next()?;
+        Some(match refusal {
+            Refusal::OwnsBound { dependents, .. } => RecreationObstacle::Owns(dependents, [].into()),
+            Refusal::OwnsDependents {
+                dependents,
+                keep_annotations,
+                ..
+            } => RecreationObstacle::Owns(dependents, keep_annotations),
+            Refusal::PrunesParent { .. } => RecreationObstacle::ParentOfAnotherSet,
+            _ => RecreationObstacle::LosesData,
+        })
+    }
+}
+
 impl Plan {
     /// Returns a plan that only deletes this object, and keeps what this plan keeps: what the object owns
     /// is judged like what a prune owns.
     #[must_use]
-    pub fn deleting(&self, live: &Live) -> Self {
+    pub fn to_delete(&self, live: &Live) -> Self {
         Self {
             record_during: Record::default(),
             record_after: Record::default(),

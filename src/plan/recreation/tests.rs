@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::super::fixtures::{desired, live, policy, set};
-use super::super::saved::Salt;
-use super::super::{DataLoss, Dependent, Detachment, Judge, Policy, Skip};
 use super::*;
 use crate::manifest::desired::Desired;
 use crate::model::live::{OwnerReference, Presence};
 use crate::model::object::Object;
+use crate::plan::fixtures::{desired, live, policy, set};
+use crate::plan::saved::Salt;
+use crate::plan::{Dependent, Detachment, Judge, Policy, Risk, Skip};
 
 fn job() -> Live {
     live("Job.batch", Some("shop"), "migrate")
@@ -64,7 +64,7 @@ fn what_is_certain_to_stay_may_not_be_recreated() {
         ..policy()
     };
     let losing = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..sets.clone()
     };
     let flux = ("kustomize.toolkit.fluxcd.io/force", "enabled");
@@ -102,7 +102,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
         skips: around.skips,
         ..super::super::plan(&set, &manifests, &super::super::Observed::default(), policy)
     };
-    let plan = plan.deleting(live);
+    let plan = plan.to_delete(live);
     let mut judge = Judge::for_plan(&set, policy, &manifests, &contents, &plan, HashSet::new());
     judge.replace_dependents(&around.dependents);
     judge.obstacle_to_recreation(live)
@@ -111,7 +111,7 @@ fn obstacle(live: &Live, around: Around, policy: &Policy) -> Option<RecreationOb
 /// The obstacle without and with `--allow-data-loss`.
 fn both(live: &Live, around: fn(&Live) -> Around) -> [Option<String>; 2] {
     let allowed = Policy {
-        data_loss: DataLoss::Allowed,
+        data_loss: Risk::Allowed,
         ..policy()
     };
     [policy(), allowed].map(|policy| {

@@ -1,17 +1,19 @@
 //! The refusals of a plan: every rule that stops a run before its first write.
 
-use super::super::{
-    Judge, Observed, Plan, Policy, TakeOwnership, Unowned, annotations_too_large, overlap,
-    refuse_to_prune_all, unowned_objects,
-};
 use super::Refusal;
 use crate::manifest::HookKind;
 use crate::manifest::desired::Desired;
+use crate::model::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
+use crate::model::applyset::{
+    ADDITIONAL_NAMESPACES_ANNOTATION, GROUP_KINDS_ANNOTATION, Record, TOOLING_ANNOTATION,
+};
+use crate::model::history_annotation::{HISTORY_ANNOTATION, ROOM_FOR_RUNS};
 use crate::model::set::Set;
 use crate::model::write_settings::Hooks;
+use crate::plan::{Judge, Observed, Plan, Policy, Risk, Unowned, existing_objects, refuse_to_prune_all};
 
 /// Finds the reasons for which the plan may not be carried out.
-pub(in super::super) fn find(
+pub(in crate::plan) fn find(
     plan: &Plan,
     judge: &Judge<'_>,
     set: &Set,
@@ -22,11 +24,13 @@ pub(in super::super) fn find(
     let mut refusals = Vec::new();
     refusals.extend(refuse_hooks(desired, policy.hooks));
     refusals.extend(refuse_to_prune_all::refusal(plan, desired, observed, policy));
-    if policy.take_ownership == TakeOwnership::Refused {
-        refusals.extend(overlap::refusals(set, desired, observed));
+    if policy.take_ownership == Risk::Refused {
+        refusals.extend(existing_objects::refuse_members_of_other_sets(
+            set, desired, observed,
+        ));
     }
     if policy.unowned == Unowned::Refused {
-        refusals.extend(unowned_objects::refusals(desired, observed));
+        refusals.extend(existing_objects::refuse_unowned(desired, observed));
     }
     refusals.extend(plan.all_prunes().flat_map(|live| judge.refusals(live)));
     if let Some(limit) = policy.max_prune
@@ -57,4 +61,55 @@ pub fn refuse_hooks(desired: &Desired, hooks: Hooks) -> Option<Refusal> {
         .map(|manifest| format!("{}: {manifest}", manifest.position))
         .collect();
     (!hooks.is_empty()).then_some(Refusal::HoldsHooks { hooks })
+}
+
+/// Refuses a record that does not fit beside the parent's other annotations. `record` is the widest that
+/// the run writes, and `annotations` are all those that the parent has now.
+pub fn annotations_too_large(record: &Record, set: &Set, annotations: &Pairs) -> Option<Refusal> {
+    let own = [
+        (TOOLING_ANNOTATION, set.tooling.to_string()),
+        (GROUP_KINDS_ANNOTATION, record.group_kinds_value()),
+        (ADDITIONAL_NAMESPACES_ANNOTATION, record.namespaces_value()),
+    ];
+    let own_size: usize = own.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let others = annotations.iter().filter(|(key, _)| *key != HISTORY_ANNOTATION);
+    let others_size: usize = others
+        .filter(|(key, _)| own.iter().all(|(own, _)| own != key))
+        .map(|(key, value)| key.len() + value.len())
+        .sum();
+    let history = annotations.get(HISTORY_ANNOTATION).map_or(0, String::len);
+    let history_size = HISTORY_ANNOTATION.len() + history.max(ROOM_FOR_RUNS);
+    let size = own_size + others_size + history_size;
+    (size > ANNOTATIONS_LIMIT).then(|| Refusal::AnnotationsTooLarge {
+        parent: set.parent.clone(),
+        size,
+        limit: ANNOTATIONS_LIMIT,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::desired::Desired;
+    use crate::plan::fixtures::{policy, set};
+    use crate::plan::{Observed, fixtures, plan};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_record_that_does_not_fit_is_refused() {
+        let manifests = Desired {
+            members: vec![fixtures::desired("ConfigMap", Some("shop"), "a")],
+            ..Desired::default()
+        };
+        let with_note = |length: usize| Observed {
+            parent_annotations: BTreeMap::from([("note".to_owned(), "x".repeat(length))]),
+            ..Observed::default()
+        };
+        let refusals = |length| plan(&set(), &manifests, &with_note(length), &policy()).refusals;
+        assert_eq!(refusals(1000), []);
+        assert!(matches!(
+            refusals(ANNOTATIONS_LIMIT - 10)[..],
+            [Refusal::AnnotationsTooLarge { .. }]
+        ));
+    }
 }

@@ -1,9 +1,9 @@
 //! Hints for refusals: the safe way first, then the flag that overrides the refusal.
 
-use super::super::OtherParent;
-use super::{Refusal, Target};
+use super::Refusal;
 use crate::event::Operation;
 use crate::model::applyset::{ParentIdentity, Tooling};
+use crate::plan::OtherParent;
 
 const TAKE: &str = "move the objects to this set with --take-ownership";
 
@@ -19,8 +19,8 @@ impl Refusal {
                 "run `kubectl applyset verify {}`, which reports whether --fix can repair it",
                 parent.argument()
             ),
-            Self::OtherTooling { found, ours, .. } => other_tooling(found, ours),
-            Self::ManagedElsewhere { found, ours, operation, .. } => managed_elsewhere(found, ours, *operation),
+            Self::OtherTooling { found, ours, .. } => hint_for_other_tooling(found, ours),
+            Self::ManagedElsewhere { found, ours, operation, .. } => hint_for_managed_elsewhere(found, ours, *operation),
             Self::NotAParent { .. } => {
                 "choose another name for the set, or use this object as its parent with --take-over-set --yes".to_owned()
             }
@@ -35,7 +35,7 @@ impl Refusal {
             | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
                 format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE}")
             }
-            Self::Overlap { parent: OtherParent::Found(parent), target: Target::Likely, .. } => {
+            Self::Overlap { parent: OtherParent::Found(parent), is_target_likely: true, .. } => {
                 format!("pass `{}` if you mean that set, or {TAKE}", set_argument(parent))
             }
             Self::Overlap { .. } => {
@@ -103,8 +103,8 @@ fn set_argument(parent: &ParentIdentity) -> String {
     }
 }
 
-fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
-    if found.is_same_program(&Tooling::of_this_program()) {
+fn hint_for_other_tooling(found: &Tooling, ours: &Tooling) -> String {
+    if found.is_same_program(&Tooling::this_program()) {
         return format!(
             "omit --tooling, or hand the set over to {} with --take-over-set --yes",
             ours.name
@@ -117,14 +117,14 @@ fn other_tooling(found: &Tooling, ours: &Tooling) -> String {
     )
 }
 
-fn managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> String {
+fn hint_for_managed_elsewhere(found: &Tooling, ours: &Tooling, operation: Operation) -> String {
     if matches!(operation, Operation::Disband | Operation::Delete) {
         return format!(
             "check that {} no longer applies the set, then add --take-over-set --yes",
             found.name
         );
     }
-    if found.is_same_program(&Tooling::of_this_program()) {
+    if found.is_same_program(&Tooling::this_program()) {
         return format!(
             "omit --tooling, or first run `kubectl applyset apply … --tooling {ours} --take-over-set --yes`"
         );

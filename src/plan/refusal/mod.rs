@@ -4,15 +4,14 @@ mod consent;
 mod find;
 mod hint;
 mod messages;
-mod phrases;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) use find::find;
-pub use find::refuse_hooks;
-pub(super) use phrases::losses;
-use phrases::{describe_prune_of_all, describe_release, other_set, outside, this_is, with_objects};
-pub use phrases::{describe_released_copies, with_keep_annotations};
+pub use find::{annotations_too_large, refuse_hooks};
+pub(super) use messages::losses;
+use messages::{describe_prune_of_all, describe_release, other_set, outside, this_is, with_objects};
+pub use messages::{describe_released_copies, with_keep_annotations};
 
 use super::OtherParent;
 use crate::event::Operation;
@@ -21,15 +20,6 @@ use crate::model::applyset::Tooling;
 use crate::model::applyset::parent::ParentFault;
 use crate::model::identity::ObjectKey;
 use crate::model::text::{counted, listed};
-
-/// Likelihood that the user means the set that the objects belong to, and typed another name or namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
-    /// It has the name of the other set, or all objects of the manifests belong to that.
-    Likely,
-    /// Neither.
-    Unlikely,
-}
 
 /// One reason for which nothing may be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,8 +67,9 @@ pub enum Refusal {
         id: String,
         /// The parent of the other set.
         parent: OtherParent,
-        /// The likelihood that the user means the other set.
-        target: Target,
+        /// True if the user probably means the other set, and typed another name or namespace: it has the name of this
+        /// set, or all objects of the manifests belong to it.
+        is_target_likely: bool,
     },
     /// An object of the manifests exists and is not in a set.
     #[error("{position}: {object} exists and is not in a set")]

@@ -24,7 +24,7 @@ pub use drift::{
     other_cluster,
 };
 pub use file::{discard, read, write};
-pub use secrets::{Alteration, fill_in_for_comparison, is_lost, restore};
+pub use secrets::{fill_in_for_comparison, is_lost, restore};
 
 use crate::cluster::connection::Endpoint;
 use crate::manifest::desired::Desired;
@@ -33,9 +33,11 @@ use crate::model::applyset::parent::{Pairs, is_applyset_key};
 use crate::model::applyset::{ApplySetId, Record, Tooling};
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::object::Object;
-use crate::model::parent_object::ParentObject;
+use crate::model::set::ParentObject;
 use crate::model::write_settings::{Conflicts, Validation};
-use crate::plan::{Plan, Policy, TakeOver};
+use crate::plan::{Plan, Policy, Risk};
+
+const MAKE_A_NEW_PLAN: &str = "make a new plan with `kubectl applyset diff SET -f … --out FILE`";
 
 /// Everything that a later run needs to apply exactly this plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +47,7 @@ pub struct SavedPlan {
     /// The policy of the run.
     pub policy: Policy,
     /// Treatment of a parent of another tool, or of an object that is not a parent yet.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// Field manager of members.
     pub field_manager: String,
     /// Treatment of fields that another manager owns.

@@ -7,22 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 
-use super::{Salt, SavedManifest, SavedPlan, SavedSource};
+use super::{MAKE_A_NEW_PLAN, Salt, SavedManifest, SavedPlan, SavedSource};
 use crate::compare::diff::{LAST_APPLIED, SECRET_FIELDS, copies};
-use crate::manifest::{self, Manifest, ManifestErrors, Recursion, Source};
+use crate::error::{Error, ErrorKind};
+use crate::manifest::{self, Manifest, Recursion, Source};
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
+use crate::model::message::Message;
 use crate::model::text::HIDDEN;
-
-/// A Secret of the manifests has changed since the plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{origin}:{line}: secret/{name} changed since the plan")]
-pub struct Alteration {
-    /// The source that was read again.
-    pub origin: String,
-    /// Its line when the plan was made.
-    pub line: usize,
-    pub name: String,
-}
 
 /// Returns whether a manifest has values that are not saved and cannot be read again.
 pub fn is_lost(manifest: &Manifest) -> bool {
@@ -91,7 +82,7 @@ impl SavedManifest {
 /// # Errors
 ///
 /// If files cannot be read, or Secrets have changed.
-pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>>, ManifestErrors> {
+pub fn restore(plan: &SavedPlan) -> Result<Vec<Manifest>, Error> {
     let mut read = BTreeMap::new();
     for saved in plan.manifests.iter().filter(|saved| !saved.hidden.is_empty()) {
         if !read.contains_key(&saved.source)
@@ -113,39 +104,30 @@ pub fn restore(plan: &SavedPlan) -> Result<Result<Vec<Manifest>, Vec<Alteration>
         };
         match found {
             Some(manifest) => restored.push(manifest),
-            None => altered.push(Alteration {
-                origin: saved.source.open().unwrap_or(Source::StandardInput).to_string(),
-                line: saved.line,
-                name: saved.object["metadata"]["name"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
-            }),
+            None => altered.push(Message::new(alteration(saved))),
         }
     }
-    Ok(if altered.is_empty() {
+    if altered.is_empty() {
         Ok(restored)
     } else {
-        Err(altered)
-    })
+        Err(Error::from_messages(ErrorKind::Outdated, altered).with_hint(MAKE_A_NEW_PLAN))
+    }
 }
 
-/// A manifest of a plan, to compare with the live object.
-#[derive(Debug)]
-pub struct ComparedManifest {
-    /// The manifest. A hidden value that the live Secret has, by its digest, is the live one; each other is a
-    /// placeholder that differs from it.
-    pub manifest: Manifest,
-    /// True if there is no placeholder in it.
-    pub is_complete: bool,
+fn alteration(saved: &SavedManifest) -> String {
+    let origin = saved.source.open().unwrap_or(Source::StandardInput);
+    let name = saved.object["metadata"]["name"].as_str().unwrap_or_default();
+    format!("{origin}:{}: secret/{name} changed since the plan", saved.line)
 }
 
-/// Returns the manifest of a plan to compare with the live object. `None` if it is not an object.
+/// Returns the manifest of a plan to compare with the live object, and whether it is complete. A hidden value that the
+/// live Secret has, by its digest, is the live one; each other is a placeholder that differs from it. `None` if it is not
+/// an object.
 pub fn fill_in_for_comparison(
     saved: &SavedManifest,
     live: Option<&Value>,
     salt: &Salt,
-) -> Option<ComparedManifest> {
+) -> Option<(Manifest, bool)> {
     let mut filled = saved.clone();
     let mut is_complete = true;
     for (pointer, hidden) in &saved.hidden {
@@ -160,11 +142,7 @@ pub fn fill_in_for_comparison(
             *value = found.unwrap_or_else(|| placeholder(live.as_ref()));
         }
     }
-    let manifest = filled.open()?;
-    Some(ComparedManifest {
-        manifest,
-        is_complete,
-    })
+    Some((filled.open()?, is_complete))
 }
 
 /// Returns what a live Secret has of a value, in the writing of the manifest.
@@ -229,7 +207,7 @@ fn pointers(object: &Value) -> Vec<String> {
             None | Some(Value::Null) => {}
             Some(Value::Object(values)) => {
                 let keys = values.keys();
-                pointers.extend(keys.map(|key| format!("/{field}/{}", escaped(key))));
+                pointers.extend(keys.map(|key| format!("/{field}/{}", escape_pointer(key))));
             }
             // Not a valid Secret, but still a value.
             Some(_) => pointers.push(format!("/{field}")),
@@ -244,7 +222,7 @@ fn pointers(object: &Value) -> Vec<String> {
 
 /// Returns the JSON pointer of an annotation.
 fn annotation(key: &str) -> String {
-    format!("{ANNOTATIONS}/{}", escaped(key))
+    format!("{ANNOTATIONS}/{}", escape_pointer(key))
 }
 
 fn is_copy(pointer: &str) -> bool {
@@ -258,7 +236,7 @@ fn is_copy(pointer: &str) -> bool {
 const ANNOTATIONS: &str = "/metadata/annotations";
 const FIELDS_WITH_COPIES: [&str; 2] = [ANNOTATIONS, "/metadata/labels"];
 
-fn escaped(key: &str) -> String {
+fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
@@ -282,7 +260,7 @@ mod tests {
                 hidden,
             };
             let compared = fill_in_for_comparison(&saved, live.as_ref(), &salt).expect("an object");
-            (compared.manifest.object.value(), compared.is_complete)
+            (compared.0.object.value(), compared.1)
         };
         let table = [
             // The same value, as it is live.

@@ -5,11 +5,13 @@ use tempfile::TempDir;
 
 use super::file::Unsealable;
 use super::*;
+use crate::error::ErrorKind;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
 use crate::model::set::Set;
-use crate::plan::{Dependent, Dependents, Detachment, LiveMembership, SkipReason, Unchanged};
-use crate::plan::{Refusal, fixtures};
+use crate::plan::{
+    Dependent, Dependents, Detachment, LiveMembership, Refusal, SkipReason, Unchanged, fixtures,
+};
 
 const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: in-the-annotation\n    note: the key is in-the-text\n    other: nothing\ndata:\n  a/b: aW4tdGhlLWRhdGE=\nstringData:\n  key: in-the-text\n";
 
@@ -36,7 +38,7 @@ fn plan_of(manifests: Vec<SavedManifest>, salt: Salt) -> SavedPlan {
             tooling: set.tooling,
         },
         policy: fixtures::policy(),
-        take_over: TakeOver::Refused,
+        take_over: Risk::Refused,
         field_manager: "applyset".to_owned(),
         conflicts: Conflicts::Reported,
         validation: Validation::Strict,
@@ -152,20 +154,22 @@ fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
     assert_eq!(plan.manifests[0].hidden.len(), 4);
-    let restored = restore(&plan).expect("files").expect("the same");
+    let restored = restore(&plan).expect("the same");
     assert_eq!(restored[0].object.value()["stringData"]["key"], "in-the-text");
     let file = directory.path().join("login.yaml");
     // Another place in the file is the same object.
     fs::write(&file, format!("# A comment.\n{SECRET}")).expect("a file");
-    assert!(restore(&plan).expect("files").is_ok());
+    assert!(restore(&plan).is_ok());
     for (from, to) in [
         ("in-the-text", "other"),
         ("name: login", "name: other"),
         ("a/b", "c"),
     ] {
         fs::write(&file, SECRET.replace(from, to)).expect("a file");
-        let altered = restore(&plan).expect("files").expect_err("another");
-        assert_eq!((altered.len(), altered[0].name.as_str()), (1, "login"));
+        let error = restore(&plan).expect_err("another");
+        assert_eq!((error.kind, error.messages.len()), (ErrorKind::Outdated, 1));
+        let text = &error.messages[0].text;
+        assert!(text.ends_with(": secret/login changed since the plan"), "{text}");
     }
     fs::remove_file(&file).expect("removed");
     assert!(restore(&plan).is_err());
@@ -181,12 +185,12 @@ fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifes
     let sealed = file::seal(&plan);
     assert!(!sealed.contains("in-the"), "{sealed}");
     assert_eq!(file::unseal(&sealed).expect("a plan"), plan);
-    let restored = restore(&plan).expect("files").expect("the same");
+    let restored = restore(&plan).expect("the same");
     let note = &restored[0].object.value()["metadata"]["annotations"]["note"];
     assert_eq!(note, "it was in-the-past");
     let file = directory.path().join("login.yaml");
     fs::write(&file, text.replace("it was", "it is")).expect("a file");
-    restore(&plan).expect("files").expect_err("another note");
+    restore(&plan).expect_err("another note");
 }
 
 #[test]

@@ -11,16 +11,17 @@ use crate::cluster::apiserver::ApiServer;
 use crate::cluster::discovery::KindLookup;
 use crate::compare::changes::Verdict;
 use crate::compare::ownership::{self, Former, ReplicasPath};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTarget;
 use crate::model::live::Live;
 
-use crate::model::resource::ScaleSubresource;
+use crate::model::resource::Subresource;
 use crate::model::set::Set;
 use crate::plan::{self, Policy};
 use crate::read::list::{Selector, WHOLE_OBJECTS, list};
-use crate::read::{self, Cluster, ReadError, WithLiveFields};
+use crate::read::{self, Cluster, WithLiveFields};
 
 /// The members whose number of replicas an apply would remove.
 pub(super) type ScaledMembers = BTreeMap<ObjectKey, DroppedReplicas>;
@@ -73,7 +74,7 @@ pub(super) async fn retain_autoscaled(
     leaving: &BTreeSet<&ObjectKey>,
     scaled: &mut ScaledMembers,
     (notes, warnings): (&mut Vec<String>, &mut Vec<String>),
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     if scaled.is_empty() {
         return Ok(());
     }
@@ -89,15 +90,15 @@ pub(super) async fn retain_autoscaled(
         let position = position(desired, key);
         let unknown = autoscalers.unknown.get(&key.namespace);
         match unknown {
-            Some(reason) => warnings.push(plan::kept_unsure(&position, key, path, value, reason)),
-            None => warnings.extend(plan::not_left(&position, key, path, value)),
+            Some(reason) => warnings.push(plan::warn_of_kept_replicas(&position, key, path, value, reason)),
+            None => warnings.extend(plan::warn_of_removed_replicas(&position, key, path, value)),
         }
         unknown.is_some()
     });
     let left = scaled
         .keys()
         .filter_map(|key| Some((key, autoscalers.by_target.get(key)?)));
-    notes.extend(plan::left_to_autoscalers(&left.collect()));
+    notes.extend(plan::note_replicas_left_to_autoscalers(&left.collect()));
     Ok(())
 }
 
@@ -126,20 +127,18 @@ pub(super) async fn add_taken(
     others: &[Live],
     former: &Former<'_>,
     scaled: &mut ScaledMembers,
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     let path = ReplicasPath::default();
     for live in others {
         let Some(member) = desired_member(desired, &live.key) else {
             continue;
         };
-        if member.resource.scale != ScaleSubresource::Listed
-            || path.value_in(&member.object.value()).is_some()
-        {
+        if member.resource.scale != Subresource::Listed || path.value_in(&member.object.value()).is_some() {
             continue;
         }
         let object = read::object(server, &member.resource, &live.key)
             .await
-            .map_err(|error| ReadError::object(&live.key, error))?;
+            .map_err(|error| error.while_reading(&live.key))?;
         let dropped = object.and_then(|object| DroppedReplicas::find(member, &object, path.clone(), former));
         if let Some(dropped) = dropped {
             scaled.insert(live.key.clone(), dropped);
@@ -166,7 +165,7 @@ impl Autoscalers {
         cluster: &Cluster,
         leaving: &BTreeSet<&ObjectKey>,
         scaled: &ScaledMembers,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), Error> {
         for kind in plan::autoscaler_kinds() {
             let namespaces: BTreeSet<&Option<String>> = scaled
                 .keys()

@@ -9,11 +9,12 @@ use super::scope::Scoped;
 use super::{ClusterState, Rules, autoscalers, comparison, dependencies, scope};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::ownership::member_field_manager;
+use crate::error::Error;
 use crate::manifest::desired::Desired;
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
-use crate::plan::{self, Policy, TakeOwnership, Unowned};
-use crate::read::{Cluster, NamedSet, ReadError, find_existing, orphans, other_sets, owners_of_containers};
+use crate::plan::{self, Policy, Risk, Unowned};
+use crate::read::{Cluster, NamedSet, find_existing, orphans, other_sets, owners_of_containers};
 
 /// Reads the state before these objects are applied.
 pub(super) async fn read(
@@ -22,7 +23,7 @@ pub(super) async fn read(
     mut scoped: Scoped,
     (desired, policy): (&mut Desired, &Policy),
     rules: Rules<'_>,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let server = &cluster.server.clone();
     let former_tooling = scope::former_tooling(named, &scoped.judged.parent_status);
     let former = former_tooling.as_ref().map(member_field_manager);
@@ -45,7 +46,7 @@ pub(super) async fn read(
                 .await?
         }
     };
-    if policy.take_ownership == TakeOwnership::Allowed {
+    if policy.take_ownership == Risk::Allowed {
         let former = comparison::former(named, rules, former);
         autoscalers::add_taken(server, desired, &others, &former, &mut compared.scaled).await?;
     }
@@ -111,7 +112,7 @@ async fn leave_to_autoscalers(
     (desired, policy): (&mut Desired, &Policy),
     compared: &mut Compared,
     reports: (&mut Vec<String>, &mut Vec<String>),
-) -> Result<(), ReadError> {
+) -> Result<(), Error> {
     let leaving = autoscalers::leaving(desired, &compared.members, set, policy);
     autoscalers::retain_autoscaled(cluster, desired, &leaving, &mut compared.scaled, reports).await?;
     compared.ignore_replicas();
@@ -139,7 +140,7 @@ async fn first_look(
     scoped: &Scoped,
     desired: &Desired,
     rules: Rules<'_>,
-) -> Result<Members, ReadError> {
+) -> Result<Members, Error> {
     let places = &scoped.member_scope.places;
     let in_scope = other_sets::members_of_other_sets_alone(server, named, desired, places, rules.concurrency);
     let in_cluster = async {
@@ -168,7 +169,7 @@ async fn read_members(
     scoped: &mut Scoped,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;
     if scoped.judged.parent.is_some() || compared.members.is_empty() {
@@ -184,7 +185,7 @@ async fn search_members(
     scoped: &mut Scoped,
     (desired, rules, former): Run<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let found = orphans::find(cluster, named, &mut scoped.member_scope, rules.search()).await?;
     let places = &scoped.member_scope.places;
     let compared = comparison::read_members(&cluster.server, named, desired, places, rules, former).await?;

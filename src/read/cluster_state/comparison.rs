@@ -13,16 +13,17 @@ use crate::compare::changes::{self, CrdVersion, Reason, Verdict};
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied, ReplicasPath};
 use crate::compare::status::{self, Others};
+use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::object::Object;
-use crate::model::resource::{Resource, ScaleSubresource};
+use crate::model::resource::{Resource, Subresource};
 use crate::plan::Seen;
 use crate::read::list::{Selector, WHOLE_OBJECTS};
 use crate::read::members::members;
-use crate::read::{NamedSet, ReadError, unique_by_uid};
+use crate::read::{NamedSet, unique_by_uid};
 
 /// The members, and what was found out while their pages were at hand.
 #[derive(Debug, Default)]
@@ -77,7 +78,7 @@ pub(super) async fn read_members(
     places: &ListTargets,
     rules: Rules<'_>,
     former_manager: Option<&str>,
-) -> Result<Compared, ReadError> {
+) -> Result<Compared, Error> {
     let selector = Selector::for_members(&named.set.id, WHOLE_OBJECTS);
     let numbered = desired.members.iter().enumerate();
     let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
@@ -168,7 +169,7 @@ impl Comparing<'_> {
         item: &Value,
         resource: &Resource,
     ) -> Option<DroppedReplicas> {
-        if resource.scale == ScaleSubresource::Unlisted {
+        if resource.scale == Subresource::Unlisted {
             return None;
         }
         let definition = self.definitions.get(&member.key.group_kind);

@@ -17,7 +17,7 @@ mod scope;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
+use super::error::failed_selection;
 use super::list::{METADATA_LIST, Selector};
 use super::lost_members::warning_of_unlabeled;
 use super::members::{members, unique_by_uid};
@@ -26,16 +26,17 @@ use super::orphans::Search;
 use super::parent::WholeParent;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
+use crate::error::Error;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
 use crate::model::applyset::{Record, Tooling};
+use crate::model::containers::NamespaceState;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
-use crate::model::namespace::NamespaceState;
 use crate::model::object::Object;
-use crate::model::parent_object::ParentObject;
-use crate::plan::{Observed, Policy, Pruning, Refusal, Seen, TakeOver};
+use crate::model::set::ParentObject;
+use crate::plan::{Observed, Policy, Pruning, Refusal, Risk, Seen};
 
 /// The command that the state is read for.
 pub enum Goal<'a> {
@@ -56,7 +57,7 @@ pub enum Goal<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
     /// The treatment of a parent that has to be taken over.
-    pub take_over: TakeOver,
+    pub take_over: Risk,
     /// Field managers whose part-of labels make an object a member.
     pub appliers: &'a BTreeSet<String>,
     /// The field manager of members.
@@ -129,14 +130,14 @@ impl ClusterState {
         labels: Option<&str>,
         asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
-    ) -> Result<Vec<Live>, ReadError> {
+    ) -> Result<Vec<Live>, Error> {
         let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
         if let Some(labels) = labels {
             selector.labels = format!("{},{labels}", selector.labels);
         }
         let mut found = members(server, &self.places, &selector, concurrency, Live::from_object)
             .await
-            .map_err(|failure| ReadError::from_selector(failure, labels))?;
+            .map_err(|failure| failed_selection(failure, labels))?;
         found.retain(|live| !named.set.is_parent(live));
         unique_by_uid(&mut found, |live| live, |key| asked.contains(key));
         found.sort_by(|one, other| one.key.cmp(&other.key));
@@ -170,7 +171,7 @@ pub async fn cluster_state(
     named: &mut NamedSet,
     mut goal: Goal<'_>,
     rules: Rules<'_>,
-) -> Result<ClusterState, ReadError> {
+) -> Result<ClusterState, Error> {
     let judged = judge_parent::judge(&cluster.server, named, &goal, rules).await?;
     let scoped = scope::scope(cluster, named, &goal, judged, rules.search()).await?;
     match &mut goal {

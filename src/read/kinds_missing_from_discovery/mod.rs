@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -17,6 +18,7 @@ use crate::cluster::discovery::{
     self, AggregatedApi, Definition, Discovery, DiscoveryError, Evidence, Expected, Forbidden, KeptKind,
     KindLookup, MissingKind, judge_missing_kind,
 };
+use crate::error::Error;
 use crate::model::identity::GroupKind;
 
 /// The time that a defined kind may take to be served. Seconds are usual; kubectl's waits
@@ -31,21 +33,19 @@ pub enum UnsettledError {
     /// Discovery itself failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
-    /// Definitions or APIServices could not be read, for another reason than permissions.
-    #[error("kind {kind}: cannot determine whether the server has it: {error}")]
-    Unread {
-        /// The kind, or what stands for all kinds.
-        kind: String,
-        /// The answer of the server.
-        error: ListError,
-    },
-    /// The server does not serve a kind that it should.
-    #[error("kind {kind} is not served: {expected}")]
-    StillExpected {
-        kind: String,
-        /// The expected event.
-        expected: Expected,
-    },
+    /// Definitions or APIServices could not be read, for another reason than permissions; or the server does not serve a
+    /// kind that it should.
+    #[error("{0}")]
+    Kind(Error),
+}
+
+impl From<UnsettledError> for Error {
+    fn from(error: UnsettledError) -> Self {
+        match error {
+            UnsettledError::Discovery(error) => error.into(),
+            UnsettledError::Kind(error) => error,
+        }
+    }
 }
 
 /// The deadline of a wait for kinds that are defined, and the callback that reports it.
@@ -93,7 +93,8 @@ impl<'a> KindWait<'a> {
     /// The time is over.
     async fn pause(&self, AwaitedKind { kind, expected }: AwaitedKind) -> Result<(), UnsettledError> {
         if self.is_over() {
-            return Err(UnsettledError::StillExpected { kind, expected });
+            let text = format!("kind {kind} is not served: {expected}");
+            return Err(UnsettledError::Kind(Error::kind_not_served(text)));
         }
         let pauses = self.pauses.replace(self.pauses.get() + 1);
         if pauses == 1 {
@@ -162,7 +163,7 @@ pub async fn settle(
         };
         let evidence = evidence(server, discovery, &kinds)
             .await
-            .map_err(|error| unread(first, error))?;
+            .map_err(|error| unread(first, &error))?;
         let missing_kinds: BTreeMap<GroupKind, MissingKind> = kinds
             .into_iter()
             .map(|kind| {
@@ -220,7 +221,7 @@ async fn definitions_of(
     };
     let mut definitions = definitions(server, |name| may_define(name, kinds) && is_relevant(name))
         .await
-        .map_err(|error| unread(first, error))?
+        .map_err(|error| unread(first, &error))?
         .unwrap_or_default();
     definitions.retain(|definition| kinds.contains(&definition.kind));
     Ok(definitions)
@@ -286,14 +287,14 @@ pub(super) async fn await_named(
 /// Reads the definitions that discovery does not list, and all aggregated APIs.
 async fn everything(server: &ApiServer, discovery: &Discovery) -> Result<Evidence, UnsettledError> {
     let read = read(server, discovery, |_| true).await;
-    read.map_err(|error| unread(&"of every CustomResourceDefinition", error))
+    read.map_err(|error| unread(&"of every CustomResourceDefinition", &error))
 }
 
-fn unread(kind: &impl ToString, error: ListError) -> UnsettledError {
-    UnsettledError::Unread {
-        kind: kind.to_string(),
-        error,
-    }
+/// The error about a kind, or what stands for all kinds.
+fn unread(kind: &impl Display, error: &ListError) -> UnsettledError {
+    UnsettledError::Kind(Error::kind_unknowable(format!(
+        "kind {kind}: cannot determine whether the server has it: {error}"
+    )))
 }
 
 /// Kinds that a search of all kinds cannot list.

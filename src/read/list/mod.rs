@@ -12,6 +12,7 @@ use super::live::owners;
 use super::objects::lacks_version;
 use super::page::read_page;
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Watch, query};
+use crate::error::{Error, ErrorKind};
 use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
 use crate::model::list_targets::ListTarget;
 use crate::model::resource::Resource;
@@ -97,19 +98,22 @@ impl ListTarget {
     }
 }
 
-/// A collection that could not be listed.
-#[derive(Debug, thiserror::Error)]
-#[error("{}{}: cannot be listed: {error}", .place.resource.plural, in_namespace(.place.namespace.as_deref()))]
-pub struct FailedList {
-    /// The collection.
-    pub place: ListTarget,
-    /// The answer of the server.
-    pub error: ListError,
-}
-
-impl From<(ListTarget, ListError)> for FailedList {
+impl From<(ListTarget, ListError)> for Error {
+    /// The error of a run that could not list a collection.
     fn from((place, error): (ListTarget, ListError)) -> Self {
-        Self { place, error }
+        let kind = if error.is_forbidden() {
+            ErrorKind::ListForbidden
+        } else {
+            ErrorKind::Cluster
+        };
+        let hint = match &error {
+            ListError::Request(request) => request.hint(),
+            ListError::KeepsExpiring { .. } | ListError::Senseless { .. } => {
+                "run the same command again".to_owned()
+            }
+        };
+        let (plural, namespace) = (&place.resource.plural, in_namespace(place.namespace.as_deref()));
+        Self::new(kind, format!("{plural}{namespace}: cannot be listed: {error}")).with_hint(hint)
     }
 }
 

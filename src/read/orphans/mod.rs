@@ -11,12 +11,12 @@ use serde_json::Value;
 use members_outside_known_namespaces::{Credible, LabeledNonMembers};
 
 use super::cluster::Cluster;
-use super::error::ReadError;
 use super::list::{METADATA_LIST, Selector};
 use super::list_all::{ListOptions, ListResults, list_all};
 use super::members::unique_by_uid;
 use super::named_set::NamedSet;
 use crate::cluster::apiserver::ApiServer;
+use crate::error::Error;
 use crate::manifest::desired::{Desired, VERBS_OF_MEMBERS};
 use crate::model::applyset::Record;
 use crate::model::list_targets::ListTarget;
@@ -59,7 +59,7 @@ pub(super) async fn find(
     named: &NamedSet,
     member_scope: &mut MemberScope,
     search: Search<'_>,
-) -> Result<OrphanSearchResult, ReadError> {
+) -> Result<OrphanSearchResult, Error> {
     let unlistable = cluster.await_everything().await?;
     // Objects that cannot be applied and deleted, such as the metrics of Pods, are not in a set.
     let resources: Vec<Arc<Resource>> = cluster
@@ -110,7 +110,7 @@ pub(super) async fn has_members(
     named: &NamedSet,
     desired: &Desired,
     concurrency: usize,
-) -> Result<bool, ReadError> {
+) -> Result<bool, Error> {
     let mut kinds = plan::scope_of_newcomers(desired, &[]).resources;
     // The scope of the set has the others as a whole.
     kinds.retain(|resource| resource.scope == Scope::Namespaced);
@@ -130,7 +130,7 @@ async fn list_labeled<T>(
     namespaces: &BTreeSet<String>,
     concurrency: usize,
     reduce: impl Fn(&Value, &Arc<Resource>) -> Option<T>,
-) -> Result<(Vec<T>, Vec<ListTarget>), ReadError> {
+) -> Result<(Vec<T>, Vec<ListTarget>), Error> {
     let selector = Selector::for_members(&named.set.id, METADATA_LIST);
     let options = ListOptions::new(&selector, concurrency);
     let ListResults { found, unread } = list_all(server, kinds, namespaces, options, reduce).await;

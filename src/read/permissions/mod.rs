@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::namespaces::namespaces;
 use super::parent::metadata;
 use crate::cluster::apiserver::{ApiRequest, ApiServer};
-use crate::model::permission::{NeededPermissions, Permission, Rules, Verb};
+use crate::model::permission::{NeededPermissions, Permission, SubjectRules, Verb};
 
 const API_VERSION: &str = "authorization.k8s.io/v1";
 const USER_API_VERSION: &str = "authentication.k8s.io/v1";
@@ -106,7 +106,7 @@ async fn rules(
     server: &ApiServer,
     needed: &NeededPermissions,
     concurrency: usize,
-) -> BTreeMap<String, Rules> {
+) -> BTreeMap<String, SubjectRules> {
     let places: BTreeSet<&str> = needed.rights.iter().map(place).collect();
     stream::iter(places)
         .map(|namespace| async move {
@@ -131,7 +131,7 @@ async fn missing_of(
     needed: &NeededPermissions,
     on_all: Permission,
     rights: Vec<Permission>,
-    rules: &BTreeMap<String, Rules>,
+    rules: &BTreeMap<String, SubjectRules>,
 ) -> Vec<Permission> {
     let Some(rules) = rules.get(place(&on_all)) else {
         return Vec::new();
@@ -260,7 +260,7 @@ async fn review<T: DeserializeOwned>(server: &ApiServer, kind: &str, plural: &st
     let path = format!("/apis/{API_VERSION}/{plural}");
     let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(body.to_string()));
     let reply = server.send(request).await.ok()?;
-    let review: Review<T> = serde_json::from_slice(&reply.body).ok()?;
+    let review: Review<T> = reply.json().ok()?;
     Some(review.status)
 }
 
@@ -281,7 +281,7 @@ async fn ask_for_user_name(server: &ApiServer) -> Option<String> {
     let path = format!("/apis/{USER_API_VERSION}/selfsubjectreviews");
     let request = ApiRequest::post(&path, &[], "application/json", Bytes::from(review.to_string()));
     let reply = server.send(request).await.ok()?;
-    let answer: Value = serde_json::from_slice(&reply.body).ok()?;
+    let answer: Value = reply.json().ok()?;
     let name = answer.pointer("/status/userInfo/username")?.as_str()?;
     Some(name.to_owned())
 }

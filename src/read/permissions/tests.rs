@@ -106,7 +106,10 @@ const ACCESS: &str = "selfsubjectaccessreviews";
 const RULES: &str = "selfsubjectrulesreviews";
 
 fn right(verb: Verb, kind: &str, namespace: Option<&str>, name: &str) -> Permission {
-    Permission::on(verb, &resource(kind, Scope::Namespaced), namespace).named(name)
+    Permission {
+        name: Some(name.to_owned()),
+        ..Permission::on(verb, &resource(kind, Scope::Namespaced), namespace)
+    }
 }
 
 fn deletions() -> NeededPermissions {

@@ -22,13 +22,13 @@ use crate::model::identity::GroupKind;
 use crate::model::text::listed;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::saved::{self, Salt, SavedManifest, SavedPlan};
-use crate::plan::{self, Plan, Policy, Recreate, TakeOver, UnchangedMembers, is_container_kind};
+use crate::plan::{self, Plan, Policy, Recreate, Risk, UnchangedMembers, is_container_kind};
 use crate::read::{
     Administrator, Cluster, ClusterState, Goal, NamedSet, Rules, Wanted, administrator, cluster_state,
     leave_out_forbidden_nulls, named_set, user_name,
 };
 use crate::report::SetDocument;
-use crate::settings::{ApplyOptions, RecreateChoice};
+use crate::settings::ApplyOptions;
 
 pub use prepared::Prepared;
 
@@ -119,8 +119,8 @@ pub async fn to_show(
     input: Input,
 ) -> Result<Prepared, Error> {
     let mut resolved = resolve(run, connection, options, input).await?;
-    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, TakeOver::Allowed).await?;
-    if options.take_over == TakeOver::Refused {
+    let (mut state, policy, mut plan) = read_and_plan(&mut resolved, options, Risk::Allowed).await?;
+    if options.take_over == Risk::Refused {
         // It was taken over only to be shown: a later write needs the flag.
         plan.refusals.splice(..0, state.take_over.take());
     }
@@ -178,7 +178,12 @@ async fn resolve(
         }
     };
     open_connections_for_new_set(&cluster, &manifests);
-    let recreate = recreate(&options.recreate, &cluster.discovery, &manifests.applied)?;
+    let recreate = recreate(
+        &options.policy.recreate,
+        &options.recreate_kinds,
+        &cluster.discovery,
+        &manifests.applied,
+    )?;
     if let Some(rules) = &options.status_rules.own {
         run.report_warnings(&rules.unknown_kinds(&cluster.discovery));
     }
@@ -207,13 +212,13 @@ async fn resolve(
 fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
     match manifests.all().find(|manifest| saved::is_lost(manifest)) {
         None => Ok(()),
-        Some(manifest) => Err(Error::Usage {
-            message: format!(
+        Some(manifest) => Err(Error::usage(
+            format!(
                 "{}: secret/{}: its values are not saved in a plan, and cannot be read from this source again",
                 manifest.position, manifest.name
             ),
-            hint: "pass the Secrets to -f in files, which `apply --plan` reads again".to_owned(),
-        }),
+            "pass the Secrets to -f in files, which `apply --plan` reads again",
+        )),
     }
 }
 
@@ -221,7 +226,7 @@ fn refuse_to_keep(manifests: &Manifests) -> Result<(), Error> {
 async fn read_and_plan(
     resolved: &mut ResolvedSet,
     options: &ApplyOptions,
-    take_over: TakeOver,
+    take_over: Risk,
 ) -> Result<(ClusterState, Policy, Plan), Error> {
     let ResolvedSet {
         cluster,
@@ -286,36 +291,34 @@ fn combine(
     prepared
 }
 
-/// Returns the choice with its kinds, which are named as kubectl names resources: `Job`, `jobs`, `jobs.batch`. `discovery` has the kinds of the server and those that the
-/// manifests define.
+/// Returns the choice of `--recreate` with its kinds, which are named as kubectl names resources: `Job`, `jobs`,
+/// `jobs.batch`. `discovery` has the kinds of the server and those that the manifests define.
 ///
 /// # Errors
 ///
 /// A kind does not exist, or is never recreated. The message names its objects among the `manifests`.
 pub fn recreate(
-    choice: &RecreateChoice,
+    base: &Recreate,
+    kinds: &[String],
     discovery: &Discovery,
     manifests: &[Manifest],
 ) -> Result<Recreate, Error> {
-    if choice.kinds.is_empty() {
-        return Ok(choice.base.clone());
+    if kinds.is_empty() {
+        return Ok(base.clone());
     }
-    let kinds = choice
-        .kinds
-        .iter()
-        .map(|kind| match discovery.resource_argument(kind) {
-            KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
-                Err(never_recreated(&resource.group_kind(), manifests))
-            }
-            KindLookup::Found(resource) => Ok(resource.group_kind()),
-            KindLookup::GroupFailed(failure) => Err(Error::KindUnknowable(format!(
-                "cannot determine whether the server has resource {kind:?}: {failure}"
-            ))),
-            KindLookup::Absent => Err(Error::Usage {
-                message: format!("--recreate: the server doesn't have a resource type {kind:?}"),
-                hint: "list the types with `kubectl api-resources`".to_owned(),
-            }),
-        });
+    let kinds = kinds.iter().map(|kind| match discovery.resource_argument(kind) {
+        KindLookup::Found(resource) if is_container_kind(&resource.group_kind()) => {
+            Err(never_recreated(&resource.group_kind(), manifests))
+        }
+        KindLookup::Found(resource) => Ok(resource.group_kind()),
+        KindLookup::GroupFailed(failure) => Err(Error::kind_unknowable(format!(
+            "cannot determine whether the server has resource {kind:?}: {failure}"
+        ))),
+        KindLookup::Absent => Err(Error::usage(
+            format!("--recreate: the server doesn't have a resource type {kind:?}"),
+            "list the types with `kubectl api-resources`",
+        )),
+    });
     Ok(Recreate::Kinds(kinds.collect::<Result<_, _>>()?))
 }
 
@@ -329,14 +332,14 @@ fn never_recreated(kind: &GroupKind, manifests: &[Manifest]) -> Error {
         [] => String::new(),
         objects => format!(" ({})", listed(objects)),
     };
-    Error::Usage {
-        message: format!(
+    Error::usage(
+        format!(
             "--recreate={}: never recreated, because everything in it would be deleted{objects}",
             kind.kind
         ),
-        hint: format!(
+        format!(
             "remove {} from --recreate, and keep the old value or give the object another name",
             kind.kind
         ),
-    }
+    )
 }

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::manifest::{Manifest, desired};
 use crate::model::history_annotation::History;
 use crate::model::identity::ObjectKey;
-use crate::plan::saved::{self, SavedPlan};
+use crate::plan::saved::{self, ChangeSincePlan, SavedPlan};
 use crate::read::{self, Cluster};
 use crate::session::command_run::CommandRun;
 use crate::settings::ApplyOptions;
@@ -37,7 +37,7 @@ pub async fn prepare(
     let cluster = identify(&prepared.cluster.server, &prepared.cluster.endpoint).await?;
     let parent = prepared.state.parent_object();
     if let Some(other) = saved::other_cluster(plan, &cluster, &uids(&prepared.state.namespaces), parent) {
-        return Err(Error::Overtaken(vec![other]));
+        return Err(ChangeSincePlan::error(&[other]));
     }
     let runs = parent
         .into_iter()
@@ -72,9 +72,9 @@ pub(super) async fn manifests(
     let compared: Vec<Option<_>> = stream::iter(reads).buffered(concurrency).try_collect().await?;
     let mut manifests = Vec::new();
     let mut incomplete = BTreeSet::new();
-    for (compared, secret) in compared.into_iter().flatten() {
-        manifests.push(compared.manifest);
-        incomplete.extend(secret.filter(|_| !compared.is_complete));
+    for ((manifest, is_complete), secret) in compared.into_iter().flatten() {
+        manifests.push(manifest);
+        incomplete.extend(secret.filter(|_| !is_complete));
     }
     Ok((manifests, incomplete))
 }
@@ -84,8 +84,5 @@ async fn live_secret(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>
         return Ok(None);
     };
     let object = read::object(&cluster.server, resource, key).await;
-    object.map_err(|error| Error::Read {
-        what: key.to_string(),
-        error,
-    })
+    object.map_err(|error| error.while_reading(key))
 }

@@ -25,9 +25,8 @@ use crate::model::applyset::{
 };
 use crate::model::history_annotation::Run;
 use crate::model::list_targets::ListTargets;
-use crate::model::parent_object::ParentObject;
 use crate::model::resource::Resource;
-use crate::model::set::Set;
+use crate::model::set::{ParentObject, Set};
 use crate::read::found_set;
 
 /// The repair of one parent.
@@ -74,7 +73,7 @@ pub(super) fn repair(set: &Examined, surroundings: Surroundings<'_>) -> Result<O
         record => record.union(&recorded),
     };
     // An older version of this program in the tooling annotation is not a fault, and is kept.
-    let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::of_this_program);
+    let keeper = tooling(&parent.object.annotations).unwrap_or_else(Tooling::this_program);
     let mut changes = Vec::new();
     changes.extend(describe_change(&parent.labels, ID_LABEL, set.found.id.as_str()));
     let current = &parent.object.annotations;

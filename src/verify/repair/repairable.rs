@@ -34,7 +34,7 @@ pub(super) fn check_repairable(set: &Examined, surroundings: Surroundings<'_>) -
         return Err("part of it has a newer format".to_owned());
     }
     match tooling(annotations) {
-        Some(found) if found.is_same_program(&Tooling::of_this_program()) => {}
+        Some(found) if found.is_same_program(&Tooling::this_program()) => {}
         Some(found) => {
             return Err(format!("the set is managed by {found}"));
         }

@@ -9,7 +9,7 @@ use crate::cluster::discovery::Discovery;
 use crate::model::applyset::Record;
 use crate::model::applyset::parent::{ApplySetRecord, RecordedKinds};
 use crate::model::live::Live;
-use crate::plan::recorded_kinds::{self, Entry};
+use crate::plan::recorded_kinds::{self, RecordedKind};
 use crate::read::found_set::FoundSet;
 
 /// Returns the record to write. After a look at the whole cluster, it names exactly what is there, and what
@@ -85,9 +85,11 @@ fn unlisted_record(recorded: &ApplySetRecord, discovery: &Discovery) -> Result<R
     let mut record = Record::default();
     for (name, entry) in recorded_kinds::entries(&recorded.kinds, discovery) {
         let kind = match entry {
-            Entry::Served(_) | Entry::Misspelled(_) | Entry::Gone => continue,
-            Entry::Kept(kept) => kept.kind.clone(),
-            Entry::Unlisted(_) | Entry::Unknowable(_) => match recorded.kinds {
+            RecordedKind::Served(_) | RecordedKind::Misspelled(_) | RecordedKind::Gone => {
+                continue;
+            }
+            RecordedKind::Kept(kept) => kept.kind.clone(),
+            RecordedKind::Unlisted(_) | RecordedKind::Unknowable(_) => match recorded.kinds {
                 RecordedKinds::GroupKinds(_) => Some(name.clone()),
                 RecordedKinds::GroupResources(_) => None,
             },

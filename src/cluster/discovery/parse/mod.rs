@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::FailedVersion;
-use crate::model::resource::{Origin, Resource, ScaleSubresource, Scope, StatusSubresource};
+use crate::model::resource::{Origin, Resource, Scope, Subresource};
 
 /// A group-version with its resources, or the reason why they are unknown.
 pub(super) type Version = Result<Vec<Resource>, FailedVersion>;
@@ -85,8 +85,8 @@ pub(super) fn resource_list(of: &GroupVersion, body: &[u8]) -> Result<Vec<Resour
         parents.collect::<Vec<_>>()
     });
     let resources = document.resources.into_iter().map(|listed| Resource {
-        status: status_subresource(with_status.contains(&listed.name)),
-        scale: scale_subresource(with_scale.contains(&listed.name)),
+        status: subresource(with_status.contains(&listed.name)),
+        scale: subresource(with_scale.contains(&listed.name)),
         group: of.group.clone(),
         version: of.version.clone(),
         kind: listed.kind,
@@ -153,19 +153,11 @@ fn groups_index(groups: Vec<IndexedGroup>) -> Vec<GroupVersion> {
     index
 }
 
-fn status_subresource(is_listed: bool) -> StatusSubresource {
+fn subresource(is_listed: bool) -> Subresource {
     if is_listed {
-        StatusSubresource::Listed
+        Subresource::Listed
     } else {
-        StatusSubresource::Unlisted
-    }
-}
-
-fn scale_subresource(is_listed: bool) -> ScaleSubresource {
-    if is_listed {
-        ScaleSubresource::Listed
-    } else {
-        ScaleSubresource::Unlisted
+        Subresource::Unlisted
     }
 }
 
@@ -238,8 +230,8 @@ impl VersionDocument {
         let resources = self.resources.into_iter().map(|document| Resource {
             group: group.to_owned(),
             version: self.version.clone(),
-            status: status_subresource(document.has("status")),
-            scale: scale_subresource(document.has("scale")),
+            status: subresource(document.has("status")),
+            scale: subresource(document.has("scale")),
             kind: document.response_kind.unwrap_or_default().kind,
             plural: document.resource,
             singular: document.singular_resource,

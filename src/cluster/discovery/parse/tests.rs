@@ -105,8 +105,8 @@ fn every_field_of_an_aggregated_resource() {
             .map(str::to_owned)
             .to_vec(),
             origin: Origin::Served,
-            status: StatusSubresource::Listed,
-            scale: crate::model::resource::ScaleSubresource::Listed,
+            status: Subresource::Listed,
+            scale: crate::model::resource::Subresource::Listed,
         }
     );
     let apply_sets = groups

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 
 fn definition(group: &str, kind: &str, plural: &str, scope: &str, versions: &Value) -> Value {
     json!({
@@ -84,8 +84,8 @@ fn definitions_leave_alone_what_is_served() {
     let promised = Resource {
         version: "v3".to_owned(),
         origin: Origin::NotYetServed,
-        status: StatusSubresource::Unlisted,
-        scale: crate::model::resource::ScaleSubresource::Unlisted,
+        status: Subresource::Unlisted,
+        scale: crate::model::resource::Subresource::Unlisted,
         ..live.clone()
     };
     assert_eq!(added, [promised]);

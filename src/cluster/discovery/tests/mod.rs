@@ -3,7 +3,7 @@ mod custom_resources;
 
 use super::parse::{Root, RootAnswer};
 use super::*;
-use crate::model::resource::{Scope, StatusSubresource};
+use crate::model::resource::{Scope, Subresource};
 
 /// The samples of a real server: `company.com` is a custom resource, `metrics.k8s.io` failed.
 fn sample() -> Discovery {
@@ -40,8 +40,8 @@ fn served(group: &str, version: &str, kind: &str, plural: &str, verbs: &[&str]) 
         scope: Scope::Namespaced,
         verbs: verbs.iter().map(|&verb| verb.to_owned()).collect(),
         origin: Origin::Served,
-        status: StatusSubresource::Unlisted,
-        scale: crate::model::resource::ScaleSubresource::Unlisted,
+        status: Subresource::Unlisted,
+        scale: crate::model::resource::Subresource::Unlisted,
     }
 }
 

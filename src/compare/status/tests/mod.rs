@@ -9,13 +9,13 @@ use k8s_openapi::jiff::Timestamp;
 use super::State::{Current, Failed, InProgress, Terminating, Unknown};
 use super::{Others, Readiness, State, StatusRules, Surroundings};
 use crate::model::identity::GroupKind;
-use crate::model::resource::StatusSubresource;
+use crate::model::resource::Subresource;
 
 /// An object alone, of a kind whose subresource `status` is not known.
 fn readiness(object: &Value, group_kind: &GroupKind) -> Readiness {
     let around = Surroundings {
         others: Others::Silent,
-        subresource: StatusSubresource::Unlisted,
+        subresource: Subresource::Unlisted,
         now: Timestamp::UNIX_EPOCH,
     };
     StatusRules::default().judge(object, group_kind, around)

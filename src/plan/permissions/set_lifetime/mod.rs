@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::member_scope::namespaces;
 use super::object_content;
 use crate::cluster::discovery::{Discovery, KindLookup};
 use crate::compare::ownership::ReplicasPath;
@@ -14,8 +13,9 @@ use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
-use crate::model::resource::{Resource, ScaleSubresource, Scope};
+use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
+use crate::plan::member_scope::namespaces;
 use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
@@ -86,10 +86,9 @@ pub fn to_recreate(desired: &Desired, recreate: &Recreate) -> BTreeSet<Permissio
 
 /// Returns the permission for a member. That for a cluster-scoped one is limited to its name.
 fn on_member(verb: Verb, key: &ObjectKey, resource: &Resource) -> Permission {
-    let permission = Permission::on(verb, resource, key.namespace.as_deref());
     match resource.scope {
-        Scope::Namespaced => permission,
-        Scope::Cluster => permission.named(&key.name),
+        Scope::Namespaced => Permission::on(verb, resource, key.namespace.as_deref()),
+        Scope::Cluster => Permission::on_object(verb, resource, key),
     }
 }
 
@@ -100,9 +99,7 @@ fn to_read_dependencies(desired: &Desired, discovery: &Discovery) -> BTreeSet<Pe
     let named = desired.members.iter().flat_map(|member| &member.depends_on);
     let outside = named.filter(|key| !held.contains(key));
     let rights = outside.filter_map(|key| match discovery.preferred(&key.group_kind) {
-        KindLookup::Found(resource) => {
-            Some(Permission::on(Verb::Get, resource, key.namespace.as_deref()).named(&key.name))
-        }
+        KindLookup::Found(resource) => Some(Permission::on_object(Verb::Get, resource, key)),
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,
     });
     rights.collect()
@@ -114,7 +111,7 @@ fn to_find_autoscalers(desired: &Desired, discovery: &Discovery) -> BTreeSet<Per
     let known = autoscalers_by_target(desired);
     let mut namespaces: BTreeSet<Option<&str>> = BTreeSet::new();
     for member in &desired.members {
-        if member.resource.scale == ScaleSubresource::Listed
+        if member.resource.scale == Subresource::Listed
             && !known.contains_key(&member.key)
             && ReplicasPath::default().value_in(&member.object.value()).is_none()
         {
@@ -180,19 +177,18 @@ fn to_see_what_goes_along(key: &ObjectKey) -> Option<Permission> {
 /// Permissions for the parent. Without a manifest, it is created by POST, which names no object; with one,
 /// by an apply, which does. A custom resource is never created without a manifest.
 fn on_parent(set: &Set, resource: &Resource, desired: &Desired) -> Vec<Permission> {
-    let parent = &set.parent;
-    let right = |verb| Permission::on(verb, resource, parent.namespace.as_deref());
+    let right = |verb| Permission::on_object(verb, resource, &set.parent);
     let mut rights = vec![
-        right(Verb::Get).named(&parent.name),
-        right(Verb::Patch).named(&parent.name),
+        right(Verb::Get),
+        right(Verb::Patch),
         // To delete the set. A user who may patch the parent can remove the set's record anyway.
-        right(Verb::Delete).named(&parent.name),
+        right(Verb::Delete),
     ];
     let is_custom = !resource.group.is_empty();
     if desired.parent.is_some() {
-        rights.push(right(Verb::Create).named(&parent.name));
-    } else if !is_custom {
         rights.push(right(Verb::Create));
+    } else if !is_custom {
+        rights.push(right(Verb::Create).on_all());
     }
     if is_custom {
         rights.push(Permission {

@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::tests::{manifests, right, texts};
-use super::super::{Subject, name, objects};
 use super::*;
 use crate::manifest::desired::DesiredObject;
 use crate::model::applyset::ParentIdentity;
 use crate::model::object::Object;
-use crate::model::permission::Rules;
+use crate::model::permission::SubjectRules;
 use crate::plan::fixtures::{desired, live, resource, set};
+use crate::plan::permissions::tests::{manifests, right, texts};
+use crate::plan::permissions::{RbacSubject, name, objects};
 
 const ROLE: &str = "Role.rbac.authorization.k8s.io";
 const CLUSTER_ROLE: &str = "ClusterRole.rbac.authorization.k8s.io";
@@ -248,7 +248,7 @@ fn permissions_become_the_fewest_rules() {
         right(Verb::Get, "Secret", place, Some("b")),
         right(Verb::List, "Node", None, None),
     ]);
-    let subject = Subject::User("jane".to_owned());
+    let subject = RbacSubject::User("jane".to_owned());
     let objects = objects(
         "applyset:shop:web",
         &rights,
@@ -298,13 +298,13 @@ fn the_rules_grant_exactly_the_permissions() {
         with(desired(ROLE, Some("shop"), "r"), &json!({"rules": [{}]})),
     ]);
     let rights = ever(&manifests, &Past::default(), Vec::new());
-    let subject = Subject::Group("ops".to_owned());
+    let subject = RbacSubject::Group("ops".to_owned());
     for object in objects("n", &rights, std::slice::from_ref(&subject), "shop") {
         let Some(rules) = object.get("rules") else {
             continue;
         };
         let namespace = object["metadata"]["namespace"].as_str();
-        let rules: Rules = serde_json::from_value(json!({"resourceRules": rules})).expect("rules");
+        let rules: SubjectRules = serde_json::from_value(json!({"resourceRules": rules})).expect("rules");
         for right in &rights {
             let is_here = right.namespace.as_deref() == namespace;
             let is_given = rules.allow(right);
@@ -320,7 +320,7 @@ fn the_rules_grant_exactly_the_permissions() {
 fn service_accounts_live_in_the_sets_namespace_unless_they_name_another() {
     let rights = BTreeSet::from([right(Verb::List, "Node", None, None)]);
     for (given, expected) in [(None, "shop"), (Some("ci"), "ci")] {
-        let subject = Subject::ServiceAccount {
+        let subject = RbacSubject::ServiceAccount {
             namespace: given.map(str::to_owned),
             name: "web".to_owned(),
         };

@@ -1,0 +1,218 @@
+//! Annotations and labels by which users ask for the treatment of one object, those of other tools included: it is kept,
+//! pruned last, or recreated.
+//!
+//! Pure. `plan` decides what that means for a run; an object that is kept remains in its set.
+
+use std::collections::BTreeMap;
+
+/// Argo CD's annotation for options of one object, a list.
+const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
+
+/// Each key, and its values that mean "keep". Values are compared without regard to case and blanks, as Helm and Flux do;
+/// they may be lists, as Argo CD's are.
+const KEEPING: [(&str, &[&str]); 8] = [
+    ("helm.sh/resource-policy", &["keep"]),
+    (
+        SYNC_OPTIONS,
+        &["prune=false", "delete=false", "prune=confirm", "delete=confirm"],
+    ),
+    (FLUX_PRUNE, &["disabled"]),
+    (FLUX_HELM_PRUNE, &["disabled"]),
+    ("cli-utils.sigs.k8s.io/on-remove", &["keep"]),
+    ("client.lifecycle.config.k8s.io/deletion", &["detach"]),
+    ("kapp.k14s.io/delete-strategy", &["orphan"]),
+    ("kluctl.io/skip-delete", &["true"]),
+];
+
+/// Flux reads labels and annotations alike (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+const FLUX_PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
+const FLUX_HELM_PRUNE: &str = "helm.toolkit.fluxcd.io/prune";
+
+/// The label or annotation that keeps an object with these labels and annotations, as `key: value`.
+pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
+    KEEPING.iter().find_map(|(key, values)| {
+        let label = labels
+            .get(key)
+            .filter(|_| [FLUX_PRUNE, FLUX_HELM_PRUNE].contains(key));
+        let mut found = annotations.get(key).into_iter().chain(label);
+        let value = found.find(|value| {
+            let mut entries = value.split(',');
+            entries.any(|entry| values.contains(&entry.trim().to_lowercase().as_str()))
+        })?;
+        Some(format!("{key}: {value}"))
+    })
+}
+
+const PRUNE_LAST: &str = "prunelast=true";
+
+/// The place of an object among the prunes of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PruneOrder {
+    /// In the wave of its kind.
+    #[default]
+    Regular,
+    /// After all others, and after the members are ready if the run waits for that.
+    Last,
+}
+
+impl PruneOrder {
+    /// Reads the place from the annotations of an object. Entries of the list are compared without
+    /// regard to case and blanks, like the annotations that keep objects.
+    pub fn from_annotations(annotations: &BTreeMap<&str, &str>) -> Self {
+        let options = annotations.get(SYNC_OPTIONS).copied().unwrap_or_default();
+        let mut words = options.split(',');
+        if words.any(|option| option.trim().eq_ignore_ascii_case(PRUNE_LAST)) {
+            Self::Last
+        } else {
+            Self::Regular
+        }
+    }
+}
+
+/// Flux reads labels and annotations alike, without regard to case (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+const FLUX: (&str, &str) = ("kustomize.toolkit.fluxcd.io/force", "enabled");
+
+/// Argo CD's list of options. `Replace=true` alone updates by PUT, and `Force=true` alone means nothing.
+const ARGO_CD: (&str, [&str; 2]) = (SYNC_OPTIONS, ["Force=true", "Replace=true"]);
+
+/// kapp's strategies that replace an object, and its name for the strategy.
+const KAPP: (&str, [&str; 2]) = (
+    "kapp.k14s.io/update-strategy",
+    ["fallback-on-replace", "always-replace"],
+);
+
+/// Returns the label or annotation by which a manifest asks to delete and create an object that cannot be updated, as
+/// `key: value`. It allows a delete, unlike the others, so nothing that only resembles one counts.
+pub fn recreate_annotation(
+    labels: &BTreeMap<&str, &str>,
+    annotations: &BTreeMap<&str, &str>,
+) -> Option<String> {
+    let both = [annotations, labels];
+    let mut of_flux = both.iter().filter_map(|pairs| pairs.get(FLUX.0));
+    if let Some(value) = of_flux.find(|value| value.eq_ignore_ascii_case(FLUX.1)) {
+        return Some(format!("{}: {value}", FLUX.0));
+    }
+    if let Some(options) = annotations.get(ARGO_CD.0) {
+        let entries: Vec<&str> = options.split(',').map(str::trim).collect();
+        if ARGO_CD.1.iter().all(|option| entries.contains(option)) {
+            return Some(format!("{}: {options}", ARGO_CD.0));
+        }
+    }
+    let strategy = annotations.get(KAPP.0)?;
+    KAPP.1
+        .contains(strategy)
+        .then(|| format!("{}: {strategy}", KAPP.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_the_whole_field_keep_objects() {
+        let table = [
+            ("helm.sh/resource-policy", "keep", true),
+            ("helm.sh/resource-policy", " Keep ", true),
+            ("helm.sh/resource-policy", "delete", false),
+            ("argocd.argoproj.io/sync-options", "Prune=false", true),
+            (
+                "argocd.argoproj.io/sync-options",
+                "Validate=false, Delete=false",
+                true,
+            ),
+            ("argocd.argoproj.io/sync-options", "Prune=confirm", true),
+            ("argocd.argoproj.io/sync-options", "Prune=true", false),
+            ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
+            ("kustomize.toolkit.fluxcd.io/prune", "DISABLED", true),
+            ("kustomize.toolkit.fluxcd.io/prune", "enabled", false),
+            ("cli-utils.sigs.k8s.io/on-remove", "keep", true),
+            ("client.lifecycle.config.k8s.io/deletion", "detach", true),
+            ("kapp.k14s.io/delete-strategy", "orphan", true),
+            ("kluctl.io/skip-delete", "true", true),
+            ("kluctl.io/skip-delete", "True", true),
+            ("kluctl.io/skip-delete", "false", false),
+        ];
+        for (key, value, keeps) in table {
+            let found = keep_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            assert_eq!(found.is_some(), keeps, "{key}: {value}");
+        }
+    }
+
+    #[test]
+    fn only_flux_marks_objects_by_label() {
+        for (key, value, keeps) in [
+            ("kustomize.toolkit.fluxcd.io/prune", "disabled", true),
+            ("helm.sh/resource-policy", "keep", false),
+        ] {
+            let found = keep_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            assert_eq!(found.is_some(), keeps, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_read_to_its_end() {
+        let value = format!("{},Prune=false", "Validate=false,".repeat(1000));
+        let annotations = BTreeMap::from([("argocd.argoproj.io/sync-options", value.as_str())]);
+        assert!(keep_annotation(&BTreeMap::new(), &annotations).is_some());
+    }
+
+    #[test]
+    fn only_the_option_of_argo_cd_says_last() {
+        let table = [
+            (SYNC_OPTIONS, "PruneLast=true", PruneOrder::Last),
+            (SYNC_OPTIONS, "Validate=false, prunelast=True", PruneOrder::Last),
+            (SYNC_OPTIONS, "PruneLast=false", PruneOrder::Regular),
+            (SYNC_OPTIONS, "Prune=true", PruneOrder::Regular),
+            (SYNC_OPTIONS, "", PruneOrder::Regular),
+            ("example.com/sync-options", "PruneLast=true", PruneOrder::Regular),
+        ];
+        for (key, value, order) in table {
+            let annotations = BTreeMap::from([(key, value)]);
+            assert_eq!(
+                PruneOrder::from_annotations(&annotations),
+                order,
+                "{key}: {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn annotations_are_read_as_their_tools_read_them() {
+        let argo_cd = "argocd.argoproj.io/sync-options";
+        let table = [
+            ("kustomize.toolkit.fluxcd.io/force", "enabled", true),
+            ("kustomize.toolkit.fluxcd.io/force", "Enabled", true),
+            ("kustomize.toolkit.fluxcd.io/force", "disabled", false),
+            ("kustomize.toolkit.fluxcd.io/force", "true", false),
+            ("kustomize.toolkit.fluxcd.io/force", "", false),
+            (argo_cd, "Force=true,Replace=true", true),
+            (argo_cd, "Validate=false, Replace=true, Force=true", true),
+            (argo_cd, "Replace=true", false),
+            (argo_cd, "Force=true", false),
+            (argo_cd, "Force=true,Replace=false", false),
+            (argo_cd, "Force=trueReplace=true", false),
+            ("kapp.k14s.io/update-strategy", "fallback-on-replace", true),
+            ("kapp.k14s.io/update-strategy", "always-replace", true),
+            ("kapp.k14s.io/update-strategy", "skip", false),
+            ("kapp.k14s.io/update-strategy", "", false),
+        ];
+        for (key, value, expected) in table {
+            let found = recreate_annotation(&BTreeMap::new(), &BTreeMap::from([(key, value)]));
+            assert_eq!(found.is_some(), expected, "{key}: {value}");
+            if let Some(entry) = found {
+                assert_eq!(entry, format!("{key}: {value}"));
+            }
+        }
+    }
+
+    #[test]
+    fn only_flux_recreates_objects_by_label() {
+        for (key, value, expected) in [
+            ("kustomize.toolkit.fluxcd.io/force", "enabled", true),
+            ("kapp.k14s.io/update-strategy", "always-replace", false),
+        ] {
+            let found = recreate_annotation(&BTreeMap::from([(key, value)]), &BTreeMap::new());
+            assert_eq!(found.is_some(), expected, "{key}");
+        }
+    }
+}

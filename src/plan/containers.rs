@@ -1,0 +1,185 @@
+//! Containers, which are namespaces and CRDs: deleting one deletes the objects in it. The indexes find what a container
+//! holds without a look at every object. If the garbage
+//! collector deletes the container of a desired or kept object, it deletes that object, too.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::{Plan, Skip};
+use crate::manifest::desired::Desired;
+use crate::model::built_in_kinds::is_built_in;
+use crate::model::containers::Containers;
+use crate::model::identity::{GroupKind, ObjectKey};
+use crate::model::live::Live;
+use crate::model::resource::Resource;
+use crate::model::set::Set;
+
+/// Returns whether deleting the object deletes others.
+pub fn is_container(live: &Live) -> bool {
+    is_container_kind(&live.key.group_kind)
+}
+
+/// Returns whether deleting an object of this kind deletes others, so that it is never recreated.
+pub fn is_container_kind(kind: &GroupKind) -> bool {
+    matches!(
+        (kind.group.as_str(), kind.kind.as_str()),
+        ("", "Namespace") | ("apiextensions.k8s.io", "CustomResourceDefinition")
+    )
+}
+
+/// Returns whether deleting the object would delete the set's parent: it is the parent's namespace, or
+/// the CRD of its kind.
+pub fn holds_parent_of(set: &Set, live: &Live) -> bool {
+    let is_parent_namespace = is_namespace(live) && Some(&live.key.name) == set.parent.namespace.as_ref();
+    is_parent_namespace || live.defines.as_ref() == Some(&set.parent.group_kind)
+}
+
+fn is_namespace(live: &Live) -> bool {
+    live.key.group_kind.group.is_empty() && live.key.group_kind.kind == "Namespace"
+}
+
+/// Returns the kind that a CRD defines. An object of another kind may have the same fields.
+fn defined_by(live: &Live) -> Option<&GroupKind> {
+    live.defines.as_ref().filter(|_| is_container(live))
+}
+
+/// Index of all objects that a container holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ContainerIndex<'a> {
+    in_namespace: HashMap<&'a str, Vec<&'a ObjectKey>>,
+    of_kind: HashMap<&'a GroupKind, Vec<&'a ObjectKey>>,
+}
+
+impl<'a> ContainerIndex<'a> {
+    pub(super) fn new(keys: impl Iterator<Item = &'a ObjectKey>) -> Self {
+        let mut index = Self::default();
+        for key in keys {
+            if let Some(namespace) = &key.namespace {
+                index.in_namespace.entry(namespace).or_default().push(key);
+            }
+            index.of_kind.entry(&key.group_kind).or_default().push(key);
+        }
+        index
+    }
+
+    /// Returns the objects that deleting this container would delete; none if it is not a container.
+    pub(super) fn objects_in(&self, container: &Live) -> &[&'a ObjectKey] {
+        let held = if is_namespace(container) {
+            self.in_namespace.get(container.key.name.as_str())
+        } else {
+            defined_by(container).and_then(|kind| self.of_kind.get(kind))
+        };
+        held.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Kept objects, with one of them for each namespace and each kind.
+#[derive(Debug, Clone, Default)]
+pub struct KeptObjects {
+    keys: HashSet<ObjectKey>,
+    in_namespace: HashMap<String, ObjectKey>,
+    of_kind: HashMap<GroupKind, ObjectKey>,
+}
+
+impl KeptObjects {
+    /// Adds an object.
+    pub fn add(&mut self, key: &ObjectKey) {
+        if !self.keys.insert(key.clone()) {
+            return;
+        }
+        if let Some(namespace) = &key.namespace
+            && !self.in_namespace.contains_key(namespace)
+        {
+            self.in_namespace.insert(namespace.clone(), key.clone());
+        }
+        if !self.of_kind.contains_key(&key.group_kind) {
+            self.of_kind.insert(key.group_kind.clone(), key.clone());
+        }
+    }
+
+    /// Returns whether the object is one of them.
+    pub fn contains(&self, key: &ObjectKey) -> bool {
+        self.keys.contains(key)
+    }
+
+    /// Returns whether no object is kept.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Returns a kept object that deleting this container would delete.
+    pub fn kept_object_in(&self, container: &Live) -> Option<&ObjectKey> {
+        if is_namespace(container) {
+            self.in_namespace.get(&container.key.name)
+        } else {
+            self.of_kind.get(defined_by(container)?)
+        }
+    }
+}
+
+impl<'a> FromIterator<&'a ObjectKey> for KeptObjects {
+    fn from_iter<I: IntoIterator<Item = &'a ObjectKey>>(keys: I) -> Self {
+        let mut kept = Self::default();
+        keys.into_iter().for_each(|key| kept.add(key));
+        kept
+    }
+}
+
+/// Returns the containers of the parent, of desired and of kept objects, if the plan may delete owners of
+/// them. `parent` is the resource of the parent, if there is a parent.
+pub fn containers_of_plan(
+    set: &Set,
+    parent: Option<&Arc<Resource>>,
+    desired: &Desired,
+    plan: &Plan,
+) -> Containers {
+    containers_of_kept_objects(set, parent, desired, plan.all_prunes(), &plan.skips)
+}
+
+/// Returns the containers for a run that deletes `prunes` and keeps `skips`. There are none unless a
+/// cluster-scoped object is deleted: only that can own a namespace or a CRD.
+pub(super) fn containers_of_kept_objects<'p>(
+    set: &Set,
+    parent: Option<&Arc<Resource>>,
+    desired: &Desired,
+    prunes: impl Iterator<Item = &'p Live> + Clone,
+    skips: &[Skip],
+) -> Containers {
+    let mut found = Containers::default();
+    if prunes.clone().all(|live| live.key.namespace.is_some()) {
+        return found;
+    }
+    let mut staying: Vec<(&ObjectKey, &Arc<Resource>)> = Vec::new();
+    staying.extend(
+        desired
+            .members
+            .iter()
+            .map(|object| (&object.key, &object.resource)),
+    );
+    let kept = skips.iter().filter(|skip| skip.stays_in_cluster());
+    staying.extend(kept.map(|skip| (&skip.live.key, &skip.live.resource)));
+    staying.extend(parent.map(|resource| (&set.parent, resource)));
+    // A container that is pruned itself is refused or kept for that already.
+    let pruned: BTreeSet<&ObjectKey> = prunes.map(|live| &live.key).collect();
+    for (key, resource) in staying {
+        if let Some(name) = &key.namespace
+            && !pruned.contains(&Containers::namespace_key(name))
+        {
+            found.namespaces.insert(name.clone());
+        }
+        if may_be_defined(resource) {
+            let key = Containers::definition_key(resource);
+            if !pruned.contains(&key) {
+                found
+                    .definitions
+                    .entry(key)
+                    .or_insert_with(|| Arc::clone(resource));
+            }
+        }
+    }
+    found
+}
+
+fn may_be_defined(resource: &Resource) -> bool {
+    !resource.group.is_empty() && !is_built_in(&resource.api_version(), &resource.kind)
+}
