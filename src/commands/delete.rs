@@ -20,8 +20,7 @@ use crate::session::command_run::CommandRun;
 use crate::session::plan_and_write::{Allowed, Script};
 use crate::session::prepare::Prepared;
 use crate::session::prompt::Questions;
-use crate::session::wait_targets;
-use crate::session::waits_of_apply::DependencyWait;
+use crate::session::waits::{self, DependencyWait};
 use crate::settings::{self, DeleteOptions};
 use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Waiting};
 
@@ -197,7 +196,7 @@ async fn delete_and_wait(
     patience: Patience,
 ) -> Ending {
     let reporter = &mut run.reporter;
-    let mut done = wait_targets::Done::default();
+    let mut done = waits::Done::default();
     let mut sink = |event| {
         done.note(&event);
         reporter.event(event);
@@ -242,10 +241,10 @@ async fn delete_and_wait(
         )
         .await;
     if ending != Ending::Done || outcome == Outcome::Missed {
-        return wait_targets::ending(outcome, ending);
+        return waits::ending(outcome, ending);
     }
     let found = prepared.state.parent.iter();
-    let parent = found.map(|parent| wait_targets::gone(&parent.live, Lookup::Name));
+    let parent = found.map(|parent| waits::gone(&parent.live, Lookup::Name));
     let parent_containers = deletion.parent_containers().map(|live| done.gone(live));
     waiting.done_before = "everything was deleted or is being deleted";
     let last = parent
@@ -254,7 +253,7 @@ async fn delete_and_wait(
     let outcome = waiting
         .run(last.collect(), &mut |event| reporter.event(event))
         .await;
-    wait_targets::ending(outcome, ending)
+    waits::ending(outcome, ending)
 }
 
 async fn read(

@@ -17,7 +17,7 @@ use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
-use crate::session::recreate_kinds::recreate;
+use crate::session::prepare::recreate;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 

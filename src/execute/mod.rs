@@ -13,7 +13,6 @@ mod history;
 mod interrupt;
 mod kinds;
 mod label_in_answer;
-pub mod labeled_objects;
 mod members;
 mod parent_record;
 mod report_unchanged_and_skipped;

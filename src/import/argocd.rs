@@ -38,7 +38,7 @@ const MARKS_OF_OTHERS: [(&str, &str); 5] = [
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ManagedResource {
+struct ApplicationResource {
     #[serde(default)]
     group: String,
     kind: String,
@@ -69,7 +69,7 @@ pub(super) fn read(application: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let listed = application
         .pointer("/status/resources")
         .ok_or_else(|| Unusable::new("no resources in its status: it may not have been synced yet"))?;
-    let resources = Vec::<ManagedResource>::deserialize(listed)
+    let resources = Vec::<ApplicationResource>::deserialize(listed)
         .map_err(|error| Unusable::new(format!("its status cannot be read: {error}")))?;
     Ok(resources
         .into_iter()

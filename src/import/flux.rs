@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, cli_utils_object_id};
+use super::{FoundInventory, Mark, Unusable, kpt};
 use crate::model::identity::{GroupKind, ObjectKey};
 
 /// Returns the field managers of the controller that reconciles this kind (`controllerName` in `main.go` of
@@ -29,7 +29,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
         .ok_or_else(|| Unusable::new("no inventory in its status: it may not have been reconciled yet"))?;
     entries
         .iter()
-        .map(|entry| cli_utils_object_id::parse(entry["id"].as_str().unwrap_or_default()))
+        .map(|entry| kpt::parse_object_id(entry["id"].as_str().unwrap_or_default()))
         .collect()
 }
 

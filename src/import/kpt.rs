@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FoundInventory, Mark, Unusable, cli_utils_object_id, object_key};
+use super::{FoundInventory, Mark, Unusable, object_key};
 use crate::model::identity::ObjectKey;
 
 /// Label with the id of an inventory, on the object that holds the inventory.
@@ -18,7 +18,7 @@ const OWNER: &str = "config.k8s.io/owning-inventory";
 pub(super) const FIELD_MANAGERS: [&str; 1] = ["kubectl"];
 
 #[derive(Deserialize)]
-struct InventoryEntry {
+struct ResourceGroupEntry {
     #[serde(default)]
     group: String,
     kind: String,
@@ -36,7 +36,7 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     }
     if let Some(spec) = object.get("spec") {
         let resources = spec.get("resources").unwrap_or(&Value::Null);
-        let resources = Option::<Vec<InventoryEntry>>::deserialize(resources)
+        let resources = Option::<Vec<ResourceGroupEntry>>::deserialize(resources)
             .map_err(|error| Unusable::new(format!("its ResourceGroup cannot be read: {error}")))?;
         return Ok(resources
             .unwrap_or_default()
@@ -47,8 +47,22 @@ pub(super) fn read(object: &Value) -> Result<Vec<ObjectKey>, Unusable> {
     let data = object["data"].as_object();
     data.into_iter()
         .flatten()
-        .map(|(entry, _)| cli_utils_object_id::parse(entry))
+        .map(|(entry, _)| parse_object_id(entry))
         .collect()
+}
+
+/// Reads the id of an object in an inventory of kpt or Flux, as cli-utils writes it (`pkg/object/objmetadata.go`):
+/// `namespace_name_group_kind`, where a colon of the name is written as `__`.
+pub(super) fn parse_object_id(entry: &str) -> Result<ObjectKey, Unusable> {
+    let invalid = || Unusable::new(format!("its entry {entry:?} is not an object"));
+    let (namespace, rest) = entry.split_once('_').ok_or_else(invalid)?;
+    let (rest, kind) = rest.rsplit_once('_').ok_or_else(invalid)?;
+    let (name, group) = rest.rsplit_once('_').ok_or_else(invalid)?;
+    let name = name.replace("__", ":");
+    if name.is_empty() || kind.is_empty() || name.contains('_') {
+        return Err(invalid());
+    }
+    Ok(object_key(group, kind, namespace, name))
 }
 
 /// Compares the inventory id in the annotation of an object with the id of this inventory. kpt itself deletes only
@@ -67,8 +81,8 @@ fn inventory_id(inventory: &Value) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
 
-impl From<InventoryEntry> for ObjectKey {
-    fn from(resource: InventoryEntry) -> Self {
+impl From<ResourceGroupEntry> for ObjectKey {
+    fn from(resource: ResourceGroupEntry) -> Self {
         object_key(resource.group, resource.kind, &resource.namespace, resource.name)
     }
 }
@@ -148,6 +162,30 @@ mod tests {
                 let mark = compare_mark(&without_id, &object(owner));
                 assert!(matches!(mark, Mark::Other(_)));
             }
+        }
+    }
+
+    #[test]
+    fn entries_name_objects() {
+        let table = [
+            (
+                "shop_web_apps_Deployment",
+                Some("deployment.apps/web in namespace shop"),
+            ),
+            ("shop_one__ConfigMap", Some("configmap/one in namespace shop")),
+            ("_shop__Namespace", Some("namespace/shop")),
+            (
+                "_system__node_rbac.authorization.k8s.io_ClusterRole",
+                Some("clusterrole.rbac.authorization.k8s.io/system:node"),
+            ),
+            ("", None),
+            ("a_b_c", None),
+            ("shop___ConfigMap", None),
+            ("a_b_c_d_e", None),
+        ];
+        for (entry, expected) in table {
+            let read = parse_object_id(entry).ok().map(|key| key.to_string());
+            assert_eq!(read.as_deref(), expected, "{entry}");
         }
     }
 }

@@ -4,7 +4,6 @@
 //! Pure. Inventories are never written. `plan` decides which of the objects in an inventory are adopted.
 
 mod argocd;
-mod cli_utils_object_id;
 mod flux;
 mod helm;
 mod kapp;

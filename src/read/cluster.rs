@@ -66,14 +66,14 @@ impl KindWaits {
 }
 
 /// Names of the kinds that a search of all kinds cannot list.
-pub struct Unlisted {
+pub struct UnlistableKinds {
     /// The kinds that only a missing permission would show.
     without_permission: Option<String>,
     /// Definitions that serve nothing, and APIs that do not answer.
     pub unserved: Vec<String>,
 }
 
-impl Unlisted {
+impl UnlistableKinds {
     /// Names all of it.
     pub fn names(&self) -> Vec<String> {
         let permission = self.without_permission.iter();
@@ -164,11 +164,11 @@ impl Cluster {
 
     /// Waits until discovery lists every kind that is defined, so that a search of all kinds is
     /// complete. Returns the names of those that still cannot be listed.
-    pub async fn await_everything(&mut self) -> Result<Unlisted, UnsettledError> {
+    pub async fn await_everything(&mut self) -> Result<UnlistableKinds, UnsettledError> {
         let wait = self.kind_waits.begin();
         let unlistable = missing_kinds::await_everything(&self.server, &mut self.discovery, &wait).await?;
         let failures = self.discovery.failures().iter().map(ToString::to_string);
-        Ok(Unlisted {
+        Ok(UnlistableKinds {
             without_permission: unlistable.missing_permission.map(unseen_kinds),
             unserved: unlistable.definitions.into_iter().chain(failures).collect(),
         })

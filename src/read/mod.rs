@@ -17,7 +17,6 @@ mod list;
 mod list_all;
 mod live;
 mod lost_members;
-mod member_state;
 mod members;
 mod members_to_show;
 mod named_set;
@@ -26,15 +25,12 @@ mod not_found;
 mod null_values;
 mod objects;
 mod orphans;
+mod other_sets;
 mod owners_of_containers;
 mod page;
 mod parent;
 mod parent_kinds;
-mod parents_of_other_sets;
 mod permissions;
-mod unique_by_uid;
-mod user;
-mod watch;
 mod whole_members;
 
 pub use beside_discovery::{ReadBesideDiscovery, Wanted};
@@ -43,31 +39,26 @@ pub use cluster_state::{ClusterState, Goal, Rules, WithLiveFields, cluster_state
 pub use contents::{ContentsError, contents};
 pub use definitions::{Definitions, definitions_by_kind};
 pub use error::{failed_selection, forbidden_parent_kind, no_set_to_move, no_such_set};
-pub use existing::existing;
+pub use existing::find_existing;
 pub use kinds_missing_from_discovery::{KindWait, UnsettledError, settle, unseen_kinds};
-pub use list::{ListError, Selector};
-pub use list::{METADATA_LIST, WHOLE_OBJECTS};
+pub use list::{ListError, METADATA_LIST, Selector, WHOLE_OBJECTS, list_at_version, watch};
 pub use list_all::{ListOptions, ListResults, ParentCandidate, list_all, list_visible, parent_candidate};
 pub use lost_members::{lost_members, members_without_label, warning_of_unlabeled};
-pub use member_state::MemberState;
-pub use members::{members, throughout};
+pub use members::{list_labeled_objects, members, throughout, unique_by_uid};
 pub use members_to_show::{
-    find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
+    MemberState, find_members, find_visible_members, find_whole_members, unread_reasons, unread_warnings,
 };
 pub use named_set::{NamedSet, ParentKind, named_set, parent_identity, parent_kind, parent_resource};
 pub use namespaces::{namespace_names, namespaces};
 pub use not_found::{is_absent, list_as_served};
 pub use null_values::leave_out_forbidden_nulls;
 pub use objects::{metadata, object, objects};
+pub use other_sets::parents_of_other_sets;
 pub use owners_of_containers::owners_of_containers;
 pub use parent::{METADATA, parent_of_answer};
 pub use parent::{WholeParent, custom_parent_kinds, definition, parent, parents, whole_parent};
 pub use parent_kinds::{built_in_parents_unread, parent_kinds};
-pub use parents_of_other_sets::parents_of_other_sets;
-pub use permissions::{Administrator, administrator, missing_permissions, missing_permissions_of};
-pub use unique_by_uid::unique_by_uid;
-pub use user::user_name;
-pub use watch::{changes, objects_at_version};
+pub use permissions::{Administrator, administrator, missing_permissions, user_name};
 pub use whole_members::{whole_members, whole_objects};
 
 pub use crate::model::containers::NamespaceState;

@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::list::{Selector, WHOLE_OBJECTS};
-use super::members::members;
+use super::members::{members, unique_by_uid};
 use super::objects::object;
-use super::unique_by_uid::unique_by_uid;
 use crate::cluster::discovery::{KindLookup, Lookup};
 use crate::compare::ownership::{APPLIERS, applied_version};
 use crate::error::Error;
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupVersionKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::{Live, Presence};
@@ -43,10 +41,7 @@ pub async fn whole_members(
     manager: &str,
     concurrency: usize,
 ) -> Result<WholeMembers, Error> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", set.id),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::for_members(&set.id, WHOLE_OBJECTS);
     let appliers: BTreeSet<String> = APPLIERS.into_iter().chain([manager]).map(str::to_owned).collect();
     let mut found = members(
         &cluster.server,

@@ -134,8 +134,8 @@ impl ExportSource<'_> {
             .collect();
         let mut resources: Vec<_> = self.places.resources.iter().collect();
         resources.retain(|resource| kinds.contains(&resource.group_kind()));
-        let whole = |_: &Resource, definition| definition;
-        definitions_by_kind(&self.cluster.server, &resources, whole, self.concurrency).await
+        let server = &self.cluster.server;
+        definitions_by_kind(server, &resources, |_, definition| definition, self.concurrency).await
     }
 
     /// Returns the manifest of the parent, if one was applied or the run is going to apply one.

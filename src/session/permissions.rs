@@ -41,7 +41,7 @@ async fn check_of(
     needed: &NeededPermissions,
     concurrency: usize,
 ) -> Result<(), Error> {
-    let missing = read::missing_permissions_of(server, user, needed, concurrency).await;
+    let missing = read::missing_permissions(server, user, needed, concurrency).await;
     if missing.is_empty() {
         Ok(())
     } else {

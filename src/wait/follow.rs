@@ -19,7 +19,7 @@ use super::tracker::has_arrived;
 use super::{Lookup, ObservedStatus, Target};
 use crate::cluster::apiserver::{ApiError, ApiErrorKind, ApiServer, Change, Watch};
 use crate::compare::status::{self, Others, StatusRules, Surroundings};
-use crate::model::applyset::{ApplySetId, PART_OF_LABEL};
+use crate::model::applyset::ApplySetId;
 use crate::model::identity::GroupKind;
 use crate::model::resource::{Resource, Scope};
 use crate::read::{self, ListError, ListTarget, ListTargets, Selector, WHOLE_OBJECTS};
@@ -162,10 +162,7 @@ impl Follow<'_> {
         first_list: &FirstList<'_>,
         mut followed: Vec<Followed<'t>>,
     ) -> Result<(), (Vec<Followed<'t>>, &'static str)> {
-        let selector = Selector {
-            labels: format!("{PART_OF_LABEL}={}", self.id),
-            accept: WHOLE_OBJECTS,
-        };
+        let selector = Selector::for_members(self.id, WHOLE_OBJECTS);
         loop {
             let watching = self.list_and_watch(group, place, &selector, first_list, &mut followed);
             let result = watching.await;
@@ -199,12 +196,13 @@ impl Follow<'_> {
         followed: &mut [Followed<'_>],
     ) -> Result<(), FollowError> {
         let mut relist = self.relist;
-        let listed = read::objects_at_version(self.server, place, selector, |object| {
+        let namespace = place.namespace.as_deref();
+        let listed = read::list_at_version(self.server, &place.resource, namespace, selector, |object| {
             group.note(object);
             let position = find(followed, object)?;
             let target = followed[position].target;
             // An object without a status counts as Current after a while, and no watch event announces that.
-            if let Some(seconds) = status::silence_left(object, self.server.now()) {
+            if let Some(seconds) = status::time_left_for_status(object, self.server.now()) {
                 relist = relist.min(Duration::from_secs(seconds + 1));
             }
             // The status of an object that has none depends on whether others of its kind have one (`Others`). That is
@@ -239,7 +237,7 @@ impl Follow<'_> {
         if has_unlabeled || followed.iter().all(|followed| followed.has_arrived) {
             return Ok(());
         }
-        let watch = read::changes(self.server, place, selector, &version, LONGEST_WATCH)
+        let watch = read::watch(self.server, place, selector, &version, LONGEST_WATCH)
             .await
             .map_err(|error| FollowError::from_api(&error))?;
         let following = self.follow_watch(group, watch, followed);
@@ -255,8 +253,7 @@ impl Follow<'_> {
         selector: &Selector,
         followed: &mut [Followed<'_>],
     ) {
-        let namespace = place.namespace.as_deref();
-        let listed = read::list_as_served(self.server, &place.resource, namespace, selector, |object, _| {
+        let listed = read::list_as_served(self.server, place, selector, |object, _| {
             let position = find(followed, object)?;
             let target = followed[position].target;
             Some((position, self.observe(object, target, group.others())))
@@ -319,7 +316,7 @@ impl Follow<'_> {
         let mut pending: Vec<Followed> = targets.map(follow_target).collect();
         loop {
             for followed in &mut pending {
-                let status = self.read(followed.target, group.others()).await;
+                let status = self.read_object(followed.target, group.others()).await;
                 self.report(followed, status);
             }
             pending.retain(|followed| !followed.has_arrived);

@@ -9,7 +9,7 @@ use crate::read::{self, WHOLE_OBJECTS};
 
 impl Follow<'_> {
     /// Reads one object by its name. `others` says whether other objects of its kind have a status.
-    pub(super) async fn read(&self, target: &Target, others: Others) -> ObservedStatus {
+    pub(super) async fn read_object(&self, target: &Target, others: Others) -> ObservedStatus {
         let key = &target.key;
         let path = target.resource.path_of(key);
         match self.server.get(&path, WHOLE_OBJECTS).await {
@@ -28,7 +28,7 @@ impl Follow<'_> {
     /// label while it is being deleted, and then still exists.
     pub(super) async fn read_without_label(&self, group: &Group, target: &Target) -> ObservedStatus {
         match group.lookup {
-            Lookup::LabelThenName => self.read(target, group.others()).await,
+            Lookup::LabelThenName => self.read_object(target, group.others()).await,
             Lookup::Label | Lookup::Name => ObservedStatus::Absent,
         }
     }

@@ -145,7 +145,7 @@ impl Deadline {
     }
 
     async fn wait_until_over(self) {
-        sleep_until_any(self.0.map(|limit| limit.end)).await;
+        wait_until(self.0.map(|limit| limit.end)).await;
     }
 
     /// Returns ` after 5m`; empty without a limit.
@@ -188,7 +188,7 @@ fn describe_pending(tracker: &WaitTracker, stop: &Stop, missed: &[usize], unseen
 }
 
 /// Waits until this time; forever if it is `None`.
-async fn sleep_until_any(time: Option<Instant>) {
+pub async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
         None => std::future::pending().await,
@@ -314,7 +314,7 @@ impl Waiting<'_> {
                     }
                 }
                 Some(()) = followers.next(), if !followers.is_empty() => {}
-                () = sleep_until_any(old_failures_count) => {
+                () = wait_until(old_failures_count) => {
                     old_failures_count = None;
                     tracker.count_old_failures();
                     if self.ends_by_failure(tracker) {
@@ -364,7 +364,7 @@ impl Waiting<'_> {
         // not count as Current.
         let reads = pending
             .iter()
-            .map(async |(index, target)| (*index, follow.read(target, Others::Report).await));
+            .map(async |(index, target)| (*index, follow.read_object(target, Others::Report).await));
         let mut reads = stream::iter(reads).buffer_unordered(self.concurrency);
         let until = Instant::now() + LAST_READ;
         let mut stop = Stop::TimedOutUnread;

@@ -18,7 +18,7 @@ const JSON: &str = "application/json";
 pub(super) struct LocalApis(Arc<Mutex<BTreeMap<String, Arc<OnceCell<bool>>>>>);
 
 impl LocalApis {
-    fn of(&self, name: &str) -> Arc<OnceCell<bool>> {
+    fn entry(&self, name: &str) -> Arc<OnceCell<bool>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(name.to_owned()).or_default())
     }
@@ -37,7 +37,7 @@ impl ApiServer {
             return true;
         }
         let name = format!("{}.{}", resource.version, resource.group);
-        let known = self.local_apis.of(&name);
+        let known = self.local_apis.entry(&name);
         *known.get_or_init(|| self.is_local(&name)).await
     }
 

@@ -22,7 +22,7 @@ use kube::Config;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
 use tokio::task::spawn_blocking;
 
-use self::apply_flags_to_kubeconfig::Resolved;
+use self::apply_flags_to_kubeconfig::ConnectionSettings;
 use self::error::{invalid_kubeconfig, unusable_credentials};
 use self::kubeconfig::{Chosen, Names};
 pub use self::options::{Certificates, ConnectionOptions, Login};
@@ -51,7 +51,7 @@ pub struct KubeconfigNames {
 
 /// A connection, and the namespace of the kubeconfig's context.
 pub struct Connection {
-    /// The server.
+    /// Sends all requests.
     pub server: ApiServer,
     /// The context's namespace, else `default`.
     pub namespace: String,
@@ -176,7 +176,7 @@ impl ConnectionOptions {
     /// Makes the configuration. The proxy is returned separately, since a configuration does not
     /// hold the name of the setting.
     fn config_of(&self, chosen: &Chosen) -> Result<(Config, Option<Proxy>), Error> {
-        let Resolved {
+        let ConnectionSettings {
             server,
             cluster,
             mut user,
@@ -228,7 +228,8 @@ impl ConnectionOptions {
             certificates: Certificates::Verified,
             ..self.clone()
         };
-        let Resolved { cluster, user, .. } = apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
+        let ConnectionSettings { cluster, user, .. } =
+            apply_flags_to_kubeconfig::resolve(&verified, &chosen)?;
         check_files(&user)?;
         if let Some(certificates) = root_certificates(&cluster)? {
             config.root_cert = Some(certificates);

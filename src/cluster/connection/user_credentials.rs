@@ -11,8 +11,8 @@ use kube::config::{AuthInfo, ExecConfig};
 
 use super::Login;
 use super::error::{REPLACE_THE_TOKEN, unusable_token};
-use super::exec_credential_plugin::{self, Answer};
-use super::kuberc::Policy;
+use super::exec_credential_plugin::{self, PluginCredentials};
+use super::kuberc::PluginPolicy;
 use crate::cluster::apiserver::{Credential, Token, TokenSource};
 use crate::error::Error;
 use crate::regular_file::{self, SMALL};
@@ -22,7 +22,11 @@ const TOKEN_FILE_PERIOD: Duration = Duration::from_mins(1);
 
 /// Removes token file and program from the user, runs the program, and replaces the user's
 /// certificate by the one that it returned.
-pub(super) fn log_in(user: &mut AuthInfo, login: Login, policy: Policy) -> Result<Option<Credential>, Error> {
+pub(super) fn log_in(
+    user: &mut AuthInfo,
+    login: Login,
+    policy: PluginPolicy,
+) -> Result<Option<Credential>, Error> {
     if let Some(provider) = &user.auth_provider
         && provider.name != "oidc"
     {
@@ -95,7 +99,7 @@ fn program(
     config: ExecConfig,
     user: &mut AuthInfo,
     login: Login,
-    policy: Policy,
+    policy: PluginPolicy,
 ) -> Result<Option<Credential>, Error> {
     let answer = exec_credential_plugin::run(&config, login, &policy)?;
     if let Some((certificate, key)) = &answer.certificate {
@@ -118,7 +122,7 @@ fn program(
     Ok(Some(Credential::new(first, source)))
 }
 
-fn token_of(answer: &Answer) -> Option<Token> {
+fn token_of(answer: &PluginCredentials) -> Option<Token> {
     Token::bearer(answer.token.as_ref()?, answer.until)
 }
 
@@ -138,24 +142,35 @@ mod tests {
     fn a_token_file_prevails_and_may_be_late() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let file = directory.path().join("token");
-        assert!(log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll).is_err());
+        assert!(
+            log_in(
+                &mut user_with_file(&file, None),
+                Login::Silent,
+                PluginPolicy::AllowAll
+            )
+            .is_err()
+        );
         let mut late = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut late, Login::Silent, Policy::AllowAll)
+            log_in(&mut late, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_none()
         );
         assert!(late.token.is_some());
 
         std::fs::write(&file, "SUPERSECRET\nSECRET").expect("a file");
-        let error = log_in(&mut user_with_file(&file, None), Login::Silent, Policy::AllowAll)
-            .err()
-            .expect("no token");
+        let error = log_in(
+            &mut user_with_file(&file, None),
+            Login::Silent,
+            PluginPolicy::AllowAll,
+        )
+        .err()
+        .expect("no token");
         assert!(!error.to_string().contains("SECRET"), "{error}");
         std::fs::write(&file, " abc\n").expect("a file");
         let mut both = user_with_file(&file, Some("inline"));
         assert!(
-            log_in(&mut both, Login::Silent, Policy::AllowAll)
+            log_in(&mut both, Login::Silent, PluginPolicy::AllowAll)
                 .expect("a token")
                 .is_some()
         );
@@ -169,7 +184,7 @@ mod tests {
                 auth_provider: serde_json::from_value(serde_json::json!({"name": name})).ok(),
                 ..AuthInfo::default()
             };
-            log_in(&mut user, Login::Silent, Policy::AllowAll)
+            log_in(&mut user, Login::Silent, PluginPolicy::AllowAll)
         };
         assert!(provider("gcp").is_err());
         assert!(provider("oidc").is_ok());

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use crate::event::{Event, NotDone, ObjectOutcome};
 use crate::execute::deletion::delete;
 use crate::execute::deletion::deletes::{Deleted, Stopped};
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::members::apply::OVERTAKEN;
 use crate::execute::{Applied, Execution, Sink};
 use crate::model::identity::GroupKind;
 use crate::model::resource::Resource;
 use crate::model::user_annotations::PruneOrder;
 use crate::plan::{Plan, PrunesJudgedAgain, Skip, SkipReason};
-use crate::read::{ListTargets, WHOLE_OBJECTS};
+use crate::read::{ListTargets, WHOLE_OBJECTS, list_labeled_objects};
 
 impl Execution<'_> {
     /// Lists the members once for each kind and namespace of the set, and returns the plan with its prunes judged

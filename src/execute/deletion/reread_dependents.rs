@@ -14,13 +14,12 @@ use tokio::sync::Mutex;
 
 use crate::cluster::apiserver::ApiError;
 use crate::execute::Execution;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::model::containers::Owners;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::live::Live;
 use crate::model::resource::Resource;
 use crate::plan::{self, Dependent, DependentNamespaces, Dependents, Observed};
-use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST};
+use crate::read::{self, ListError, ListTarget, ListTargets, METADATA_LIST, list_labeled_objects};
 
 /// Error if owner references could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -140,7 +139,7 @@ impl Execution<'_> {
         parent: Option<&Arc<Resource>>,
     ) -> Result<BTreeMap<ObjectKey, Owners>, OwnerReferencesUnread> {
         let containers = plan::containers_of_plan(self.set, parent, self.desired, self.plan);
-        let owners = read::owners_of_containers(self.server, &containers).await;
+        let owners = read::owners_of_containers(self.server, &containers, &BTreeMap::new()).await;
         owners.map_err(|(place, error)| OwnerReferencesUnread::Members { place, error })
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::answer::{have_same_version, merge_manifest, parse_object};
 use crate::cluster::apiserver::{ApiError, ApiRequest, Patch, Reply};
+use crate::compare::diff;
 use crate::compare::ignore::{self, Purpose};
 use crate::compare::ownership::{self, Former, LastApplied};
 use crate::execute::Execution;
@@ -175,7 +176,7 @@ impl Execution<'_> {
         live: &Value,
         patched: &Value,
     ) -> Result<Reply, ApiError> {
-        let mut patch = ownership::merge_patch(live, patched);
+        let mut patch = diff::merge_patch(live, patched);
         if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
             // The server sets these fields.
             for field in ["managedFields", "resourceVersion", "generation"] {

@@ -5,12 +5,11 @@ use super::{ParentRelease, ReleaseError};
 use crate::cluster::discovery::{self, Discovery};
 use crate::execute::ParentWriteError;
 use crate::execute::ParentWriting;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
 use crate::plan::{ParentStatus, judge_for_deletion, member_scope, recorded_kinds};
-use crate::read::{self, KindWait, ListTargets, METADATA_LIST};
+use crate::read::{self, KindWait, ListTargets, METADATA_LIST, list_labeled_objects};
 
 impl ParentRelease<'_> {
     /// Finds an object of the set that the members have joined, or its parent, that names this parent as its owner: the

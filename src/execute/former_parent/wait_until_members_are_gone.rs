@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use crate::cluster::apiserver::ApiServer;
 use crate::event::{Ending, Event};
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::wait_until_gone::{StopsWith, WaitUntilGone, report_of, with_reasons};
 use crate::execute::{Interrupt, Sink};
 use crate::model::live::{Live, Presence};
 use crate::model::set::Set;
 use crate::model::text::listed;
 use crate::plan::{self, ParentDisposition, Remains};
-use crate::read::{ListError, ListTarget, ListTargets};
+use crate::read::{ListError, ListTarget, ListTargets, list_labeled_objects};
 
 /// The time limit for objects of which only the server's own finalizers have to be removed.
 const SHORT_LIMIT: Duration = Duration::from_secs(1);

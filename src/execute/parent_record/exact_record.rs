@@ -6,14 +6,13 @@ use std::iter;
 use std::time::Duration;
 
 use super::requests::ParentWriteError;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::execute::reread::reread;
 use crate::execute::{Execution, Sink};
 use crate::model::applyset::Record;
 use crate::model::identity::GroupKind;
 use crate::model::live::Live;
 use crate::model::set::ParentObject;
-use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST};
+use crate::read::{ListError, ListTarget, ListTargets, METADATA_LIST, list_labeled_objects};
 
 /// Pauses between lists of pruned objects, until they are gone. The server's own controllers remove their finalizers
 /// within this time.

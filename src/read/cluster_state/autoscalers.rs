@@ -183,10 +183,7 @@ impl Autoscalers {
                     continue;
                 }
             };
-            let selector = Selector {
-                labels: String::new(),
-                accept: WHOLE_OBJECTS,
-            };
+            let selector = Selector::new("", WHOLE_OBJECTS);
             for namespace in namespaces {
                 let targets = list(
                     &cluster.server,
@@ -206,21 +203,17 @@ impl Autoscalers {
                 );
                 match targets.await {
                     Ok(targets) => {
-                        let staying = targets
-                            .into_iter()
-                            .filter(|(_, autoscaler)| !leaving.contains(autoscaler));
-                        for (target, autoscaler) in staying {
-                            self.by_target.entry(target).or_insert(autoscaler);
+                        for (target, autoscaler) in targets {
+                            if !leaving.contains(&autoscaler) {
+                                self.by_target.entry(target).or_insert(autoscaler);
+                            }
                         }
                     }
                     Err(error) if error.is_forbidden() => {
                         self.unknown.insert(namespace.clone(), error.to_string());
                     }
                     Err(error) => {
-                        let place = ListTarget {
-                            resource: Arc::clone(&resource),
-                            namespace: namespace.clone(),
-                        };
+                        let place = ListTarget::new(&resource, namespace.as_deref());
                         return Err((place, error).into());
                     }
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::future::try_join;
 
 use super::scope::Scoped;
-use super::{ClusterState, Rules, comparison, container_owners};
+use super::{ClusterState, Rules, comparison};
 use crate::error::{Error, ErrorKind};
 use crate::manifest::desired::Desired;
 use crate::model::applyset::PART_OF_LABEL;
@@ -14,7 +14,7 @@ use crate::model::text::members_missed;
 use crate::plan::{self, Observed, ParentDisposition, Policy, Pruning};
 use crate::read::error::no_such_set;
 use crate::read::orphans::OrphanSearchResult;
-use crate::read::{Cluster, NamedSet, WholeParent, members_without_label};
+use crate::read::{Cluster, NamedSet, WholeParent, members_without_label, owners_of_containers};
 
 /// Reads the state before all members are deleted.
 pub(super) async fn read(
@@ -50,7 +50,7 @@ pub(super) async fn read(
     observed.contents = cluster.contents(&containers, rules.concurrency).await?;
     let resource = state.parent.as_ref().map(|_| &named.resource);
     let containers = plan::containers_of_kept_objects(&named.set, resource, &nothing, observed, &policy);
-    observed.container_owners = container_owners::owners(server, containers, &state.namespaces).await?;
+    observed.container_owners = owners_of_containers(server, &containers, &state.namespaces).await?;
     Ok(state)
 }
 

@@ -15,7 +15,6 @@ use crate::compare::ownership::{self, Former, LastApplied, ReplicasPath};
 use crate::compare::status::{self, Others};
 use crate::error::Error;
 use crate::manifest::desired::{Desired, DesiredObject};
-use crate::model::applyset::PART_OF_LABEL;
 use crate::model::identity::{GroupKind, ObjectKey};
 use crate::model::list_targets::ListTargets;
 use crate::model::live::Live;
@@ -80,10 +79,7 @@ pub(super) async fn read_members(
     rules: Rules<'_>,
     former_manager: Option<&str>,
 ) -> Result<Compared, Error> {
-    let selector = Selector {
-        labels: format!("{PART_OF_LABEL}={}", named.set.id),
-        accept: WHOLE_OBJECTS,
-    };
+    let selector = Selector::for_members(&named.set.id, WHOLE_OBJECTS);
     let numbered = desired.members.iter().enumerate();
     let wanted = numbered.map(|(index, member)| (&member.key, (index, member)));
     let named_dependencies = desired.members.iter().flat_map(|member| &member.depends_on);

@@ -8,12 +8,10 @@ mod autoscalers;
 mod before_apply;
 mod before_delete;
 mod comparison;
-mod container_owners;
 mod definitions_to_compare;
 mod dependencies;
 mod judge_parent;
 mod namespaces_of_run;
-mod other_sets;
 mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,17 +20,16 @@ use super::cluster::Cluster;
 use super::error::failed_selection;
 use super::list::{METADATA_LIST, Selector};
 use super::lost_members::warning_of_unlabeled;
-use super::members::members;
+use super::members::{members, unique_by_uid};
 use super::named_set::NamedSet;
 use super::orphans::Search;
 use super::parent::WholeParent;
-use super::unique_by_uid::unique_by_uid;
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::StatusRules;
 use crate::error::Error;
 use crate::event::Operation;
 use crate::manifest::desired::Desired;
-use crate::model::applyset::{PART_OF_LABEL, Record, Tooling};
+use crate::model::applyset::{Record, Tooling};
 use crate::model::containers::NamespaceState;
 use crate::model::identity::ObjectKey;
 use crate::model::list_targets::ListTargets;
@@ -134,11 +131,10 @@ impl ClusterState {
         asked: &BTreeSet<ObjectKey>,
         concurrency: usize,
     ) -> Result<Vec<Live>, Error> {
-        let own = format!("{PART_OF_LABEL}={}", named.set.id);
-        let selector = Selector {
-            labels: labels.map_or_else(|| own.clone(), |labels| format!("{own},{labels}")),
-            accept: METADATA_LIST,
-        };
+        let mut selector = Selector::for_members(&named.set.id, METADATA_LIST);
+        if let Some(labels) = labels {
+            selector.labels = format!("{},{labels}", selector.labels);
+        }
         let mut found = members(server, &self.places, &selector, concurrency, Live::from_object)
             .await
             .map_err(|failure| failed_selection(failure, labels))?;

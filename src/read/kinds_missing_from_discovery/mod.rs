@@ -91,7 +91,7 @@ impl<'a> KindWait<'a> {
     /// # Errors
     ///
     /// The time is over.
-    async fn pause(&self, Awaited { kind, expected }: Awaited) -> Result<(), UnsettledError> {
+    async fn pause(&self, AwaitedKind { kind, expected }: AwaitedKind) -> Result<(), UnsettledError> {
         if self.is_over() {
             let text = format!("kind {kind} is not served: {expected}");
             return Err(UnsettledError::Kind(Error::kind_not_served(text)));
@@ -108,7 +108,7 @@ impl<'a> KindWait<'a> {
 }
 
 /// A kind that the server should serve, and that discovery does not list.
-struct Awaited {
+struct AwaitedKind {
     kind: String,
     expected: Expected,
 }
@@ -118,7 +118,7 @@ enum Outlook<T> {
     /// Nothing is expected.
     Settled(T),
     /// Discovery will list this kind, or should.
-    Expecting(Awaited),
+    Expecting(AwaitedKind),
 }
 
 /// Repeats discovery until nothing is expected any more. All waits for discovery are here.
@@ -172,7 +172,7 @@ pub async fn settle(
             })
             .collect();
         let awaited = missing_kinds.iter().find_map(|(kind, missing)| match missing {
-            MissingKind::Expected(expected) => Some(Awaited {
+            MissingKind::Expected(expected) => Some(AwaitedKind {
                 kind: kind.to_string(),
                 expected: expected.clone(),
             }),
@@ -203,7 +203,7 @@ pub(super) async fn await_defined(
         let awaited = definitions
             .iter()
             .find(|definition| definition.is_served())
-            .map(awaited);
+            .map(AwaitedKind::from_definition);
         Ok(awaited.map_or(Outlook::Settled(()), Outlook::Expecting))
     })
     .await
@@ -269,7 +269,7 @@ pub(super) async fn await_named(
         let definitions = definitions.unwrap_or_default();
         if let Some(definition) = definitions.iter().find(|known| known.is_named_by(argument)) {
             return Ok(match definition.missing_kind() {
-                MissingKind::Expected(_) => Outlook::Expecting(awaited(definition)),
+                MissingKind::Expected(_) => Outlook::Expecting(AwaitedKind::from_definition(definition)),
                 MissingKind::Kept(kept) => Outlook::Settled(Some(kept)),
                 MissingKind::Gone => Outlook::Settled(None),
             });
@@ -277,7 +277,9 @@ pub(super) async fn await_named(
         let aggregated = aggregated.unwrap_or_default();
         let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
         let api = silent.into_iter().find(|api| api.may_serve(argument));
-        Ok(api.map_or(Outlook::Settled(None), |api| Outlook::Expecting(silence(api))))
+        Ok(api.map_or(Outlook::Settled(None), |api| {
+            Outlook::Expecting(AwaitedKind::from_api(api))
+        }))
     })
     .await
 }
@@ -331,7 +333,9 @@ pub(super) async fn await_everything(
         let aggregated = aggregated.unwrap_or_default();
         let served = definitions.iter().filter(|definition| definition.is_served());
         let silent = aggregated.iter().filter(|api| !api.is_discovered(discovery));
-        let mut expected = served.map(awaited).chain(silent.map(silence));
+        let mut expected = served
+            .map(AwaitedKind::from_definition)
+            .chain(silent.map(AwaitedKind::from_api));
         if let Some(awaited) = expected.next() {
             return Ok(Outlook::Expecting(awaited));
         }
@@ -344,17 +348,19 @@ pub(super) async fn await_everything(
     .await
 }
 
-fn silence(api: &AggregatedApi) -> Awaited {
-    Awaited {
-        kind: format!("of {}", api.group),
-        expected: Expected::Aggregated(api.name.clone()),
+impl AwaitedKind {
+    fn from_api(api: &AggregatedApi) -> Self {
+        Self {
+            kind: format!("of {}", api.group),
+            expected: Expected::Aggregated(api.name.clone()),
+        }
     }
-}
 
-fn awaited(definition: &Definition) -> Awaited {
-    Awaited {
-        kind: definition.kind.to_string(),
-        expected: definition.expected(),
+    fn from_definition(definition: &Definition) -> Self {
+        Self {
+            kind: definition.kind.to_string(),
+            expected: definition.expected(),
+        }
     }
 }
 

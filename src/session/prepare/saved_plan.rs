@@ -128,7 +128,7 @@ fn manifests(
 
 /// Returns what the plan does with each object, and how each was seen.
 fn saved_objects(prepared: &Prepared, predicted: &[Prediction], salt: &Salt) -> Vec<SavedObject> {
-    let ignored = ignored(prepared);
+    let ignored = ignored_fields(prepared);
     let mut seen: BTreeMap<ObjectKey, Seen> = predicted
         .iter()
         .filter_map(|predicted| {
@@ -314,7 +314,7 @@ pub async fn approve(
     let bound = Preconditions::bound(saved.salt.clone(), approved.collect(), parent_seen);
     prepared.plan.preconditions = bound
         .with_recreated(recreated)
-        .with_ignored_fields(&ignored(&prepared));
+        .with_ignored_fields(&ignored_fields(&prepared));
     Ok(prepared)
 }
 
@@ -322,10 +322,13 @@ pub async fn approve(
 async fn look(prepared: &Prepared, saved: &SavedPlan) -> Result<BTreeMap<ObjectKey, Seen>, Error> {
     let keys = saved::objects_to_read(saved, &prepared.plan, &prepared.desired);
     let resources = resources(prepared);
-    let ignored = &ignored(prepared);
+    let ignored = &ignored_fields(prepared);
     let server = &prepared.cluster.server;
     let looks = keys.into_iter().map(|key| {
-        let resource = resources.get(&key).cloned().or_else(|| served(prepared, &key));
+        let resource = resources
+            .get(&key)
+            .cloned()
+            .or_else(|| find_resource(prepared, &key));
         async move {
             let Some(resource) = resource else {
                 return Ok(None);
@@ -356,7 +359,7 @@ pub(super) async fn look_at_parent(prepared: &Prepared, salt: &Salt) -> Result<O
 }
 
 /// Returns the fields that the set leaves to others: they may change between a plan and its run.
-pub(super) fn ignored(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
+pub(super) fn ignored_fields(prepared: &Prepared) -> BTreeMap<ObjectKey, Vec<Pointer>> {
     let members = prepared.desired.members.iter();
     members
         .filter(|member| !member.ignored.is_empty())
@@ -378,7 +381,7 @@ pub(super) fn resources(prepared: &Prepared) -> BTreeMap<ObjectKey, Arc<Resource
 }
 
 /// Returns the resource of an object that is not in the present plan.
-fn served(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
+fn find_resource(prepared: &Prepared, key: &ObjectKey) -> Option<Arc<Resource>> {
     match prepared.cluster.discovery.preferred(&key.group_kind) {
         KindLookup::Found(resource) => Some(Arc::new(resource.clone())),
         KindLookup::Absent | KindLookup::GroupFailed(_) => None,

@@ -17,14 +17,14 @@ use crate::error::Error;
 
 /// The settings of one connection.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(super) struct ConnectionSettings {
     pub(super) server: Uri,
     pub(super) cluster: Cluster,
     pub(super) user: AuthInfo,
 }
 
 /// The settings for these flags and this part of the kubeconfig.
-pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Resolved, Error> {
+pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<ConnectionSettings, Error> {
     let mut cluster = without_empty_texts(&chosen.cluster);
     let mut user = without_empty_texts(&chosen.user);
     override_cluster(options, &mut cluster);
@@ -44,7 +44,7 @@ pub(super) fn resolve(options: &ConnectionOptions, chosen: &Chosen) -> Result<Re
         // client-go: "only try to read the auth information if we are secure".
         user = impersonation_of(user);
     }
-    Ok(Resolved {
+    Ok(ConnectionSettings {
         server,
         cluster,
         user,

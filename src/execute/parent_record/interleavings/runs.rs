@@ -14,7 +14,6 @@ use crate::cluster::apiserver::{ApiRequest, ApiServer, Patch};
 use crate::event::Event;
 use crate::execute::Interrupt;
 use crate::execute::deletion::delete::delete_request;
-use crate::execute::labeled_objects::list_labeled_objects;
 use crate::model::applyset::parent::{ApplySetRecord, Reading, RecordedKinds};
 use crate::model::applyset::{PART_OF_LABEL, Record};
 use crate::model::history_annotation::{Counts, Run as HistoryRun, RunOperation, RunResult};
@@ -24,7 +23,7 @@ use crate::model::resource::{Resource, Scope};
 use crate::model::set::ParentObject;
 use crate::model::write_settings::{DryRun, WriteSettings};
 use crate::plan::fixtures::{resource, set};
-use crate::read::{ListTargets, METADATA, METADATA_LIST, whole_parent};
+use crate::read::{ListTargets, METADATA, METADATA_LIST, list_labeled_objects, whole_parent};
 
 /// One run.
 #[derive(Debug, Clone, Copy)]

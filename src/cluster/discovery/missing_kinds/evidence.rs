@@ -1,10 +1,23 @@
-//! A `CustomResourceDefinition` in the cluster, and the state of the kind that it defines.
+//! The evidence on kinds that discovery does not list: the `CustomResourceDefinition`s in the cluster, and the APIs that
+//! another server than the API server itself answers.
 
 use serde_json::Value;
 
 use super::{Expected, KeptKind, KeptReason, MissingKind};
-use crate::cluster::discovery::resource_argument;
+use crate::cluster::discovery::{Discovery, resource_argument};
 use crate::model::identity::GroupKind;
+
+/// The objects that prove whether kinds are gone, or the missing permission to read them.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// The definitions that may define one of the kinds.
+    pub definitions: Result<Vec<Definition>, Forbidden>,
+    pub aggregated: Result<Vec<AggregatedApi>, Forbidden>,
+}
+
+/// The permission that is missing to read something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forbidden(pub &'static str);
 
 /// The part of a `CustomResourceDefinition` that is about its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,17 +67,8 @@ impl Definition {
         Some(Self {
             name: text("/metadata/name")?.to_owned(),
             kind: GroupKind::new(text("/spec/group")?, text("/spec/names/kind")?),
-            names: names
-                .into_iter()
-                .filter_map(Value::as_str)
-                .map(str::to_lowercase)
-                .collect(),
-            short_names: short_names
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_lowercase)
-                .collect(),
+            names: lower_case(names),
+            short_names: lower_case(short_names.into_iter().flatten()),
             versions: versions
                 .iter()
                 .filter_map(|version| version["name"].as_str())
@@ -77,28 +81,25 @@ impl Definition {
     /// Returns whether a recorded entry names its kind: as the kind itself, by another of its names,
     /// or with a version between kind and group.
     pub(super) fn is_meant_by(&self, entry: &GroupKind) -> bool {
-        let is_group = entry.group == self.kind.group
-            || self
-                .versions
-                .iter()
-                .any(|version| entry.group == format!("{version}.{}", self.kind.group));
+        let group = &self.kind.group;
+        let mut versions = self.versions.iter();
+        let is_group =
+            entry.group == *group || versions.any(|version| entry.group == format!("{version}.{group}"));
         let name = entry.kind.to_lowercase();
         is_group && (name == self.kind.kind.to_lowercase() || self.names.contains(&name))
     }
 
     /// Returns whether this command-line argument may name its resource.
     pub fn is_named_by(&self, argument: &str) -> bool {
-        resource_argument::interpretations(argument)
-            .iter()
-            .any(|interpretation| {
-                let name = interpretation.resource.to_lowercase();
-                let names = self.names.iter().chain(&self.short_names);
-                let mut versions = self.versions.iter();
-                interpretation.begins_group(&self.kind.group)
-                    && versions.any(|version| interpretation.is_version(version))
-                    && (name == self.kind.kind.to_lowercase()
-                        || names.into_iter().any(|known| *known == name))
-            })
+        let interpretations = resource_argument::interpretations(argument);
+        interpretations.iter().any(|interpretation| {
+            let name = interpretation.resource.to_lowercase();
+            let mut names = self.names.iter().chain(&self.short_names);
+            let mut versions = self.versions.iter();
+            interpretation.begins_group(&self.kind.group)
+                && versions.any(|version| interpretation.is_version(version))
+                && (name == self.kind.kind.to_lowercase() || names.any(|known| *known == name))
+        })
     }
 
     /// The judgement on its kind, which discovery does not list.
@@ -130,5 +131,50 @@ impl Definition {
     /// The reason to wait for its kind.
     pub fn expected(&self) -> Expected {
         Expected::Defined(self.name.clone())
+    }
+}
+
+fn lower_case<'v>(names: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
+    let names = names.into_iter().filter_map(Value::as_str);
+    names.map(str::to_lowercase).collect()
+}
+
+/// An APIService that delegates a group-version to an API server of its own. Local ones prove
+/// nothing: the group of a deleted definition may still have others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AggregatedApi {
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.group`.
+    pub group: String,
+    /// `spec.version`.
+    pub version: String,
+}
+
+impl AggregatedApi {
+    /// Reads an APIService; `None` for a local one.
+    pub fn from_object(object: &Value) -> Option<Self> {
+        let text = |pointer: &str| object.pointer(pointer)?.as_str().map(str::to_owned);
+        object.pointer("/spec/service")?.as_object()?;
+        Some(Self {
+            name: text("/metadata/name")?,
+            group: text("/spec/group")?,
+            version: text("/spec/version")?,
+        })
+    }
+
+    /// Returns whether this command-line argument may name a resource of this API.
+    pub fn may_serve(&self, argument: &str) -> bool {
+        let interpretations = resource_argument::interpretations(argument);
+        interpretations.iter().any(|interpretation| {
+            interpretation.begins_group(&self.group) && interpretation.is_version(&self.version)
+        })
+    }
+
+    /// Returns whether discovery lists what this API serves, or that it does not answer.
+    pub fn is_discovered(&self, discovery: &Discovery) -> bool {
+        let mut failures = discovery.failures().iter();
+        discovery.has_version(&self.group, &self.version)
+            || failures.any(|failed| failed.group == self.group && failed.version == self.version)
     }
 }

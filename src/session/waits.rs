@@ -1,20 +1,22 @@
-//! The waits of `apply`: between its writes, where the plan asks for that, or after them.
+//! The waits of `apply` and `delete`: between their writes, where the plan asks for that, or after them; and the objects
+//! that they wait for, from the events of the run.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::LocalBoxFuture;
 
 use super::prepare::Prepared;
-use super::wait_targets::{self, Done};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::status::{StatusRules, Written};
-use crate::event::{Event, WaitStatus};
+use crate::event::{Action, Ending, Event, Remainder, WaitStatus};
 use crate::execute::{Dependency, EndOfWait, Interrupt, Membership, Sink, WaitsForDependencies, WaitsOfRun};
+use crate::manifest::desired::Desired;
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
-use crate::model::live::Live;
+use crate::model::live::{Live, Presence};
 use crate::model::resource::Resource;
+use crate::plan::Plan;
 use crate::wait::{AfterFailure, Deadline, Goal, Lookup, Outcome, Patience, RELIST, Target, Waiting};
 
 /// The progress that a failed wait reports before the prunes of a run, or the last of them, have begun.
@@ -52,11 +54,11 @@ impl<'a> RunWait<'a> {
     }
 
     fn members(&self) -> Vec<Target> {
-        wait_targets::members(&self.prepared.desired, &self.done.borrow())
+        members(&self.prepared.desired, &self.done.borrow())
     }
 
-    fn going(&self) -> Vec<Target> {
-        wait_targets::going(&self.prepared.plan, &self.done.borrow())
+    fn objects_being_deleted(&self) -> Vec<Target> {
+        objects_being_deleted(&self.prepared.plan, &self.done.borrow())
     }
 
     async fn wait(&self, targets: Vec<Target>, done_before: &str, sink: &mut Sink<'_>) -> Outcome {
@@ -86,14 +88,14 @@ impl WaitsOfRun for RunWait<'_> {
             if self.is_over.get() {
                 return EndOfWait::Reached;
             }
-            let targets = [self.members(), self.going()].concat();
+            let targets = [self.members(), self.objects_being_deleted()].concat();
             end_of_wait(self.wait(targets, "everything was written", sink).await)
         })
     }
 
     fn gone<'g>(&'g self, sink: &'g mut Sink<'_>) -> LocalBoxFuture<'g, EndOfWait> {
         Box::pin(async {
-            let going = self.going();
+            let going = self.objects_being_deleted();
             if going.is_empty() {
                 return EndOfWait::Reached;
             }
@@ -124,7 +126,7 @@ pub struct DependencyWait<'a> {
 
 impl DependencyWait<'_> {
     /// Waits, and returns the objects that were waited for in vain.
-    async fn missed(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
+    async fn wait_for(&self, targets: Vec<Target>, sink: &mut Sink<'_>) -> BTreeSet<ObjectKey> {
         let waiting = Waiting {
             server: self.server,
             id: self.id,
@@ -137,7 +139,7 @@ impl DependencyWait<'_> {
             done_before: "other objects depend on them, and were not written",
         };
         let mut missed = BTreeSet::new();
-        let mut noting = |event: Event| {
+        let mut note = |event: Event| {
             if let Event::Awaited(awaited) = &event
                 && matches!(awaited.wait_status, WaitStatus::Missed | WaitStatus::Unseen)
             {
@@ -145,7 +147,7 @@ impl DependencyWait<'_> {
             }
             sink(event);
         };
-        waiting.run(targets, &mut noting).await;
+        waiting.run(targets, &mut note).await;
         missed
     }
 }
@@ -153,7 +155,8 @@ impl DependencyWait<'_> {
 impl WaitsForDependencies for DependencyWait<'_> {
     fn is_current_once_written(&self, resource: &Resource, written: Written) -> bool {
         let group_kind = resource.group_kind();
-        self.rules.need_no_look(&group_kind, resource.status, written)
+        self.rules
+            .are_current_once_written(&group_kind, resource.status, written)
     }
 
     fn current<'g>(
@@ -171,7 +174,7 @@ impl WaitsForDependencies for DependencyWait<'_> {
                 Membership::Outside => Lookup::Name,
             },
         });
-        Box::pin(self.missed(targets.collect(), sink))
+        Box::pin(self.wait_for(targets.collect(), sink))
     }
 
     fn gone<'g>(
@@ -179,10 +182,8 @@ impl WaitsForDependencies for DependencyWait<'_> {
         objects: Vec<&'g Live>,
         sink: &'g mut Sink<'_>,
     ) -> LocalBoxFuture<'g, BTreeSet<ObjectKey>> {
-        let targets = objects
-            .into_iter()
-            .map(|live| wait_targets::gone(live, Lookup::LabelThenName));
-        Box::pin(self.missed(targets.collect(), sink))
+        let targets = objects.into_iter().map(|live| gone(live, Lookup::LabelThenName));
+        Box::pin(self.wait_for(targets.collect(), sink))
     }
 }
 
@@ -191,5 +192,99 @@ fn end_of_wait(outcome: Outcome) -> EndOfWait {
         Outcome::Arrived => EndOfWait::Reached,
         Outcome::Missed => EndOfWait::NotReached,
         Outcome::Interrupted => EndOfWait::Interrupted,
+    }
+}
+
+/// The objects that a run has deleted or applied.
+#[derive(Default)]
+pub struct Done {
+    /// UIDs of deleted and pruned objects.
+    deleted: BTreeSet<String>,
+    /// UIDs of those that were gone at once.
+    gone: BTreeSet<String>,
+    /// UIDs of applied and unchanged objects.
+    applied: BTreeMap<ObjectKey, String>,
+}
+
+impl Done {
+    /// Records an event.
+    pub fn note(&mut self, event: &Event) {
+        let Event::Object(outcome) = event else { return };
+        let Some(uid) = outcome.subject.uid.clone() else {
+            return;
+        };
+        match outcome.action {
+            Action::Deleted | Action::Pruned => {
+                if outcome.remainder == Remainder::Nothing {
+                    self.gone.insert(uid.clone());
+                }
+                self.deleted.insert(uid);
+            }
+            Action::Created | Action::Configured | Action::Recreated | Action::Unchanged => {
+                self.applied.insert(outcome.subject.key(), uid);
+            }
+            Action::Released | Action::Adopted | Action::Skipped | Action::Failed => {}
+        }
+    }
+
+    /// Returns whether the object is being deleted, by this run or before it.
+    pub fn is_going(&self, live: &Live) -> bool {
+        live.presence == Presence::Terminating || self.deleted.contains(&live.uid)
+    }
+
+    /// Returns the target of an object that is to be gone. One that terminates may lose its label before.
+    pub fn gone(&self, live: &Live) -> Target {
+        let lookup = if self.gone.contains(&live.uid) {
+            Lookup::Label
+        } else {
+            Lookup::LabelThenName
+        };
+        gone(live, lookup)
+    }
+
+    /// Returns whether this run has deleted the object.
+    pub fn has_deleted(&self, target: &Target) -> bool {
+        target.uid.as_ref().is_some_and(|uid| self.deleted.contains(uid))
+    }
+}
+
+/// Lists the members that `apply` waits for: all of the manifests, whether they changed or not.
+pub fn members(desired: &Desired, done: &Done) -> Vec<Target> {
+    let members = desired.members.iter().map(|member| Target {
+        key: member.key.clone(),
+        resource: member.resource.clone(),
+        uid: done.applied.get(&member.key).cloned(),
+        goal: Goal::Ready,
+        lookup: Lookup::Label,
+    });
+    members.collect()
+}
+
+/// Lists the objects that `apply` waits for to be gone: what was pruned by this run or is still going
+/// since an earlier one.
+pub fn objects_being_deleted(plan: &Plan, done: &Done) -> Vec<Target> {
+    let skipped = plan.skips.iter().map(|skip| &skip.live);
+    let unwanted = plan.all_prunes().chain(skipped);
+    let going = unwanted.filter(|live| done.is_going(live));
+    going.map(|live| done.gone(live)).collect()
+}
+
+/// Returns the target of an object that is to be deleted.
+pub fn gone(live: &Live, lookup: Lookup) -> Target {
+    Target {
+        key: live.key.clone(),
+        resource: live.resource.clone(),
+        uid: Some(live.uid.clone()),
+        goal: Goal::Gone,
+        lookup,
+    }
+}
+
+/// Returns the ending of a run from that of its writes and the outcome of its wait.
+pub fn ending(outcome: Outcome, ending: Ending) -> Ending {
+    match outcome {
+        Outcome::Arrived => ending,
+        Outcome::Missed => Ending::Incomplete,
+        Outcome::Interrupted => Ending::Interrupted,
     }
 }
