@@ -251,7 +251,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         rules: &options.status_rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        patience: options.waiting.for_dependencies(),
+        patience: options.waiting.dependency_patience(),
     };
     let execution = Execution {
         waits: wait.as_ref().map(|wait| wait as &dyn WaitsOfRun),

@@ -144,7 +144,7 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
         rules: &rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        patience: options.waiting.for_dependencies(),
+        patience: options.waiting.dependency_patience(),
     };
     let deletion = Execution {
         take_over: &[],

@@ -20,7 +20,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut known = Known::named(&reference.name);
-    let rules = settings::status_rules(arguments.wait_rules.as_deref())?;
+    let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
     let viewed = unless_stopped(&listen(), view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
         Err(error) if error.exit() != Exit::Usage => {

@@ -115,7 +115,7 @@ fn read_kubeconfig_names(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Suggestion>> {
-    let names = settings::connection(&shared.connection).ok()?.names().ok()?;
+    let names = settings::read_connection(&shared.connection).ok()?.names().ok()?;
     Some(choose(names).into_iter().map(Suggestion::from).collect())
 }
 
@@ -123,7 +123,7 @@ fn read_kubeconfig_names(
 async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
     let options = ConnectionOptions {
         login: Login::Silent,
-        ..settings::connection(&shared.connection).ok()?
+        ..settings::read_connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
     let names = read::namespace_names(&connection.server).await.ok()?;
