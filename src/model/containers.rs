@@ -1,5 +1,5 @@
-//! Containers: namespaces and CRDs. The server deletes their contents with them. Here are their contents and their owners,
-//! as plans need them.
+//! Containers: namespaces and CRDs. The server deletes their contents with them. Here are their contents and their
+//! owners, as plans need them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ pub struct Contents {
     pub objects: Vec<HeldObject>,
     /// The resources that could not be listed, so that it is unknown whether the container has objects of them.
     pub unknown: Vec<String>,
-    /// The aggregated APIs that do not answer: the reason by the name of the `APIService`. A namespace may have objects of
-    /// these APIs.
+    /// The aggregated APIs that do not answer: the reason by the name of the `APIService`. A namespace may have objects
+    /// of these APIs.
     pub unanswering: BTreeMap<String, String>,
 }
 
@@ -63,7 +63,8 @@ pub struct NamespaceState {
 pub struct Containers {
     /// The names of the namespaces.
     pub namespaces: BTreeSet<String>,
-    /// The resources by the keys of their CRDs. A resource of an aggregated API has no CRD, so that its key names no object.
+    /// The resources by the keys of their CRDs. A resource of an aggregated API has no CRD, so that its key names no
+    /// object.
     pub definitions: BTreeMap<ObjectKey, Arc<Resource>>,
 }
 

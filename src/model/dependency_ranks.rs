@@ -41,8 +41,8 @@ impl DependencyGraph {
         self.predecessors[later].push(earlier);
     }
 
-    /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave, unless a predecessor
-    /// has the same or a later rank: then it has the next rank after that, in the wave of the predecessor.
+    /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave, unless a
+    /// predecessor has the same or a later rank: then it has the next rank after that, in the wave of the predecessor.
     ///
     /// # Errors
     ///
@@ -96,8 +96,8 @@ impl DependencyGraph {
         successors
     }
 
-    /// Finds a cycle once no object without a rank is ready: each of them has a predecessor without a rank, so a path from
-    /// one to the next comes to an object that it has passed before.
+    /// Finds a cycle once no object without a rank is ready: each of them has a predecessor without a rank, so a path
+    /// from one to the next comes to an object that it has passed before.
     fn find_cycle(&self, unranked: &[usize]) -> Vec<usize> {
         let mut path = Vec::new();
         let mut positions: BTreeMap<usize, usize> = BTreeMap::new();

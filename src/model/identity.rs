@@ -11,8 +11,8 @@ use crate::model::text::shell_word;
 
 /// A group and a kind, without a version; the core group is the empty string.
 ///
-/// `Display` writes the canonical form of KEP-3659: `Kind.group`, and `Kind` for the core group. `Ord` sorts by the bytes of
-/// that form, so that a sorted set is in the order of the annotation.
+/// `Display` writes the canonical form of KEP-3659: `Kind.group`, and `Kind` for the core group. `Ord` sorts by the
+/// bytes of that form, so that a sorted set is in the order of the annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GroupKind {
     /// CamelCase kind, as discovery spells it.

@@ -74,9 +74,9 @@ impl ListTargets {
         self.group_kinds().is_superset(&other.group_kinds()) && self.namespaces.is_superset(&other.namespaces)
     }
 
-    /// Returns the targets that a record does not cover, in two parts: first the kinds that the record does not name, in all
-    /// namespaces of these targets; then the namespaced kinds that it names, in the namespaces that it does not name. The
-    /// namespace of the parent counts as covered, since no record names it.
+    /// Returns the targets that a record does not cover, in two parts: first the kinds that the record does not name,
+    /// in all namespaces of these targets; then the namespaced kinds that it names, in the namespaces that it does not
+    /// name. The namespace of the parent counts as covered, since no record names it.
     pub fn outside(&self, record: &Record, parent_namespace: Option<&str>) -> [Self; 2] {
         let resources = self.resources.iter().cloned();
         let (mut recorded, unrecorded): (Vec<_>, Vec<_>) =
@@ -105,8 +105,8 @@ impl ListTargets {
             .collect()
     }
 
-    /// Returns whether an item in a list of this resource is in one of the namespaces. A LIST of the whole cluster returns
-    /// items of other namespaces, too. Cluster-scoped items count as in the namespaces, and so do items without
+    /// Returns whether an item in a list of this resource is in one of the namespaces. A LIST of the whole cluster
+    /// returns items of other namespaces, too. Cluster-scoped items count as in the namespaces, and so do items without
     /// `metadata.namespace`.
     pub fn holds(&self, resource: &Resource, item: &Value) -> bool {
         let namespace = item["metadata"]["namespace"].as_str();

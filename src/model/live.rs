@@ -23,8 +23,8 @@ pub struct Live {
     pub resource_version: String,
     /// Whether the object is being deleted.
     pub presence: Presence,
-    /// The reasons why the object is still terminating: its finalizers, and for a namespace the messages of its conditions.
-    /// Empty if the object is not being deleted.
+    /// The reasons why the object is still terminating: its finalizers, and for a namespace the messages of its
+    /// conditions. Empty if the object is not being deleted.
     pub waits_for: Vec<String>,
     /// The value of the part-of label, if the object has one.
     pub part_of: Option<String>,
@@ -66,8 +66,8 @@ pub enum Presence {
 pub enum Tracking {
     /// The server tracks every write in `metadata.managedFields`.
     On,
-    /// The server tracks every write, but some entries of `metadata.managedFields` name another version of the kind, which
-    /// its CRD may not have any more.
+    /// The server tracks every write, but some entries of `metadata.managedFields` name another version of the kind,
+    /// which its CRD may not have any more.
     OnInOtherVersions,
     /// `metadata.managedFields` is empty. It remains empty until the object is applied server-side.
     Off,
@@ -88,23 +88,23 @@ pub struct OwnerReference {
 }
 
 impl Live {
-    /// Returns the first owner of the object that is not the set's parent. Owners are compared by UID, since an object with
-    /// the parent's kind and name but another UID is not the parent.
+    /// Returns the first owner of the object that is not the set's parent. Owners are compared by UID, since an object
+    /// with the parent's kind and name but another UID is not the parent.
     pub fn foreign_owner(&self, parent_uid: Option<&str>) -> Option<&OwnerReference> {
         let mut owners = self.owners.iter();
         owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
     }
 
-    /// Returns whether one of these field managers owns the part-of label. Some controllers copy the labels of an object to
-    /// the objects that they create; such copies are not members.
+    /// Returns whether one of these field managers owns the part-of label. Some controllers copy the labels of an
+    /// object to the objects that they create; such copies are not members.
     pub fn is_labeled_by(&self, appliers: &BTreeSet<String>) -> bool {
         self.part_of_writers
             .iter()
             .any(|writer| appliers.contains(writer))
     }
 
-    /// Returns whether an admission policy or webhook has removed the part-of label from a write: a field manager owns the
-    /// label, but the object does not have it. If another client removes a label, the server removes it from
+    /// Returns whether an admission policy or webhook has removed the part-of label from a write: a field manager owns
+    /// the label, but the object does not have it. If another client removes a label, the server removes it from
     /// `managedFields`, too.
     pub fn has_lost_label(&self) -> bool {
         self.part_of.is_none() && !self.part_of_writers.is_empty()

@@ -1,7 +1,8 @@
 //! Messages for users, as values: text, details below it, and hints.
 //!
 //! A message may quote text from a cluster, a file or a URL. Such text must not look like a line, a label or a hint of
-//! this program. Therefore each line is a field or an entry of [`Message`], and `report` escapes line breaks within one.
+//! this program. Therefore each line is a field or an entry of [`Message`], and `report` escapes line breaks within
+//! one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,11 +21,11 @@ pub struct Message {
     pub details: Vec<String>,
     /// Hints, a line each, printed below the details.
     pub hints: Vec<String>,
-    /// The group of messages that say the same about other objects, by the text that they have in common. After the first
-    /// few messages of a group, the others are only counted. `None`: the message is always printed.
+    /// The group of messages that say the same about other objects, by the text that they have in common. After the
+    /// first few messages of a group, the others are only counted. `None`: the message is always printed.
     pub group: Option<Box<str>>,
-    /// The kind that the user may recreate according to a hint of this message. Such hints of several messages are printed
-    /// as one at the end of the run.
+    /// The kind that the user may recreate according to a hint of this message. Such hints of several messages are
+    /// printed as one at the end of the run.
     pub recreatable: Option<Box<RecreatableKind>>,
     /// The field conflicts that the message reports.
     pub conflicts: Box<[FieldConflict]>,
@@ -72,8 +73,8 @@ impl Message {
         self
     }
 
-    /// Returns the name of the object that the message is about: the prefix of `with_prefix` without its colon; empty if
-    /// the message has no prefix.
+    /// Returns the name of the object that the message is about: the prefix of `with_prefix` without its colon; empty
+    /// if the message has no prefix.
     pub fn subject(&self) -> &str {
         self.text[..self.prefix_length].trim_end_matches(": ")
     }
@@ -191,8 +192,8 @@ impl RecreatableKind {
         format!("keep the old value, give the object another name, or recreate it with {flags}")
     }
 
-    /// Returns the kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be omitted:
-    /// if a kind has no group, built-in kinds come first.
+    /// Returns the kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be
+    /// omitted: if a kind has no group, built-in kinds come first.
     pub fn name(&self) -> String {
         if self.kind.group.contains('.') {
             self.kind.to_string()
@@ -202,8 +203,8 @@ impl RecreatableKind {
     }
 }
 
-/// Returns the hints for objects of all these kinds: at most one for the kinds whose recreation loses no data, and at most
-/// one for the others.
+/// Returns the hints for objects of all these kinds: at most one for the kinds whose recreation loses no data, and at
+/// most one for the others.
 pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
     let hints = [false, true].into_iter().filter_map(|loses_data| {
         let kinds = kinds.iter().filter(|kind| kind.loses_data == loses_data);

@@ -103,8 +103,8 @@ impl Object {
         may_contain_any(&self.text, &[":null", ":\"\"", ":[]", ":{}"])
     }
 
-    /// Returns whether the object may embed another object with metadata, such as a Pod template. `metadata` of the object
-    /// itself is the first match.
+    /// Returns whether the object may embed another object with metadata, such as a Pod template. `metadata` of the
+    /// object itself is the first match.
     pub fn may_embed_metadata(&self) -> bool {
         let text = String::from_utf8_lossy(&self.text);
         text.matches("\"metadata\":").nth(1).is_some()
@@ -133,8 +133,8 @@ fn may_have_key(text: &[u8], key: &str) -> bool {
     may_contain_any(text, &[&format!("\"{key}\":")])
 }
 
-/// Returns whether a text may contain one of these parts; `true` if the text is not UTF-8. `str::contains` is many times
-/// faster than a comparison at each byte, which is what a search in bytes would be.
+/// Returns whether a text may contain one of these parts; `true` if the text is not UTF-8. `str::contains` is many
+/// times faster than a comparison at each byte, which is what a search in bytes would be.
 fn may_contain_any(text: &[u8], parts: &[&str]) -> bool {
     str::from_utf8(text).map_or(true, |text| parts.iter().any(|part| text.contains(part)))
 }
@@ -162,9 +162,9 @@ fn write_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
 
 /// Formats compact JSON that means the same when it is parsed as YAML.
 ///
-/// The API server parses the body of server-side apply as YAML 1.1 (go-yaml v2). In YAML, U+0085, U+2028 and U+2029 break
-/// a line, and a line break in a quoted string is folded into a blank; control characters are refused. JSON allows all
-/// of these characters. As escapes, they mean the same in JSON and in YAML.
+/// The API server parses the body of server-side apply as YAML 1.1 (go-yaml v2). In YAML, U+0085, U+2028 and U+2029
+/// break a line, and a line break in a quoted string is folded into a blank; control characters are refused. JSON
+/// allows all of these characters. As escapes, they mean the same in JSON and in YAML.
 struct YamlSafeJson;
 
 impl Formatter for YamlSafeJson {
@@ -191,8 +191,8 @@ impl Formatter for YamlSafeJson {
     }
 }
 
-/// Returns whether go-yaml breaks a line at the character, or refuses it (`is_break` in `yamlprivateh.go`, the ranges in
-/// `readerc.go`). Control characters below U+0020 are missing here: `serde_json` has escaped them before.
+/// Returns whether go-yaml breaks a line at the character, or refuses it (`is_break` in `yamlprivateh.go`, the ranges
+/// in `readerc.go`). Control characters below U+0020 are missing here: `serde_json` has escaped them before.
 fn is_special_in_yaml(character: char) -> bool {
     matches!(
         character,

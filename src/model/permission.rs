@@ -48,8 +48,8 @@ impl Verb {
     }
 }
 
-/// One permission. `Ord` sorts by namespace, group, resource, verb and name, with `None` first: permissions on the whole
-/// cluster come before those in a namespace.
+/// One permission. `Ord` sorts by namespace, group, resource, verb and name, with `None` first: permissions on the
+/// whole cluster come before those in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permission {
     /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
@@ -144,11 +144,12 @@ impl fmt::Display for Permission {
 pub struct NeededPermissions {
     /// The permissions that the run needs in any case, each on one object, as the server checks them.
     pub rights: BTreeSet<Permission>,
-    /// The permissions to create objects that may exist already without being members, each with the path of its object.
-    /// The permission is needed only if the path answers 404.
+    /// The permissions to create objects that may exist already without being members, each with the path of its
+    /// object. The permission is needed only if the path answers 404.
     pub unless_present: BTreeMap<Permission, String>,
     /// The namespaces that the run creates, unless they exist. A controller may grant the creator of a namespace
-    /// permissions in it. Before the namespace exists, a missing permission in it is therefore no reason to refuse the run.
+    /// permissions in it. Before the namespace exists, a missing permission in it is therefore no reason to refuse the
+    /// run.
     pub brought_namespaces: BTreeSet<String>,
 }
 
@@ -177,8 +178,8 @@ pub struct ResourceRule {
 }
 
 impl SubjectRules {
-    /// Returns whether these rules grant the permission. The server may not list all rules (`incomplete`), so `false` does
-    /// not prove that the permission is missing.
+    /// Returns whether these rules grant the permission. The server may not list all rules (`incomplete`), so `false`
+    /// does not prove that the permission is missing.
     pub fn allow(&self, permission: &Permission) -> bool {
         self.resource_rules.iter().any(|rule| rule.allows(permission))
     }

@@ -86,8 +86,8 @@ impl fmt::Display for Pointer {
     }
 }
 
-/// Parses a segment as an index in a list. Returns `None` for `-`, which RFC 6901 reserves for the item after the last one,
-/// and for a number with a sign or a leading zero.
+/// Parses a segment as an index in a list. Returns `None` for `-`, which RFC 6901 reserves for the item after the last
+/// one, and for a number with a sign or a leading zero.
 pub fn parse_index(segment: &str) -> Option<usize> {
     let is_number = !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = segment == "0" || !segment.starts_with('0');

@@ -1,5 +1,5 @@
-//! One resource of the API server: its names, its scope and the paths of its objects. `Discovery` finds the resources of a
-//! server.
+//! One resource of the API server: its names, its scope and the paths of its objects. `Discovery` finds the resources
+//! of a server.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,14 +59,14 @@ pub enum Scope {
 pub enum Origin {
     /// Discovery lists the resource.
     Served,
-    /// A CRD among the manifests defines the resource. Until the CRD is applied and established, the server answers every
-    /// request for the resource with 404.
+    /// A CRD among the manifests defines the resource. Until the CRD is applied and established, the server answers
+    /// every request for the resource with 404.
     NotYetServed,
 }
 
 impl Resource {
-    /// Creates a served resource with regular names: the singular is the kind in lower case, and the plural has an `s`. It
-    /// has no verbs. It is for built-in kinds that are read without discovery.
+    /// Creates a served resource with regular names: the singular is the kind in lower case, and the plural has an `s`.
+    /// It has no verbs. It is for built-in kinds that are read without discovery.
     pub fn regular(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
         let singular = kind.to_lowercase();
         Self {
@@ -139,9 +139,9 @@ impl Resource {
 
     /// Returns the path of one object, or of the collection if `name` is `None`.
     ///
-    /// If `namespace` is `None`, the collection of a namespaced resource is that of all namespaces. For a cluster-scoped
-    /// resource, `namespace` is ignored. Every part of the path is percent-encoded, so that a name cannot add a segment or a
-    /// query.
+    /// If `namespace` is `None`, the collection of a namespaced resource is that of all namespaces. For a
+    /// cluster-scoped resource, `namespace` is ignored. Every part of the path is percent-encoded, so that a name
+    /// cannot add a segment or a query.
     pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
         let mut path = if self.group.is_empty() {
             "/api".to_owned()

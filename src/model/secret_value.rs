@@ -8,12 +8,13 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use super::digest::hexadecimal;
 use super::text::escape_json;
 
-/// The length in bytes up to which a value is searched for in every encoding. Longer values are searched for as they are,
-/// quoted as in JSON, and in base64 only: a search for dozens of encodings of a large value would take minutes.
+/// The length in bytes up to which a value is searched for in every encoding. Longer values are searched for as they
+/// are, quoted as in JSON, and in base64 only: a search for dozens of encodings of a large value would take minutes.
 pub const LONGEST_ENCODED: usize = 4096;
 
-/// Returns a value in each encoding in which a copy of it may be written: as it is, quoted as in JSON, in base64 once and
-/// twice, in hexadecimal, and percent-encoded. No encoding of a value of at least four bytes is shorter than the value.
+/// Returns a value in each encoding in which a copy of it may be written: as it is, quoted as in JSON, in base64 once
+/// and twice, in hexadecimal, and percent-encoded. No encoding of a value of at least four bytes is shorter than the
+/// value.
 pub fn list_encodings(value: &[u8]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = std::str::from_utf8(value).ok();
@@ -59,8 +60,8 @@ fn in_both_alphabets(base64: String) -> [String; 2] {
 }
 
 /// Returns the base64 of a value that is part of a longer text, such as `user:VALUE@host`, whatever is before and after
-/// the value. Base64 encodes three bytes at a time, so there is one result for each position of the value's first byte in
-/// such a group, each in both alphabets.
+/// the value. Base64 encodes three bytes at a time, so there is one result for each position of the value's first byte
+/// in such a group, each in both alphabets.
 fn encode_within_base64(value: &[u8]) -> impl Iterator<Item = String> {
     let parts = [0, 1, 2].map(|before| {
         let encoded = STANDARD_NO_PAD.encode([&vec![0; before], value].concat());
@@ -72,12 +73,12 @@ fn encode_within_base64(value: &[u8]) -> impl Iterator<Item = String> {
     parts.into_iter().flat_map(in_both_alphabets)
 }
 
-/// For each of four encoders, the punctuation that it does not encode, in addition to `-._~`: Go's `QueryEscape`, Python's
-/// `quote`, JavaScript's `encodeURIComponent`, and encoders of paths and user names in URLs.
+/// For each of four encoders, the punctuation that it does not encode, in addition to `-._~`: Go's `QueryEscape`,
+/// Python's `quote`, JavaScript's `encodeURIComponent`, and encoders of paths and user names in URLs.
 const UNENCODED_PUNCTUATION: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;=:@/"];
 
-/// Returns the text percent-encoded by each encoder of [`UNENCODED_PUNCTUATION`], with escapes in upper and lower case; empty
-/// if no encoder changes the text.
+/// Returns the text percent-encoded by each encoder of [`UNENCODED_PUNCTUATION`], with escapes in upper and lower case;
+/// empty if no encoder changes the text.
 fn percent_encode(text: &str) -> BTreeSet<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if text.bytes().all(is_plain) {

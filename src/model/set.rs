@@ -19,8 +19,8 @@ pub struct Set {
 }
 
 impl Set {
-    /// Returns whether the object is the parent of the set. The parent is never a member of its own set, although kubectl
-    /// writes the part-of label to a parent that is among the manifests.
+    /// Returns whether the object is the parent of the set. The parent is never a member of its own set, although
+    /// kubectl writes the part-of label to a parent that is among the manifests.
     pub fn is_parent(&self, live: &Live) -> bool {
         live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
     }
@@ -30,8 +30,8 @@ impl Set {
         object["metadata"]["labels"][PART_OF_LABEL] == *self.id.as_str()
     }
 
-    /// Returns whether one of these owner references names the parent. Once the parent is deleted, the garbage collector
-    /// would delete an object that has such a reference.
+    /// Returns whether one of these owner references names the parent. Once the parent is deleted, the garbage
+    /// collector would delete an object that has such a reference.
     pub fn is_owner(&self, owners: &[OwnerReference]) -> bool {
         owners
             .iter()
@@ -44,8 +44,8 @@ impl Set {
 pub struct ParentObject {
     /// `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion`. Every write of the parent carries it, and fails with a conflict if another program has
-    /// written the parent since it was read.
+    /// `metadata.resourceVersion`. Every write of the parent carries it, and fails with a conflict if another program
+    /// has written the parent since it was read.
     pub resource_version: String,
     /// Whether the parent is being deleted.
     pub presence: Presence,
@@ -72,8 +72,8 @@ impl ParentObject {
             && pairs.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
     }
 
-    /// Returns the runs under way that may add members, except the run with this id. While there are any, no run removes
-    /// kinds or namespaces from the record, since new members may need them.
+    /// Returns the runs under way that may add members, except the run with this id. While there are any, no run
+    /// removes kinds or namespaces from the record, since new members may need them.
     pub fn adding_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
         let running = self.running.iter();
         running.filter(move |run| !run.takes_out && run.id != id)

@@ -87,8 +87,8 @@ pub fn printable_text(text: &str) -> String {
 }
 
 /// Escapes what CI runners would take for commands in a line: `::add-mask::` of GitHub Actions at the beginning of the
-/// line, even after blanks; `##[command]` of GitHub Actions, `##vso[…]` of Azure Pipelines and `##teamcity[…]` anywhere in
-/// the line (actions/runner, `ActionCommand.cs`).
+/// line, even after blanks; `##[command]` of GitHub Actions, `##vso[…]` of Azure Pipelines and `##teamcity[…]` anywhere
+/// in the line (actions/runner, `ActionCommand.cs`).
 fn escape_runner_commands(line: String) -> String {
     let line = replace_runner_marks(line, "#\\u{23}");
     let command = line.trim_start();
@@ -147,8 +147,8 @@ pub fn escape_json(text: &str) -> String {
 
 /// Escapes in serialized JSON everything that a terminal or a CI runner would act upon.
 ///
-/// Serializers escape only what JSON requires, not DEL or U+0080 to U+009F, for example. Hostile characters and `##` occur
-/// only within strings of the JSON text, so that an escape `\uXXXX` does not change the value.
+/// Serializers escape only what JSON requires, not DEL or U+0080 to U+009F, for example. Hostile characters and `##`
+/// occur only within strings of the JSON text, so that an escape `\uXXXX` does not change the value.
 ///
 /// A text without anything to escape is returned without a copy: the document of a large set is large.
 pub fn printable_json(json: String) -> String {
@@ -177,7 +177,8 @@ pub fn is_steering(text: &str) -> bool {
 /// - controls the terminal or breaks a line;
 /// - changes the direction of text, so that a reviewer would read characters in another order than the real one;
 /// - is invisible, so that two different names would look the same: characters that Unicode says to ignore by default
-///   (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), that look like a blank, or that are for private use.
+///   (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), that look like a blank, or that are for private
+///   use.
 fn is_hostile(character: char) -> bool {
     let is_invisible = matches!(
         character,

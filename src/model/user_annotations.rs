@@ -1,4 +1,5 @@
-//! Annotations and labels, mostly of other tools, by which users ask that one object is kept, pruned last, or recreated.
+//! Annotations and labels, mostly of other tools, by which users ask that one object is kept, pruned last, or
+//! recreated.
 //!
 //! `plan` decides what that means for a run. An object that is kept remains in its set.
 
@@ -8,8 +9,8 @@ use std::collections::BTreeMap;
 const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 
 /// Each key with the values that mean "keep", in lower case. Each entry of a comma-separated list is compared, without
-/// regard to case and blanks: Argo CD has lists, and Helm and Flux ignore case. Where a tool reads its value more strictly,
-/// this errs towards keeping the object.
+/// regard to case and blanks: Argo CD has lists, and Helm and Flux ignore case. Where a tool reads its value more
+/// strictly, this errs towards keeping the object.
 const KEEPING: [(&str, &[&str]); 8] = [
     ("helm.sh/resource-policy", &["keep"]),
     (
@@ -83,8 +84,8 @@ const KAPP_STRATEGY: &str = "kapp.k14s.io/update-strategy";
 const KAPP_RECREATE: [&str; 2] = ["fallback-on-replace", "always-replace"];
 
 /// Returns the label or annotation by which a manifest asks to delete and create an object that cannot be updated, as
-/// `key: value`. Values are compared exactly as their tools compare them. [`keep_annotation`] may be lenient, because it
-/// prevents a delete; this one allows a delete.
+/// `key: value`. Values are compared exactly as their tools compare them. [`keep_annotation`] may be lenient, because
+/// it prevents a delete; this one allows a delete.
 pub fn recreate_annotation(
     labels: &BTreeMap<&str, &str>,
     annotations: &BTreeMap<&str, &str>,

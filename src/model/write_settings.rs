@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct WriteSettings {
     /// The field manager of members.
     pub field_manager: String,
-    /// The field manager of the tool that has managed the set until now; `None` if the run does not take the set over from
-    /// another tool. The fields that this manager applied are taken over, too.
+    /// The field manager of the tool that has managed the set until now; `None` if the run does not take the set over
+    /// from another tool. The fields that this manager applied are taken over, too.
     pub former_manager: Option<String>,
     /// The treatment of fields that another manager owns.
     pub conflicts: Conflicts,
@@ -23,8 +23,8 @@ pub struct WriteSettings {
     pub concurrency: usize,
     /// How long the run waits for webhooks to start that the server cannot call yet.
     pub webhook_patience: WebhookPatience,
-    /// How long the run waits until an object that it has deleted to recreate it is gone; `None` if only the time limit of
-    /// the whole run counts.
+    /// How long the run waits until an object that it has deleted to recreate it is gone; `None` if only the time limit
+    /// of the whole run counts.
     pub deletion_patience: Option<Duration>,
     /// Whether the run may begin while another one is under way.
     pub exclusive: Exclusive,
@@ -43,11 +43,11 @@ pub enum Exclusive {
 /// How long a run repeats a write that failed because the server could not call a webhook, which may be starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookPatience {
-    /// The time in a step of the run that later steps wait for. It always has a limit: the workload of the webhook may be
-    /// in a later step.
+    /// The time in a step of the run that later steps wait for. It always has a limit: the workload of the webhook may
+    /// be in a later step.
     pub in_step: Duration,
-    /// The time once all other objects are written, and for writes that are not in a step; `None` if only the time limit of
-    /// the whole run counts.
+    /// The time once all other objects are written, and for writes that are not in a step; `None` if only the time
+    /// limit of the whole run counts.
     pub at_end: Option<Duration>,
 }
 

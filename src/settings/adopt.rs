@@ -22,8 +22,8 @@ pub struct AdoptOptions {
     pub choice: Choice,
     /// Whether `--take-ownership` allows to take members of other sets.
     pub take_ownership: Risk,
-    /// True if the tool of the inventory keeps the ownership of its fields. Otherwise the field manager of the set gets it, so
-    /// that a later apply can change and remove these fields.
+    /// True if the tool of the inventory keeps the ownership of its fields. Otherwise the field manager of the set gets
+    /// it, so that a later apply can change and remove these fields.
     pub keep_field_ownership: bool,
 }
 

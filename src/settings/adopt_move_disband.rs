@@ -20,7 +20,8 @@ pub struct MembershipOptions {
     pub set: SetReference,
     /// The tool that manages the set, or that will manage it after the run.
     pub tooling: Tooling,
-    /// Whether `--take-over-set` allows to take over the set of another tool, or to use an existing object as the parent.
+    /// Whether `--take-over-set` allows to take over the set of another tool, or to use an existing object as the
+    /// parent.
     pub take_over: Risk,
     /// Whether the user has confirmed the run in advance, by `--yes`.
     pub consent: Consent,
@@ -64,8 +65,8 @@ impl Selection {
 }
 
 impl MembershipOptions {
-    /// Reads the flags that are the same in all three commands. `take_over` and `consent` are left at the strictest values,
-    /// for the caller to set.
+    /// Reads the flags that are the same in all three commands. `take_over` and `consent` are left at the strictest
+    /// values, for the caller to set.
     pub(super) fn new(
         set: SetReference,
         tooling: Option<&str>,

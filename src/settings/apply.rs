@@ -35,7 +35,8 @@ pub struct ApplyOptions {
     pub policy: Policy,
     /// The kinds of `--recreate` as typed. They are resolved by discovery, and then added to the policy.
     pub recreate_kinds: Vec<String>,
-    /// Whether `--take-over-set` allows to take over the set of another tool, or to use an existing object as the parent.
+    /// Whether `--take-over-set` allows to take over the set of another tool, or to use an existing object as the
+    /// parent.
     pub take_over: Risk,
     /// Whether the user has confirmed the run in advance, by `--yes` or by saving the plan.
     pub consent: Consent,
@@ -292,8 +293,8 @@ fn check_prune_when(policy: &Policy) -> Result<(), Error> {
     }
 }
 
-/// Refuses a run with `--prune-when=ready` that does not wait until the objects are ready. `origin` names the flag or the
-/// plan that asks for this, for the message.
+/// Refuses a run with `--prune-when=ready` that does not wait until the objects are ready. `origin` names the flag or
+/// the plan that asks for this, for the message.
 fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
     match (policy.prune_when, patience) {
         (PruneWhen::Ready, None) => Err(Error::Usage {

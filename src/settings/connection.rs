@@ -6,8 +6,8 @@ use crate::cluster::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;
 use crate::model::text::shell_word;
 
-/// Returns the flags that choose the cluster and the user as they were typed, each after a space, for commands in hints.
-/// Flags with a secret (`--token`) or with a file of one (`--client-key`) are left out.
+/// Returns the flags that choose the cluster and the user as they were typed, each after a space, for commands in
+/// hints. Flags with a secret (`--token`) or with a file of one (`--client-key`) are left out.
 pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
     let options = &flags.options;
     let kubeconfig = options.kubeconfig.as_ref().map(|path| path.to_string_lossy());

@@ -37,8 +37,8 @@ impl DiffOptions {
     pub fn from_plan(plan: &SavedPlan, diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
         let apply = ApplyOptions::from_plan_without_flags(plan, shared)?;
         let apply = ApplyOptions {
-            // In a conflict, the server would not return the object as the plan would leave it. With force, it returns the
-            // values of the plan, and `diff` shows them beside the live values. Nothing is written.
+            // In a conflict, the server would not return the object as the plan would leave it. With force, it returns
+            // the values of the plan, and `diff` shows them beside the live values. Nothing is written.
             writing: WriteSettings {
                 conflicts: Conflicts::Forced,
                 ..apply.writing

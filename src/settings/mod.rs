@@ -102,8 +102,8 @@ fn read_tooling(value: Option<&str>) -> Result<Tooling, Error> {
     })
 }
 
-/// Returns the field managers whose part-of labels make an object a member: those of kubectl and of this program, and the
-/// one of `--field-manager`.
+/// Returns the field managers whose part-of labels make an object a member: those of kubectl and of this program, and
+/// the one of `--field-manager`.
 fn list_appliers(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()

@@ -32,8 +32,8 @@ pub struct RbacOptions {
 }
 
 impl RbacOptions {
-    /// Reads the flags of `rbac`. Without a subject, the permissions are for the user of `--as`; without `--as`, for the
-    /// service account that has the name of the set.
+    /// Reads the flags of `rbac`. Without a subject, the permissions are for the user of `--as`; without `--as`, for
+    /// the service account that has the name of the set.
     pub fn new(rbac: &Rbac, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::new(&rbac.set)?;
         let mut subjects = parse_subjects(&rbac.users, &rbac.groups, &rbac.service_accounts)?;

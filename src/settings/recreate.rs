@@ -5,8 +5,8 @@ use crate::plan::Recreate;
 
 /// Reads the values of `--recreate`. Returns the choice, and the kinds as typed, which are resolved by discovery later.
 ///
-/// Objects with an annotation that asks for recreation (`marked`) may be recreated in any case, except with `never`, which
-/// cannot be combined with other values.
+/// Objects with an annotation that asks for recreation (`marked`) may be recreated in any case, except with `never`,
+/// which cannot be combined with other values.
 pub(super) fn read_recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Error> {
     let error = |message: &str, hint: &str| Error::Usage {
         message: format!("--recreate={}: {message}", values.join(",")),

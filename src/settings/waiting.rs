@@ -23,8 +23,8 @@ pub struct WaitOptions {
 }
 
 impl WaitOptions {
-    /// Reads `--wait` and `--timeout`. kubectl writes `--wait=true` and `--wait=false`, which mean `--wait` and no wait.
-    /// Without a duration, `--wait` waits as long as `--timeout` allows. The duration 0 means no limit.
+    /// Reads `--wait` and `--timeout`. kubectl writes `--wait=true` and `--wait=false`, which mean `--wait` and no
+    /// wait. Without a duration, `--wait` waits as long as `--timeout` allows. The duration 0 means no limit.
     pub(super) fn new(flags: &WaitFlags) -> Result<Self, Error> {
         let timeout = flags.timeout.as_deref();
         let limit = timeout
@@ -44,9 +44,9 @@ impl WaitOptions {
         })
     }
 
-    /// Returns how long the run waits for webhooks to start: until `--timeout` stops the run, or without `--timeout`, as long
-    /// as `--wait` waits. In a step that later steps wait for, the limit is at most half of `--timeout`, so that the other
-    /// half is left for a later step with the webhook's workload.
+    /// Returns how long the run waits for webhooks to start: until `--timeout` stops the run, or without `--timeout`,
+    /// as long as `--wait` waits. In a step that later steps wait for, the limit is at most half of `--timeout`, so
+    /// that the other half is left for a later step with the webhook's workload.
     pub(super) fn webhook_patience(&self) -> WebhookPatience {
         let (in_step, at_end) = match (self.limit, self.patience) {
             (Some(limit), _) => (WEBHOOK_PATIENCE.min(limit / 2), None),
@@ -57,8 +57,8 @@ impl WaitOptions {
         WebhookPatience { in_step, at_end }
     }
 
-    /// Returns how long the run waits for an object that others depend on. With `--timeout`, this wait needs no limit of its
-    /// own, since `--timeout` stops the whole run.
+    /// Returns how long the run waits for an object that others depend on. With `--timeout`, this wait needs no limit
+    /// of its own, since `--timeout` stops the whole run.
     pub fn dependency_patience(self) -> Patience {
         match (self.limit, self.patience) {
             (Some(_), _) => Patience::Unlimited,
@@ -67,8 +67,8 @@ impl WaitOptions {
         }
     }
 
-    /// Returns how long the run waits until an object that it deletes to recreate it is gone: as long as for an object that
-    /// others depend on. `None` means no limit.
+    /// Returns how long the run waits until an object that it deletes to recreate it is gone: as long as for an object
+    /// that others depend on. `None` means no limit.
     pub(super) fn deletion_patience(self) -> Option<Duration> {
         match self.dependency_patience() {
             Patience::Limited(time) => Some(time),

@@ -1,7 +1,7 @@
 //! The parent of a set: its identity, and its ApplySet labels and annotations.
 //!
-//! Reading is strict: a value that could mean two things is a fault. All faults of a parent are returned together; `plan`
-//! decides what a fault means for a run.
+//! Reading is strict: a value that could mean two things is a fault. All faults of a parent are returned together;
+//! `plan` decides what a fault means for a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +48,8 @@ pub enum Reading {
     Parent(ApplySetRecord),
     /// The object has none of the labels and annotations of a parent.
     NoRecord,
-    /// The object has only the tooling annotation: a run was killed after it had created the parent from its manifest, and
-    /// before it wrote the record.
+    /// The object has only the tooling annotation: a run was killed after it had created the parent from its manifest,
+    /// and before it wrote the record.
     Unfinished(Tooling),
     /// The object has labels and annotations of a parent, but some are missing or invalid.
     Faulty(Vec<ParentFault>),
@@ -154,7 +154,8 @@ pub fn labels(id: &ApplySetId) -> Value {
 
 /// Returns the annotations of a parent, as `metadata.annotations`.
 ///
-/// An empty list is written as an empty string, as kubectl does. kubectl refuses a parent without `contains-group-kinds`.
+/// An empty list is written as an empty string, as kubectl does. kubectl refuses a parent without
+/// `contains-group-kinds`.
 pub fn annotations(tooling: &Tooling, record: &Record) -> Value {
     json!({
         TOOLING_ANNOTATION: tooling.to_string(),

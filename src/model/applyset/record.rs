@@ -1,9 +1,9 @@
 //! The record of a parent: the kinds and namespaces of its members.
 //!
 //! A record is a hint where to search for members: the part-of label alone decides whether an object is a member. The
-//! record may name kinds and namespaces without members, but must not lack any, since a run would not find, and not prune,
-//! the members there. This module parses and formats single annotation values; `parent` reads all labels and annotations
-//! of a parent.
+//! record may name kinds and namespaces without members, but must not lack any, since a run would not find, and not
+//! prune, the members there. This module parses and formats single annotation values; `parent` reads all labels and
+//! annotations of a parent.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ pub struct Record {
     pub additional_namespaces: BTreeSet<String>,
 }
 
-/// An annotation value that cannot be parsed. No part of such a value is used: if an entry were ignored, a run would not
-/// find the members of its kind or namespace.
+/// An annotation value that cannot be parsed. No part of such a value is used: if an entry were ignored, a run would
+/// not find the members of its kind or namespace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidValue {
     /// The value begins with the prefix of a later format, such as `v2:`.
@@ -106,8 +106,8 @@ impl Record {
 
 /// Parses `contains-group-kinds`. The empty string is an empty set of kinds.
 ///
-/// Unsorted and repeated entries are accepted, since the next write of the parent sorts them. Blanks and empty entries are
-/// refused: kubectl refuses such a parent, too, and a list that was edited badly may have lost entries.
+/// Unsorted and repeated entries are accepted, since the next write of the parent sorts them. Blanks and empty entries
+/// are refused: kubectl refuses such a parent, too, and a list that was edited badly may have lost entries.
 pub fn parse_group_kinds(value: &str) -> Result<BTreeSet<GroupKind>, InvalidValue> {
     split_entries(value)?
         .map(|entry| parse_group_kind(entry).ok_or_else(|| InvalidValue::NotAGroupKind(entry.to_owned())))
@@ -148,8 +148,8 @@ fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue
     Ok(value.split(',').filter(move |_| !value.is_empty()))
 }
 
-/// Returns the version prefix of a value of a later format: `v2` of `v2:…` in annotations, and of `v2.…` in labels, which
-/// must not contain a colon. Values of the format of today have no such prefix.
+/// Returns the version prefix of a value of a later format: `v2` of `v2:…` in annotations, and of `v2.…` in labels,
+/// which must not contain a colon. Values of the format of today have no such prefix.
 pub(super) fn find_later_format(value: &str, separator: char) -> Option<String> {
     let (prefix, _) = value.split_once(separator)?;
     let number = prefix.strip_prefix('v')?;

@@ -47,8 +47,8 @@ impl Tooling {
 
     /// Parses a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
     ///
-    /// A value of `--tooling` is parsed here and then written to a parent, so everything is refused here that would make
-    /// that parent unreadable.
+    /// A value of `--tooling` is parsed here and then written to a parent, so everything is refused here that would
+    /// make that parent unreadable.
     pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
         if one_line(value) != value {
             return Err(InvalidTooling::NotPrintable(value.to_owned()));
@@ -70,8 +70,8 @@ impl Tooling {
     }
 
     /// Returns whether the value has a version, as KEP-3659 asks of tools. A bare name is more likely a mistake of the
-    /// user, and so is a placeholder that was copied from documentation (`vX.Y.Z`, `<version>`). Everything else counts as
-    /// a version: tools choose their own forms, and [`Self::is_same_program`] compares names alone.
+    /// user, and so is a placeholder that was copied from documentation (`vX.Y.Z`, `<version>`). Everything else counts
+    /// as a version: tools choose their own forms, and [`Self::is_same_program`] compares names alone.
     pub fn has_version(&self) -> bool {
         let version = self.version.as_deref().unwrap_or_default().trim();
         let number = version.trim_start_matches(['v', 'V']);
@@ -82,8 +82,8 @@ impl Tooling {
         !number.is_empty() && !is_placeholder
     }
 
-    /// Returns a value for `--tooling` in a hint that names the same program. A version that is missing is invented, since
-    /// `--tooling` requires one.
+    /// Returns a value for `--tooling` in a hint that names the same program. A version that is missing is invented,
+    /// since `--tooling` requires one.
     pub fn argument(&self) -> String {
         if self.has_version() {
             shell_word(&self.to_string())

@@ -1,8 +1,9 @@
 //! The built-in kinds whose fields are known, and facts about these fields from the `OpenAPI` document of Kubernetes:
 //! atomic and granular maps and lists, maps with keys that users choose, bytes and quantities.
 //!
-//! `just kubernetes-tables` generates `kubernetes.txt`. A field is known by its name, not by its path: a fact that holds
-//! for the fields of this name in most kinds is a row without a kind, and a kind that differs has a row of its own.
+//! `just kubernetes-tables` generates `kubernetes.txt`. A field is known by its name, not by its path: a fact that
+//! holds for the fields of this name in most kinds is a row without a kind, and a kind that differs has a row of its
+//! own.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -32,8 +33,8 @@ impl TypeMeta<'_> {
         self.find_fact("kind", "").is_some()
     }
 
-    /// Returns whether this is a built-in kind with the subresource `status`: the server ignores `status` in a write of the
-    /// object itself.
+    /// Returns whether this is a built-in kind with the subresource `status`: the server ignores `status` in a write of
+    /// the object itself.
     pub fn ignores_status(self) -> bool {
         self.find_fact("kind", "") == Some("status")
     }

@@ -1,8 +1,9 @@
 //! The runs of a set, in an annotation of its parent: the runs under way, and the last runs that changed the set.
 //!
-//! While a run that may add members is under way, no other run removes kinds or namespaces from the record of the parent.
-//! A run that has not renewed its entry for ten minutes counts as abandoned: it was killed, or has lost the server. The
-//! entries of past runs are for users (`history`). Entries that cannot be parsed are dropped by the next write.
+//! While a run that may add members is under way, no other run removes kinds or namespaces from the record of the
+//! parent. A run that has not renewed its entry for ten minutes counts as abandoned: it was killed, or has lost the
+//! server. The entries of past runs are for users (`history`). Entries that cannot be parsed are dropped by the next
+//! write.
 
 #[cfg(test)]
 mod tests;
@@ -18,22 +19,24 @@ use serde_json::Value;
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use super::identity::ObjectKey;
 
-/// Annotation on a parent: the runs of the set as a list in JSON, first the runs under way, then the past runs, the latest
-/// first. The key does not have the prefix `applyset.kubernetes.io/`, because other tools read every key with this prefix.
+/// Annotation on a parent: the runs of the set as a list in JSON, first the runs under way, then the past runs, the
+/// latest first. The key does not have the prefix `applyset.kubernetes.io/`, because other tools read every key with
+/// this prefix.
 pub const HISTORY_ANNOTATION: &str = "kubectl-applyset/history";
 
-/// The time after which a run that has not renewed its entry counts as abandoned: it was killed, or has lost the server.
+/// The time after which a run that has not renewed its entry counts as abandoned: it was killed, or has lost the
+/// server.
 pub const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
-/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). When other runs
-/// take a run for abandoned, its last write is therefore at least half of [`ABANDONED_AFTER`] ago.
+/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). When other
+/// runs take a run for abandoned, its last write is therefore at least half of [`ABANDONED_AFTER`] ago.
 pub const RENEWED_AFTER: Duration = Duration::from_mins(4);
 
 /// The greatest number of past runs that are kept.
 const MAX_PAST_RUNS: usize = 10;
 
-/// The room in bytes that is left free while runs are under way, so that the entry of a run can grow by its result when the
-/// run ends.
+/// The room in bytes that is left free while runs are under way, so that the entry of a run can grow by its result when
+/// the run ends.
 const ROOM_FOR_RESULT: usize = 256;
 
 /// The room for past runs in the value of the annotation, in bytes.
@@ -53,7 +56,8 @@ pub struct Run {
     /// The number of objects by outcome.
     #[serde(flatten)]
     pub counts: Counts,
-    /// True if the run only removes members from the set. Other runs may then narrow the record while this one is under way.
+    /// True if the run only removes members from the set. Other runs may then narrow the record while this one is under
+    /// way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_out: bool,
     /// The command.
@@ -130,7 +134,8 @@ pub enum RunResult {
     Interrupted,
     /// The run was killed, or has lost the server.
     Abandoned,
-    /// A result of a later version of this program, which may mean that the run is under way. So it counts as under way.
+    /// A result of a later version of this program, which may mean that the run is under way. So it counts as under
+    /// way.
     #[serde(untagged)]
     Other(String),
 }
@@ -185,16 +190,16 @@ impl Run {
         )
     }
 
-    /// Writes the time from which a run under way counts as abandoned, unless it renews its entry before: `10:14:02Z`. A time
-    /// that cannot be parsed is returned as it is.
+    /// Writes the time from which a run under way counts as abandoned, unless it renews its entry before: `10:14:02Z`.
+    /// A time that cannot be parsed is returned as it is.
     pub fn abandonment_time(&self) -> String {
         let renewed = self.last_renewal();
         let time = renewed.parse().ok().and_then(abandonment_time);
         time.unwrap_or_else(|| renewed.to_owned())
     }
 
-    /// Returns whether a run under way counts as abandoned, because it has not renewed its entry for [`ABANDONED_AFTER`], or
-    /// because the time of its last renewal cannot be parsed.
+    /// Returns whether a run under way counts as abandoned, because it has not renewed its entry for
+    /// [`ABANDONED_AFTER`], or because the time of its last renewal cannot be parsed.
     pub fn is_abandoned(&self, now: Timestamp) -> bool {
         let Ok(renewed) = self.last_renewal().parse::<Timestamp>() else {
             return true;
@@ -204,8 +209,8 @@ impl Run {
     }
 }
 
-/// Writes the time from which a run that has last renewed its entry at `renewed` counts as abandoned: `10:14:02Z`. `None` if
-/// the time is out of range.
+/// Writes the time from which a run that has last renewed its entry at `renewed` counts as abandoned: `10:14:02Z`.
+/// `None` if the time is out of range.
 pub fn abandonment_time(renewed: Timestamp) -> Option<String> {
     let time = renewed.checked_add(ABANDONED_AFTER).ok()?;
     Some(time.strftime("%TZ").to_string())
@@ -235,8 +240,8 @@ pub struct History(Vec<Run>);
 pub struct NoRoom;
 
 impl History {
-    /// Reads the runs from the annotations of a parent. A value or an entry that cannot be parsed is ignored: the history
-    /// must not keep users from working with the set.
+    /// Reads the runs from the annotations of a parent. A value or an entry that cannot be parsed is ignored: the
+    /// history must not keep users from working with the set.
     pub fn from_annotations(annotations: &Pairs) -> Self {
         let entries: Vec<Value> = annotations
             .get(HISTORY_ANNOTATION)
@@ -258,8 +263,8 @@ impl History {
         self.0.iter().filter(move |run| run.is_running() && run.id != id)
     }
 
-    /// Returns the history without the run under way that has this id, and without the runs that only remove members. The
-    /// rest, past or under way, may have added members.
+    /// Returns the history without the run under way that has this id, and without the runs that only remove members.
+    /// The rest, past or under way, may have added members.
     #[must_use]
     pub fn adding_beside(self, id: &str) -> Self {
         let mut others = self.without(id);
@@ -267,7 +272,8 @@ impl History {
         others
     }
 
-    /// Returns a run that removes members from the set, and has begun or ended since the parent had the history `before`.
+    /// Returns a run that removes members from the set, and has begun or ended since the parent had the history
+    /// `before`.
     pub fn taken_out_since(&self, before: &Self) -> Option<&Run> {
         let mut removing = self.0.iter().filter(|run| run.takes_out);
         removing.find(|run| !before.is_running(&run.id) && !before.0.contains(run))
@@ -318,8 +324,8 @@ impl History {
         }
     }
 
-    /// Writes the value of the annotation, which has to fit in the limit together with the `annotations` of the parent; `None`
-    /// if there are no runs. The oldest past runs are dropped until the value fits.
+    /// Writes the value of the annotation, which has to fit in the limit together with the `annotations` of the parent;
+    /// `None` if there are no runs. The oldest past runs are dropped until the value fits.
     ///
     /// # Errors
     ///
@@ -330,8 +336,8 @@ impl History {
         let free = ANNOTATIONS_LIMIT.saturating_sub(taken + HISTORY_ANNOTATION.len());
         let (mut runs, past): (Vec<&Run>, Vec<&Run>) = self.0.iter().partition(|run| run.is_running());
         let running = runs.len();
-        // Past runs get their room in addition to the runs under way. If the entry of a run that has just ended were dropped,
-        // a run under way would not see that members were added, and would narrow the record.
+        // Past runs get their room in addition to the runs under way. If the entry of a run that has just ended were
+        // dropped, a run under way would not see that members were added, and would narrow the record.
         let limit_with_past_runs = serde_json::to_string(&runs).map_err(|_| NoRoom)?.len() + ROOM_FOR_RUNS;
         runs.extend(past.into_iter().take(MAX_PAST_RUNS));
         while !runs.is_empty() {
@@ -408,8 +414,8 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Shortens a user's name as the history keeps it. A [`Run`] has the short name from its beginning, so that it is equal to
-/// its own entry when it reads the annotation again.
+/// Shortens a user's name as the history keeps it. A [`Run`] has the short name from its beginning, so that it is equal
+/// to its own entry when it reads the annotation again.
 pub fn shorten_user(name: &str) -> String {
     name.chars().take(LONGEST_USER).collect()
 }
