@@ -93,6 +93,7 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
         questions,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
+    // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
     run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
     carry_out(run, &options, shared, Some(&plan)).await
@@ -176,6 +177,7 @@ impl Script for ApplyScript<'_> {
                 file.display()
             );
             run.report_notes(vec![written]);
+            // The same command would refuse to overwrite the file.
             if run.resume == Resume::SameCommand {
                 run.resume = Resume::OtherUndoFile;
             }

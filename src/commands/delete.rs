@@ -182,11 +182,12 @@ async fn delete_set(
         })
     };
     let ending = CommandRun::until_insisted(&interrupt, Box::pin(work)).await?;
-    let left = prepared.state.likely_members_left;
-    if ending == Ending::Done && left > 0 {
+    // Objects that the user may list, but not delete, and that are probably members.
+    let likely_members_left = prepared.state.likely_members_left;
+    if ending == Ending::Done && likely_members_left > 0 {
         run.reporter.event(Event::failure(format!(
             "{} not deleted: probably members of the set, but you cannot delete them; run the same command as a user who can",
-            counted(left, "object"),
+            counted(likely_members_left, "object"),
         )));
         return Ok(Ending::Incomplete);
     }

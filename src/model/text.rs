@@ -245,7 +245,7 @@ fn replace_characters(
 }
 
 /// Writes a duration as users write it: `1m30s`, `500ms`. Milliseconds are dropped from a minute on.
-pub fn short(time: Duration) -> String {
+pub fn format_duration(time: Duration) -> String {
     let (minutes, seconds, millis) = (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis());
     match (minutes, seconds, millis) {
         (0, 0, millis) => format!("{millis}ms"),

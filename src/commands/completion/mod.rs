@@ -30,7 +30,7 @@ const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 /// Prints the candidates and returns `true`, if a shell or kubectl requests them; otherwise, returns `false`.
 /// `arguments` are those of the process, with the name of the program.
-pub fn answer(arguments: &[OsString]) -> bool {
+pub fn answer_completion(arguments: &[OsString]) -> bool {
     let [_, first, words @ ..] = arguments else {
         return false;
     };

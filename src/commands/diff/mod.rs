@@ -101,6 +101,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
             outcome
         }
     };
+    // The grouped output has a summary at its top.
     let summary = match style.format {
         Format::Lines | Format::Wide if options.is_grouped && options.external.is_none() => {
             DiffSummary::InPlan
@@ -179,6 +180,7 @@ async fn compare(
         let connection = run.connect(shared).await?;
         prepare::to_show(run, connection, &options.apply, input).await?
     };
+    // Until the record is predicted, the planned one is shown, for the case that an error comes first.
     found.record = compare_records(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
     let times = prepared.plan.apply_times(&prepared.desired).into_iter();
@@ -202,6 +204,7 @@ async fn compare(
             });
         }
     }
+    // The plan is written only after all checks below have passed.
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
         let plan = saved_plan::plan(
@@ -241,6 +244,7 @@ fn find_unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
     unanswered
         .map(|prediction| {
+            // An object without an answer always has an error.
             let error = prediction.outcome.error.as_deref().cloned();
             let reason = error.unwrap_or_else(|| Message::new(""));
             (prediction.outcome.subject.key(), reason)

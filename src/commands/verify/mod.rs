@@ -49,13 +49,14 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         findings_are_printed: false,
     };
     let outcome = verifying.verify().await;
+    // A usage error has no document: nothing was read.
     if let Err(error) = &outcome
         && error.exit() == Exit::Usage
     {
         return outcome.map(|()| Exit::Done);
     }
     let has_inspected = !verifying.inspected.listings.is_empty();
-    let document = verifying.document(outcome.as_ref().err());
+    let document = verifying.take_document(outcome.as_ref().err());
     let place = &verifying.place;
     for warning in &document.warnings {
         report::warning(warning, style);
@@ -87,7 +88,7 @@ struct Verifying<'a> {
     started: Instant,
     /// The result of the last inspection.
     inspected: Inspected,
-    /// Writes that failed.
+    /// A message for each write that failed.
     failures: Vec<String>,
     cluster: Option<Cluster>,
     /// The user's request to stop.
@@ -127,7 +128,8 @@ impl Verifying<'_> {
         let found = self.inspected.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if matches!(fixed, Err(Error::Interrupted)) {
-            // The interrupt came before the inspection after the repairs, so the findings before them are reported.
+            // `fix` has taken the findings. Without a further inspection, it is unknown which of them are repaired, so all are
+            // reported.
             self.inspected.findings = found;
         }
         fixed
@@ -285,7 +287,7 @@ impl Verifying<'_> {
     }
 
     /// Takes the results so far as the document of the run.
-    fn document(&mut self, error: Option<&Error>) -> VerifyDocument {
+    fn take_document(&mut self, error: Option<&Error>) -> VerifyDocument {
         let inspected = std::mem::take(&mut self.inspected);
         let server = self.cluster.as_ref().map(|cluster| &cluster.server);
         let mut warnings = inspected.warnings;
