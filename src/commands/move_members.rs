@@ -127,7 +127,7 @@ impl Script for MoveScript<'_> {
         let members_of_new_set = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
         let remaining = find_remaining(&from.named.set, old_members, plan, &membership.appliers);
         if remaining.is_empty() {
-            // The old parent would be deleted. Objects that have lost the label would then be in no record.
+            // The old parent may be deleted. Objects that have lost the label would then be in the scope of no record.
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
             from.state
@@ -269,10 +269,10 @@ async fn read_and_plan(
         former,
         into,
         old_members,
-        // These are determined before the plan is carried out (`check`).
-        members_before: 0,
         plan,
         record,
+        // `check` determines the following before the plan is carried out.
+        members_before: 0,
         aim: ParentAim::Narrow,
         obstacles: Obstacles::default(),
     })

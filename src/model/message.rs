@@ -1,8 +1,8 @@
 //! Messages for users, as values: text, details below it, and hints.
 //!
 //! A message may quote text from a cluster, a file or a URL. Such text must not look like a line, a label or a hint of
-//! this program. Therefore each line is a field or an entry of [`Message`], and `report` escapes line breaks within
-//! one.
+//! this program. Therefore each line is a field or an entry of [`Message`], and a line break inside of one is escaped
+//! when the message is printed.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -19,8 +19,7 @@ pub(super) enum Quoting {
 }
 
 impl Quoting {
-    /// Returns the quoting for the shell with this name. An unknown shell is treated as bash, since a name that is
-    /// quoted twice is only useless.
+    /// Returns the quoting for the shell with this name. Every shell but zsh and fish is treated as bash.
     pub(super) fn for_shell(name: &str) -> Self {
         match name {
             "zsh" | "fish" => Self::ByShell,

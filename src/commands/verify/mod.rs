@@ -128,8 +128,8 @@ impl Verifying<'_> {
         let found = self.inspected.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if matches!(fixed, Err(Error::Interrupted)) {
-            // `fix` has taken the findings. Without a further inspection, it is unknown which of them are repaired, so all are
-            // reported.
+            // `fix` has taken the findings. Without a further inspection, it is unknown which of them are repaired, so
+            // all are reported.
             self.inspected.findings = found;
         }
         fixed

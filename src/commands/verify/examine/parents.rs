@@ -109,6 +109,7 @@ impl Inspection<'_> {
             return ParentKind::Forbidden;
         }
         let kind = read::parent_kind(self.cluster, &parent.resource).await;
+        // If the CRD cannot be read, the other sets can still be verified.
         kind.unwrap_or(ParentKind::Unknown)
     }
 
