@@ -163,8 +163,7 @@ fn finish(
     outcome
 }
 
-/// Reads, plans and predicts. `found` gets the differences as they are found, so that those before an error can be
-/// printed.
+/// Reads, plans and predicts. `found` gets the differences as they are found, to be printed even after an error.
 async fn compare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
@@ -204,7 +203,6 @@ async fn compare(
             });
         }
     }
-    // The plan is written only after all checks below have passed.
     let mut to_save = None;
     if let Some((file, salt)) = options.out.as_ref().zip(salt) {
         let plan = saved_plan::plan(
@@ -242,14 +240,13 @@ async fn compare(
 /// Returns the objects for which the server did not answer, and why.
 fn find_unanswered(predictions: &[Prediction]) -> Vec<(ObjectKey, Message)> {
     let unanswered = predictions.iter().filter(|prediction| prediction.unanswered);
-    unanswered
-        .map(|prediction| {
-            // An object without an answer always has an error.
-            let error = prediction.outcome.error.as_deref().cloned();
-            let reason = error.unwrap_or_else(|| Message::new(""));
-            (prediction.outcome.subject.key(), reason)
-        })
-        .collect()
+    let outcomes = unanswered.map(|prediction| &prediction.outcome);
+    let with_reason = outcomes.map(|outcome| {
+        // An object without an answer always has an error.
+        let reason = outcome.error.as_deref().cloned();
+        (outcome.subject.key(), reason.unwrap_or_else(|| Message::new("")))
+    });
+    with_reason.collect()
 }
 
 /// Returns success in place of the exit code for differences, if none of them is of a kind that `--exit-code-on` names.
@@ -355,8 +352,7 @@ fn build_comparisons(
             });
         }
     }
-    // The loop above has removed the refusals of predicted objects. The remaining objects were not sent to the server;
-    // they are shown with their refusal, without a difference.
+    // The remaining refusals are of objects that were not sent to the server, so that they have no difference.
     for (key, refusal) in refused {
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
