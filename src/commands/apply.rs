@@ -66,7 +66,7 @@ async fn carry_out(
 }
 
 fn read_style(arguments: &Apply, shared: &GlobalFlags) -> Style {
-    let style = settings::style_with(shared, &arguments.markdown);
+    let style = settings::style_with_markdown(shared, &arguments.markdown);
     Style {
         unchanged: if arguments.show_unchanged {
             UnchangedLines::Shown

@@ -168,7 +168,7 @@ pub fn printable_json(json: String) -> String {
 
 /// Returns whether the text contains a command of a CI runner, or a character other than a line break that controls a
 /// terminal or is invisible.
-pub fn is_steering(text: &str) -> bool {
+pub fn contains_hostile_text(text: &str) -> bool {
     has_runner_command(text) || text.contains(|character| is_hostile(character) && character != '\n')
 }
 

@@ -14,7 +14,7 @@ use super::paint::wrapped;
 use super::progress::undrawn;
 use super::{Colors, text_lines};
 use crate::model::message::Message;
-use crate::model::text::{is_steering, one_line, printable_json};
+use crate::model::text::{contains_hostile_text, one_line, printable_json};
 
 /// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {
@@ -176,7 +176,7 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
         prefer_block_scalars: false,
     };
     match serde_saphyr::to_string_with_options(document, options) {
-        Ok(text) if is_steering(&text) => json(document),
+        Ok(text) if contains_hostile_text(&text) => json(document),
         Ok(text) => text,
         Err(error) => format!("error: {:?}", error.to_string()),
     }

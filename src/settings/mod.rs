@@ -26,7 +26,7 @@ pub use delete::DeleteOptions;
 pub use diff::DiffOptions;
 pub use rbac::RbacOptions;
 pub use rule_files::{Ignore, read_status_rules};
-pub use style::{style, style_with};
+pub use style::{style, style_with_markdown};
 pub use verify::{VerifyOptions, VerifyScope};
 pub use waiting::WaitOptions;
 

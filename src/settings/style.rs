@@ -52,7 +52,7 @@ pub fn style(shared: &GlobalFlags) -> Style {
 }
 
 /// Reads the style of the output of `diff` and `apply`, which have the flags of Markdown, too.
-pub fn style_with(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
+pub fn style_with_markdown(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
     let style = style(shared);
     let max_bytes = markdown.max_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     Style {

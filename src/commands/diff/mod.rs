@@ -57,7 +57,7 @@ async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exi
         Some(plan) => DiffOptions::from_plan(plan, arguments, shared)?,
         None => DiffOptions::new(arguments, shared)?,
     };
-    let style = settings::style_with(shared, &arguments.markdown);
+    let style = settings::style_with_markdown(shared, &arguments.markdown);
     let mut run = CommandRun::begin(
         Operation::Diff,
         SetDocument::named(&options.apply.set.name),
