@@ -16,7 +16,7 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
     let mut known = Known::named(&reference.name);
     let found = unless_stopped(&listen(), read_history(&reference, shared, &mut known)).await;
     let document = match found {
-        // A usage error has no document: nothing was read.
+        // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
             report::document(&HistoryDocument::failed(known.set, &error), &known.place, style);
             return Err(error);

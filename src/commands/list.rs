@@ -19,7 +19,7 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
     let style = settings::style(shared);
     let mut place = ContextAndServer::default();
     let listed = unless_stopped(&listen(), print_list(arguments, shared, style, &mut place)).await;
-    // A usage error has no document: nothing was read.
+    // A usage error has no document.
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {

@@ -23,7 +23,7 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
     let viewed = unless_stopped(&listen(), read_view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
-        // A usage error has no document: nothing was read.
+        // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
             report::document(&ViewDocument::failed(known.set, &error), &known.place, style);
             return Err(error);

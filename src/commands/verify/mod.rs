@@ -49,7 +49,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         findings_are_printed: false,
     };
     let outcome = verifying.verify().await;
-    // A usage error has no document: nothing was read.
+    // A usage error has no document.
     if let Err(error) = &outcome
         && error.exit() == Exit::Usage
     {
@@ -63,7 +63,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
     }
     match &outcome {
         Err(Error::NotConfirmed) if verifying.findings_are_printed => {
-            report::findings_below(&document, style)
+            report::findings_below(&document, style);
         }
         Ok(()) | Err(Error::Refused(_) | Error::NotConfirmed) => {
             report::findings(&document, place, style);
