@@ -27,7 +27,7 @@ mod verify;
 mod wait;
 
 pub use cli::Cli;
-pub use commands::completion::answer as answer_completion;
+pub use commands::completion::answer_completion;
 pub use commands::run;
 
 /// What tests in `tests/` call directly. It is no library for others.

@@ -10,7 +10,7 @@ use crate::model::write_settings::{Hooks, Validation};
 use crate::plan::PruneWhen;
 use crate::report::DifferenceKind;
 
-/// The arguments that a saved plan holds: it is made from them.
+/// The arguments that cannot be used with `--plan`, because the saved plan was made with their values.
 #[rustfmt::skip]
 const SAVED_WITH_PLAN: [&str; 21] = [
     "set", "applyset", "filename", "recursive", "kustomize", "namespace", "validate", "prune", "prune_when", "allow_prune_all", "max_prune",

@@ -30,12 +30,11 @@ pub struct ManifestFlags {
     pub kustomize: Option<String>,
 }
 
-/// `--wait` without a value: as long as `--timeout` allows, else [`DEFAULT_WAIT`].
-///
-/// [`DEFAULT_WAIT`]: crate::settings::DEFAULT_WAIT
+/// The value that `--wait` without a value gets: wait as long as `--timeout` allows, else
+/// `DEFAULT_WAIT` (in `settings`).
 pub const WAIT_WITHOUT_VALUE: &str = "true";
 
-/// `--exclusive` without a value: other runs are not waited for.
+/// The value that `--exclusive` without a value gets: do not wait for other runs.
 pub(super) const EXCLUSIVE_WITHOUT_VALUE: &str = "0";
 
 /// The time limits.

@@ -50,7 +50,7 @@ pub struct GlobalFlags {
 }
 
 impl GlobalFlags {
-    /// The sum of the levels: `-vv` is the same as kubectl's `-v=2`.
+    /// Returns the sum of the levels: `-vv` is the same as kubectl's `-v=2`.
     pub fn verbosity(&self) -> u8 {
         self.verbose
             .iter()

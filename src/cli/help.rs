@@ -1,7 +1,7 @@
 //! The help pages: a front page, one for each command, and the flags about the connection.
 //!
-//! clap's own layout has the flags before the examples, takes more than a line for each, and shows
-//! all shared flags with every command.
+//! clap's own layout is not used: it has the flags before the examples, takes more than one line for each flag, and
+//! shows all shared flags on the page of every command.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub(super) const RUNNING: &str = "Running";
 pub(super) const OUTPUT: &str = "Output";
 pub(super) const CONNECTION: &str = "Connection";
 
-/// The groups of flags in the order of a page.
+/// The groups of flags, in the order in which a page shows them.
 const SECTIONS: [&str; 10] = [
     ARGUMENTS, OBJECTS, MANIFESTS, SUBJECTS, PRUNING, OWNERSHIP, WAITING, RUNNING, OUTPUT, CONNECTION,
 ];
@@ -33,8 +33,8 @@ const COMMANDS: [(&str, &[&str]); 4] = [
     ("Other", &["rbac", "completion", "version"]),
 ];
 
-/// Shared flags that mean nothing to a command.
-const MEANINGLESS: [(&str, &[&str]); 5] = [
+/// Commands with the shared flags that have no effect on them, so that their pages do not show these flags.
+const UNUSED_SHARED_FLAGS: [(&str, &[&str]); 5] = [
     ("list", &["verbose", "no_progress"]),
     ("view", &["no_progress"]),
     ("history", &["verbose", "no_progress"]),
@@ -42,10 +42,11 @@ const MEANINGLESS: [(&str, &[&str]); 5] = [
     ("rbac", &["verbose", "no_progress"]),
 ];
 
-/// Commands that do not connect to a cluster, to which no shared flag means anything.
+/// Commands that do not connect to a cluster. No shared flag has an effect on them.
 const OFFLINE: [&str; 3] = ["completion", "version", "__manual"];
 
-/// The usage of each command. clap's own has every required flag of a group, and no example of it.
+/// The usage of each command. clap's own usage would name all required flags of a group, and would not say that one of
+/// them is enough.
 const USAGES: [(&str, &str); 15] = [
     (
         "apply",
@@ -86,7 +87,7 @@ const USAGES: [(&str, &str); 15] = [
     ("__manual", "kubectl applyset __manual DIRECTORY"),
 ];
 
-/// The usage of the program.
+/// The usage of the program, and of commands that have none of their own.
 const USAGE: &str = "kubectl applyset COMMAND [flags]";
 
 const INTRODUCTION: &str = "\
@@ -108,7 +109,7 @@ The kubeconfig is that of kubectl: the files in KUBECONFIG, else ~/.kube/config,
 else the service account of the Pod. Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
 ";
 
-/// Gives the program and its commands their pages; `-h` and `--help` print the same.
+/// Sets the help pages of the program and of its commands. `-h` and `--help` print the same page.
 pub(super) fn with_pages(root: Command) -> Command {
     let shared: Vec<Arg> = root.get_arguments().cloned().collect();
     let front = front_page(&root);
@@ -117,18 +118,18 @@ pub(super) fn with_pages(root: Command) -> Command {
             "connection" => connection_page(),
             _ => command_page(&command, &shared),
         };
-        let usage = usage(command.get_name());
+        let usage = find_usage(command.get_name());
         command.override_usage(usage).override_help(page)
     });
     root.override_usage(USAGE).override_help(front)
 }
 
 fn front_page(root: &Command) -> String {
-    let mut page = format!("{}\n\n{INTRODUCTION}", about(root));
+    let mut page = format!("{}\n\n{INTRODUCTION}", about_text(root));
     for (heading, names) in COMMANDS {
         let _ = write!(page, "\n{heading}:\n");
         for command in names.iter().filter_map(|name| root.find_subcommand(name)) {
-            let _ = write!(page, "  {:<12}{}", command.get_name(), about(command));
+            let _ = write!(page, "  {:<12}{}", command.get_name(), about_text(command));
             for alias in command.get_all_aliases() {
                 let _ = write!(page, " (alias: {alias})");
             }
@@ -145,14 +146,14 @@ fn front_page(root: &Command) -> String {
 }
 
 fn command_page(command: &Command, shared: &[Arg]) -> String {
-    let mut page = beginning(command);
+    let mut page = format_beginning(command);
     if let Some(examples) = command.get_after_help() {
         let _ = write!(page, "\n{examples}\n");
     }
     let own = command.get_arguments();
     let global = shared.iter().filter(|flag| is_shown(flag, command));
     let flags: Vec<&Arg> = own.chain(global).filter(|flag| !flag.is_hide_set()).collect();
-    page.push_str(&sections(&flags, command.get_name()));
+    page.push_str(&format_sections(&flags, command.get_name()));
     if !OFFLINE.contains(&command.get_name()) {
         page.push_str(MORE_CONNECTION_FLAGS);
     }
@@ -166,41 +167,43 @@ pub fn connection_page() -> String {
     flags.retain(|flag| flag.get_help_heading() == Some(CONNECTION) && !flag.is_hide_set());
     let mut page = root
         .find_subcommand("connection")
-        .map(beginning)
+        .map(format_beginning)
         .unwrap_or_default();
-    page.push_str(&sections(&flags, ""));
+    page.push_str(&format_sections(&flags, ""));
     let _ = write!(page, "\n{ENVIRONMENT}");
     page
 }
 
-fn beginning(command: &Command) -> String {
-    format!("{}\n\nUsage: {}\n", about(command), usage(command.get_name()))
+fn format_beginning(command: &Command) -> String {
+    let usage = find_usage(command.get_name());
+    format!("{}\n\nUsage: {usage}\n", about_text(command))
 }
 
-fn usage(command: &str) -> &'static str {
+fn find_usage(command: &str) -> &'static str {
     let found = USAGES.iter().find(|(name, _)| *name == command);
     found.map_or(USAGE, |(_, usage)| usage)
 }
 
-fn about(command: &Command) -> String {
+fn about_text(command: &Command) -> String {
     command.get_about().map(ToString::to_string).unwrap_or_default()
 }
 
-/// Returns whether the page of a command shows this shared flag.
+/// Returns whether the page of a command shows this shared flag. The flags about the connection have a page of their
+/// own, except `--namespace`.
 fn is_shown(flag: &Arg, command: &Command) -> bool {
     let id = flag.get_id().as_str();
-    let is_connection = flag.get_help_heading() == Some(CONNECTION) && id != "namespace";
-    let is_meaningless = MEANINGLESS
+    let is_connection_flag = flag.get_help_heading() == Some(CONNECTION) && id != "namespace";
+    let is_unused = UNUSED_SHARED_FLAGS
         .iter()
         .any(|(name, flags)| *name == command.get_name() && flags.contains(&id));
-    !is_connection && !is_meaningless && !OFFLINE.contains(&command.get_name())
+    !is_connection_flag && !is_unused && !OFFLINE.contains(&command.get_name())
 }
 
-/// The flags by section, one line each, with all texts in one column.
-fn sections(flags: &[&Arg], command: &str) -> String {
+/// Writes the flags by section, one line for each, with the help texts in one column.
+fn format_sections(flags: &[&Arg], command: &str) -> String {
     let width = flags
         .iter()
-        .map(|flag| spelling(flag).len())
+        .map(|flag| format_flag(flag).len())
         .max()
         .unwrap_or_default();
     let mut text = String::new();
@@ -210,22 +213,23 @@ fn sections(flags: &[&Arg], command: &str) -> String {
         if !of_section.is_empty() {
             let _ = write!(text, "\n{section}:\n");
         }
-        // clap puts an argument last that a command changes.
+        // Positional arguments come first, and `--filename` is the first flag: clap moves an argument to the end that a
+        // command changes with `mut_arg`.
         of_section.sort_by_key(|flag| (flag.get_long().is_some(), flag.get_id() != "filename"));
         for flag in of_section {
             let _ = writeln!(
                 text,
                 "  {:<width$}  {}",
-                spelling(flag),
-                description(flag, command)
+                format_flag(flag),
+                describe(flag, command)
             );
         }
     }
     text
 }
 
-/// `-f, --filename FILE`, `--wait[=DURATION]` or `SET`.
-fn spelling(flag: &Arg) -> String {
+/// Writes a flag or a positional argument as it is typed: `-f, --filename FILE`, `--wait[=DURATION]` or `SET`.
+fn format_flag(flag: &Arg) -> String {
     let names = flag.get_value_names().unwrap_or_default();
     let value = names.first().map_or("", clap::builder::Str::as_str);
     let Some(long) = flag.get_long() else {
@@ -234,6 +238,7 @@ fn spelling(flag: &Arg) -> String {
     let short = flag
         .get_short()
         .map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
+    // Boolean flags have a value only for kubectl's `--flag=false`, which is not shown. `--prune` is true by default.
     let takes_value = flag.get_action().takes_values() && value != "BOOL";
     let value = match (flag.is_require_equals_set(), takes_value, value) {
         (true, true, value) => format!("[={value}]"),
@@ -244,16 +249,17 @@ fn spelling(flag: &Arg) -> String {
     format!("{short}--{long}{value}")
 }
 
-fn description(flag: &Arg, command: &str) -> String {
+/// Returns the help text of a flag; that of `--output` depends on the formats that the command has.
+fn describe(flag: &Arg, command: &str) -> String {
     match command {
         "list" | "view" | "history" if flag.get_id() == "output" => "json, yaml, name or wide".to_owned(),
         "export" if flag.get_id() == "output" => "json, yaml or name".to_owned(),
         "apply" | "diff" if flag.get_id() == "output" => "json, yaml, name or markdown".to_owned(),
-        _ => help(flag),
+        _ => help_text(flag),
     }
 }
 
-fn help(flag: &Arg) -> String {
+fn help_text(flag: &Arg) -> String {
     flag.get_help().map(ToString::to_string).unwrap_or_default()
 }
 
@@ -316,7 +322,7 @@ mod tests {
             .flat_map(Command::get_arguments)
             .filter(|flag| !flag.is_hide_set())
         {
-            let line = format!("  {}  ", spelling(flag));
+            let line = format!("  {}  ", format_flag(flag));
             let is_there = pages
                 .iter()
                 .flat_map(|page| page.lines())
@@ -324,7 +330,7 @@ mod tests {
             assert!(is_there, "{line}");
             let heading = flag.get_help_heading().unwrap_or_default();
             assert!(SECTIONS.contains(&heading), "{line}: {heading:?}");
-            assert!(!description(flag, "").is_empty(), "{line}");
+            assert!(!describe(flag, "").is_empty(), "{line}");
         }
     }
 

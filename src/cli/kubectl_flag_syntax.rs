@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, Command};
 
-/// Lets every flag without a value accept one after `=`, as kubectl does. The last one counts.
+/// Lets every boolean flag accept a value after `=`, as kubectl does. If a flag is repeated, the last one counts.
 pub(super) fn with_boolean_values(command: Command) -> Command {
     let command = command.mut_args(|argument| match argument.get_action() {
         ArgAction::SetTrue => argument
@@ -14,7 +14,7 @@ pub(super) fn with_boolean_values(command: Command) -> Command {
             .require_equals(true)
             .default_value("false")
             .default_missing_value("true")
-            .value_parser(boolean)
+            .value_parser(parse_boolean)
             .value_name("BOOL"),
         _ => argument,
     });
@@ -22,7 +22,7 @@ pub(super) fn with_boolean_values(command: Command) -> Command {
 }
 
 /// Parses a boolean as Go's `strconv.ParseBool` does.
-fn boolean(value: &str) -> Result<bool, &'static str> {
+fn parse_boolean(value: &str) -> Result<bool, &'static str> {
     match value {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
@@ -30,11 +30,12 @@ fn boolean(value: &str) -> Result<bool, &'static str> {
     }
 }
 
-/// Rewrites `-v 6` and `-v6` to `-v=6`. A word that is not a number is not the level: `-v web`.
-pub(super) fn with_levels(arguments: Vec<OsString>) -> Vec<OsString> {
+/// Rewrites `-v 6` and `-v6` to `-v=6`. In `-v web`, the word is not a number, so it is left as the next argument.
+pub(super) fn rewrite_levels(arguments: Vec<OsString>) -> Vec<OsString> {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let mut rewritten: Vec<OsString> = Vec::new();
-    let mut is_flag = false;
+    // Whether the last argument was `-v` without a level.
+    let mut follows_flag = false;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let text = argument.to_str().unwrap_or_default();
@@ -44,13 +45,13 @@ pub(super) fn with_levels(arguments: Vec<OsString>) -> Vec<OsString> {
             break;
         }
         match rewritten.last_mut() {
-            Some(flag) if is_flag && is_number(text) => {
+            Some(flag) if follows_flag && is_number(text) => {
                 flag.push("=");
                 flag.push(text);
-                is_flag = false;
+                follows_flag = false;
                 continue;
             }
-            _ => is_flag = ["-v", "--v", "--verbose"].contains(&text),
+            _ => follows_flag = ["-v", "--v", "--verbose"].contains(&text),
         }
         match text.strip_prefix("-v").filter(|level| is_number(level)) {
             Some(level) => rewritten.push(format!("-v={level}").into()),

@@ -1,7 +1,7 @@
 //! The command line: flags, their names and their help.
 //!
-//! `settings` turns the flags into values; nothing is decided here. Doc comments of flags are the
-//! help text, and `help` makes the pages of it.
+//! clap takes the doc comments of flags as their help texts, and `help` lays the pages out. `settings` turns the flags
+//! into values for the later stages.
 
 mod adopt_move_disband;
 mod apply;
@@ -42,11 +42,15 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Parses the arguments, beginning with the name of the program. The error is also the output of
-    /// `--help` and `--version`.
+    /// Parses the arguments of the process, of which the first is the name of the program.
+    ///
+    /// # Errors
+    ///
+    /// Returns clap's error for wrong arguments. As in clap, `--help` and `--version` are errors, too, with the output
+    /// as their text.
     pub fn parse(arguments: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut command = help::with_pages(kubectl_flag_syntax::with_boolean_values(Self::command()));
-        let mut arguments = kubectl_flag_syntax::with_levels(arguments);
+        let mut arguments = kubectl_flag_syntax::rewrite_levels(arguments);
         if arguments.len() < 2 {
             arguments.push("--help".into());
         }

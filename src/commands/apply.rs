@@ -33,20 +33,20 @@ pub(super) async fn run(arguments: &Apply, shared: &GlobalFlags) -> Result<Exit,
         manifest_files::check_file(UNDO_OUT, file)?;
         manifest_files::check_is_no_manifest(UNDO_OUT, file, &options.sources, options.recursion)?;
     }
-    let asks = Questions::at_terminal(options.is_interactive, &options.sources);
+    let questions = Questions::at_terminal(options.is_interactive, &options.sources);
     let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
-        style(arguments, shared),
+        read_style(arguments, shared),
         options.writing.dry_run,
-        asks,
+        questions,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
     run.limit(options.waiting.limit);
     carry_out(run, &options, shared, None).await
 }
 
-/// Plans and writes, to the end of the run.
+/// Runs all steps of the script, and prints the end of the run. `saved` is the plan of `--plan`.
 async fn carry_out(
     mut run: CommandRun,
     options: &ApplyOptions,
@@ -64,8 +64,8 @@ async fn carry_out(
     run.finish(outcome.map_err(Error::in_reach_of_rbac))
 }
 
-fn style(arguments: &Apply, shared: &GlobalFlags) -> Style {
-    let style = settings::style_with(shared, &arguments.markdown);
+fn read_style(arguments: &Apply, shared: &GlobalFlags) -> Style {
+    let style = settings::style_with_markdown(shared, &arguments.markdown);
     Style {
         unchanged: if arguments.show_unchanged {
             UnchangedLines::Shown
@@ -87,11 +87,12 @@ async fn run_plan(file: &Path, arguments: &Apply, shared: &GlobalFlags) -> Resul
     let mut run = CommandRun::begin(
         Operation::Apply,
         SetDocument::named(&options.set.name),
-        style(arguments, shared),
+        read_style(arguments, shared),
         options.writing.dry_run,
         questions,
     );
     run.reporter.brief_out.clone_from(&arguments.markdown.brief_out);
+    // If the run ends early, the cluster differs from the plan, so the same plan cannot be applied again.
     run.resume = Resume::NewPlan;
     run.limit(options.waiting.limit);
     carry_out(run, &options, shared, Some(&plan)).await
@@ -102,7 +103,7 @@ struct ApplyScript<'a> {
     shared: &'a GlobalFlags,
     /// The plan of `--plan`.
     saved: Option<&'a SavedPlan>,
-    /// Whether this run has written the file of `--undo-out`.
+    /// True if this run has written the file of `--undo-out`.
     has_undo_file: bool,
 }
 
@@ -114,13 +115,15 @@ impl Script for ApplyScript<'_> {
         run: &mut CommandRun,
         outdated: Option<Prepared>,
     ) -> Result<Option<Prepared>, Error> {
+        // After an outdated plan, the set is exported again.
         if let Some(file) = self.options.undo_out.as_ref().filter(|_| self.has_undo_file) {
             manifest_files::remove_file(UNDO_OUT, file)?;
             self.has_undo_file = false;
         }
         let prepared = match self.saved {
             None => prepare::to_write(run, self.shared, self.options, outdated).await?,
-            // The cluster may have changed: all is read and compared again.
+            // The cluster may have changed since the plan was saved, so the cluster is read again and compared with the
+            // plan.
             Some(saved) => {
                 let prepared = saved_plan::approve(run, self.shared, self.options, saved).await?;
                 check_permissions(&prepared).await?;
@@ -142,12 +145,13 @@ impl Script for ApplyScript<'_> {
         let Some(saved) = self.saved else {
             return prepared.outline();
         };
-        let chosen = saved.objects.iter().filter(|object| object.recreated);
-        let recreated = chosen.map(|object| object.key.clone());
+        let recreated = saved.objects.iter().filter(|object| object.recreated);
+        let recreated = recreated.map(|object| object.key.clone());
         prepared.outline().with_recreated(recreated.collect())
     }
 
     async fn check(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<(), Error> {
+        // The checks and reports of a saved plan are part of its approval, in `plan`.
         if self.saved.is_some() {
             return Ok(());
         }
@@ -156,14 +160,14 @@ impl Script for ApplyScript<'_> {
         check_permissions(prepared).await
     }
 
-    /// Carries a plan out, and exports the set before it if that is asked for.
+    /// Exports the set for `--undo-out`, and carries the plan out.
     async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
         if let Some(file) = &self.options.undo_out {
             let interrupt = run.interrupt.clone();
             let exported = tokio::select! {
                 biased;
                 () = interrupt.requested() => return Ok(Ending::Interrupted),
-                exported = export_before(prepared, self.shared) => exported?,
+                exported = export_for_undo(prepared, self.shared) => exported?,
             };
             manifest_files::write_file(UNDO_OUT, file, &exported)?;
             self.has_undo_file = true;
@@ -172,6 +176,7 @@ impl Script for ApplyScript<'_> {
                 file.display()
             );
             run.report_notes(vec![written]);
+            // The same command would refuse to overwrite the file.
             if run.resume == Resume::SameCommand {
                 run.resume = Resume::OtherUndoFile;
             }
@@ -180,12 +185,13 @@ impl Script for ApplyScript<'_> {
     }
 }
 
-/// The flag of the file for the manifests of the set before the run.
+/// The flag for the file with the manifests of the set before the run.
 const UNDO_OUT: &str = "--undo-out";
 
-/// Returns the manifests of the set as it is, and those of objects that the run is going to take in: an apply of the
-/// file prunes what it lacks.
-async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<String, Error> {
+/// Returns the text of the file of `--undo-out`: the manifests of the members, and of the objects that the run is going
+/// to take into the set. The latter are needed because an apply of the file prunes all members that are not in the
+/// file.
+async fn export_for_undo(prepared: &Prepared, shared: &GlobalFlags) -> Result<String, Error> {
     let Prepared {
         cluster,
         named,
@@ -195,16 +201,16 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
         plan,
         ..
     } = prepared;
-    // Which of them exist is not known: only labeled objects were listed.
-    let new = plan.all_applies().filter(|apply| {
+    // Objects that become members, some of which may not exist: only objects with the label were listed.
+    let new_members = plan.all_applies().filter(|apply| {
         matches!(
             apply.live_membership,
             LiveMembership::NotAMember | LiveMembership::OfAnotherSet
         )
     });
-    let new_keys = new.map(|apply| desired.members[apply.index].key.clone());
+    let new_keys = new_members.map(|apply| desired.members[apply.index].key.clone());
     let parent = desired.parent.iter().map(|parent| parent.key.clone());
-    let will_do = PlannedChanges {
+    let changes = PlannedChanges {
         taken_in: new_keys.chain(parent).collect(),
         applied: &desired.members,
         deleted: plan.all_prunes().map(|live| &live.key).collect(),
@@ -218,29 +224,29 @@ async fn export_before(prepared: &Prepared, shared: &GlobalFlags) -> Result<Stri
         field_manager: &writing.field_manager,
         concurrency: writing.concurrency,
     };
-    let exported = source.export(&will_do).await?;
+    let exported = source.export(&changes).await?;
     let manifests = exported.manifests;
-    let detached = plan.dependents.detachments.iter();
-    let references = detached.map(|detachment| {
+    let detachments = plan.dependents.detachments.iter();
+    let lost_references = detachments.map(|detachment| {
         format!(
             "Not in this file: the owner references of {}.",
             detachment.dependent.key
         )
     });
-    let lost: Vec<String> = references.chain(exported.left_out).collect();
+    let left_out: Vec<String> = lost_references.chain(exported.left_out).collect();
     let (tooling, manager) = (&named.set.tooling, &writing.field_manager);
     let flags = manifest_files::flags(tooling, manager, &manifests, &shared.connection);
-    Ok(manifest_file(&named.set.parent, &flags, &lost, &manifests))
+    Ok(manifest_file(&named.set.parent, &flags, &left_out, &manifests))
 }
 
 async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptions) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
-    let is_real = options.writing.dry_run == DryRun::None;
-    if !is_real {
+    let is_dry = options.writing.dry_run != DryRun::None;
+    if is_dry {
         run.reporter.name_place(&run.set, &run.place);
     }
     let reporter = &mut run.reporter;
-    let patience = options.waiting.patience.filter(|_| is_real);
+    let patience = options.waiting.patience.filter(|_| !is_dry);
     let done = RefCell::new(Done::default());
     let wait =
         patience.map(|patience| RunWait::new(prepared, &options.status_rules, &interrupt, patience, &done));
@@ -250,7 +256,7 @@ async fn execute(run: &mut CommandRun, prepared: &Prepared, options: &ApplyOptio
         rules: &options.status_rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        patience: options.waiting.for_dependencies(),
+        patience: options.waiting.dependency_patience(),
     };
     let execution = Execution {
         waits: wait.as_ref().map(|wait| wait as &dyn WaitsOfRun),

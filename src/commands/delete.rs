@@ -1,4 +1,4 @@
-//! `delete`: cluster state → plan with nothing desired → execute → report.
+//! `delete`: cluster state → plan for a set without any desired objects → execute → report.
 
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::status::StatusRules;
@@ -27,13 +27,13 @@ use crate::wait::{AfterFailure, Deadline, Lookup, Outcome, Patience, RELIST, Wai
 /// Runs `delete`.
 pub(super) async fn run(arguments: &Delete, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = DeleteOptions::new(arguments, shared)?;
-    let asks = Questions::at_terminal(options.is_interactive, &[]);
+    let questions = Questions::at_terminal(options.is_interactive, &[]);
     let mut run = CommandRun::begin(
         Operation::Delete,
         SetDocument::named(&options.set.name),
         settings::style(shared),
         options.writing.dry_run,
-        asks,
+        questions,
     );
     run.limit(options.waiting.limit);
     let allowed = Allowed::new(&options.consent, &options.writing);
@@ -69,11 +69,11 @@ impl Script for DeleteScript<'_> {
         };
         let mut named = named_set(&mut cluster, &options.set, Tooling::this_program(), &[]).await?;
         run.set = SetDocument::from(&named.set);
-        let state = match read(&mut cluster, &mut named, options).await {
+        let state = match read_state(&mut cluster, &mut named, options).await {
             Err(error) if error.kind == ErrorKind::NoSuchSet && options.ignore_not_found => {
                 return Ok(None);
             }
-            read => read?,
+            state => state?,
         };
         let policy = Policy {
             pruning: state.pruning,
@@ -91,7 +91,7 @@ impl Script for DeleteScript<'_> {
         vec![(&prepared.named, prepared.state.parent_object())]
     }
 
-    /// Returns that the set is deleted, and all that this destroys.
+    /// Returns what the user has to agree to: that the set is deleted, and each loss of data.
     fn proposal(&self, prepared: &Prepared) -> Proposal {
         let Prepared {
             named, state, plan, ..
@@ -128,13 +128,17 @@ impl Script for DeleteScript<'_> {
     }
 
     async fn write(&mut self, run: &mut CommandRun, prepared: &mut Prepared) -> Result<Ending, Error> {
-        delete(run, prepared, self.options).await
+        delete_set(run, prepared, self.options).await
     }
 }
 
-async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptions) -> Result<Ending, Error> {
+async fn delete_set(
+    run: &mut CommandRun,
+    prepared: &Prepared,
+    options: &DeleteOptions,
+) -> Result<Ending, Error> {
     let interrupt = run.interrupt.clone();
-    // Deleted objects are waited for until they are gone, whatever their status.
+    // The run waits until deleted objects are gone, so their status does not matter.
     let rules = StatusRules::default();
     let dependencies = DependencyWait {
         server: &prepared.cluster.server,
@@ -142,16 +146,16 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
         rules: &rules,
         interrupt: &interrupt,
         concurrency: options.writing.concurrency,
-        patience: options.waiting.for_dependencies(),
+        patience: options.waiting.dependency_patience(),
     };
     let deletion = Execution {
         take_over: &[],
         dependencies: Some(&dependencies),
         ..prepared.execution(&interrupt)
     };
-    let is_real = options.writing.dry_run == DryRun::None;
+    let is_dry = options.writing.dry_run != DryRun::None;
     let work = async {
-        if !is_real {
+        if is_dry {
             return Ok(deletion
                 .predict_deletion_of_set(&mut |event| run.reporter.event(event))
                 .await);
@@ -176,19 +180,20 @@ async fn delete(run: &mut CommandRun, prepared: &Prepared, options: &DeleteOptio
         })
     };
     let ending = CommandRun::until_insisted(&interrupt, Box::pin(work)).await?;
-    let left = prepared.state.likely_members_left;
-    if ending == Ending::Done && left > 0 {
+    // Objects that the user may list, but not delete, and that are probably members.
+    let likely_members_left = prepared.state.likely_members_left;
+    if ending == Ending::Done && likely_members_left > 0 {
         run.reporter.event(Event::failure(format!(
             "{} not deleted: probably members of the set, but you cannot delete them; run the same command as a user who can",
-            counted(left, "object"),
+            counted(likely_members_left, "object"),
         )));
         return Ok(Ending::Incomplete);
     }
     Ok(ending)
 }
 
-/// Deletes the members and waits until they are gone, then does the same with the parent and its
-/// namespace or CRD.
+/// Deletes the members and waits until they are gone. Then deletes the parent and its namespace or CRD, and waits until
+/// these are gone.
 async fn delete_and_wait(
     run: &mut CommandRun,
     prepared: &Prepared,
@@ -205,7 +210,7 @@ async fn delete_and_wait(
     if members.ending != Ending::Done {
         return deletion_run.end(None, members.ending, &mut sink).await;
     }
-    // The wait for deleted objects ends when they are gone; their status does not count.
+    // The run waits until deleted objects are gone, so their status does not matter.
     let rules = StatusRules::default();
     let mut waiting = Waiting {
         server: deletion.server,
@@ -218,17 +223,17 @@ async fn delete_and_wait(
         relist: RELIST,
         done_before: "members were deleted or are being deleted; the set's parent still exists",
     };
-    let going = deletion
+    let terminating = deletion
         .deleted_or_terminating()
         .filter(|live| done.is_going(live));
-    let targets = going.map(|live| done.gone(live)).collect();
+    let targets = terminating.map(|live| done.gone(live)).collect();
     let mut report = |event| reporter.event(event);
     let awaited = waiting.run(targets, &mut report);
     let outcome = deletion_run.while_renewing(awaited).await;
     if outcome == Outcome::Interrupted {
         return deletion_run.end(None, Ending::Interrupted, &mut report).await;
     }
-    // Even if something is left, the parent records exactly that from now on.
+    // If members are left after the wait, `finish_deletion` keeps the parent, and narrows its record to these members.
     let ending = deletion
         .finish_deletion(
             deletion_run,
@@ -256,7 +261,7 @@ async fn delete_and_wait(
     waits::ending(outcome, ending)
 }
 
-async fn read(
+async fn read_state(
     cluster: &mut Cluster,
     named: &mut NamedSet,
     options: &DeleteOptions,

@@ -1,5 +1,5 @@
-//! `disband`: removes the set's label from its members, and then the record from the parent. All
-//! objects are kept, with all other fields.
+//! `disband`: removes the part-of label from the members of a set, and then the record from its parent. All objects are
+//! kept as they are otherwise.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +76,7 @@ impl Script for DisbandScript<'_> {
         };
         run.set.tooling = tooling_of(&parent).map(Tooling::to_string);
         if let Some(tooling) = tooling_of(&parent) {
-            // The set stays that of its tool until it ends.
+            // Until its record is removed, the set is still managed by the tool that the parent names.
             read.named.set.tooling = tooling.clone();
         }
         let members = read
@@ -96,7 +96,7 @@ impl Script for DisbandScript<'_> {
     }
 
     fn proposal(&self, planned: &PlannedDisband) -> Proposal {
-        let refusals = refusals(&planned.read, &planned.plan, &self.membership.appliers);
+        let refusals = find_refusals(&planned.read, &planned.plan, &self.membership.appliers);
         Proposal::new(refusals, &planned.plan.changes).about(&planned.read.named.set)
     }
 
@@ -107,9 +107,9 @@ impl Script for DisbandScript<'_> {
     async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<(), Error> {
         let read = &planned.read;
         run.report_warnings(&read.state.warnings);
-        let mut rights = permissions::to_relabel(&planned.plan.changes);
-        rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
-        adopt_move_disband::check_permissions(&planned.cluster, rights, self.membership).await
+        let mut needed = permissions::to_relabel(&planned.plan.changes);
+        needed.insert(permissions::on_parent(&read.named.set, &read.named.resource));
+        adopt_move_disband::check_permissions(&planned.cluster, needed, self.membership).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<Ending, Error> {
@@ -144,16 +144,22 @@ impl Script for DisbandScript<'_> {
     }
 }
 
-/// Returns the refusals that the user has to lift.
-fn refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Refusal> {
-    let forgets = plan.forgets(&read.named.set, appliers);
-    read.state.take_over.clone().into_iter().chain(forgets).collect()
+/// Returns the refusals that the user has to lift: that the run takes over another tool's set, and that it forgets the
+/// set.
+fn find_refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Refusal> {
+    let forgets_set = plan.forgets(&read.named.set, appliers);
+    read.state
+        .take_over
+        .clone()
+        .into_iter()
+        .chain(forgets_set)
+        .collect()
 }
 
 /// Returns the tool that manages the set according to its parent.
 fn tooling_of(parent: &ParentObject) -> Option<&Tooling> {
     match &parent.reading {
-        Reading::Parent(bookkeeping) => Some(&bookkeeping.tooling),
+        Reading::Parent(record) => Some(&record.tooling),
         Reading::Unfinished(tooling) => Some(tooling),
         Reading::NoRecord | Reading::Faulty(_) => None,
     }

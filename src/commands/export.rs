@@ -62,7 +62,7 @@ pub(super) async fn run(arguments: &Export, shared: &GlobalFlags) -> Result<Exit
     Ok(Exit::Done)
 }
 
-/// The values of Secrets are for whoever reads a terminal, or its scrollback.
+/// Warns that values of Secrets were printed to a terminal, whose scrollback others may read.
 fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
     let secrets = manifests.iter().filter(|manifest| manifest.is_secret()).count();
     let is_shown = matches!(style.output, Device::Terminal { .. }) && style.format != Format::Names;
@@ -75,12 +75,13 @@ fn warn_of_secrets(manifests: &[ManifestText], style: Style) {
     }
 }
 
-/// What was read of a set.
+/// The manifests of a set, as they are exported.
 struct SetExport {
     set: Set,
-    /// The flags that an apply of the manifests needs, after a space.
+    /// The flags for an apply of the manifests, with a space before the first.
     flags: String,
     manifests: Vec<ManifestText>,
+    /// A line for each thing that is not in the manifests, or may not be.
     left_out: Vec<String>,
 }
 
@@ -97,7 +98,8 @@ async fn read_and_export(
     } = existing_set(reference, shared, &mut known).await?;
     let found = FoundSet::new(named.set.parent.clone(), &parent);
     cluster.look_up(slice::from_ref(&found)).await;
-    // Nothing is listed yet, so what is not visible is a kind that the server does not list.
+    // Members were not listed yet. At this point, a set is not visible as a whole only if the server does not serve a
+    // recorded kind; the export would lack the objects of that kind.
     if found.visibility(&cluster.discovery) != Visibility::Whole {
         let parent = &named.set.parent;
         let text = format!(

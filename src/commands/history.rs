@@ -14,8 +14,9 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
     let style = settings::style(shared);
     let reference = SetReference::new(set)?;
     let mut known = Known::named(&reference.name);
-    let found = unless_stopped(&listen(), history(&reference, shared, &mut known)).await;
+    let found = unless_stopped(&listen(), read_history(&reference, shared, &mut known)).await;
     let document = match found {
+        // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
             report::document(
                 &HistoryDocument::from_error(known.set, &error),
@@ -39,8 +40,9 @@ pub(super) async fn run(set: &SetArgument, shared: &GlobalFlags) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-/// Reads the history; `known` gets what is known, in case of an error later.
-async fn history(
+/// Reads the history. `known` gets the set and its cluster as soon as they are known, so that the document has them
+/// even if a later step fails.
+async fn read_history(
     reference: &SetReference,
     shared: &GlobalFlags,
     known: &mut Known,

@@ -18,7 +18,8 @@ use crate::verify::doubts;
 pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let mut place = ContextAndServer::default();
-    let listed = unless_stopped(&listen(), list(arguments, shared, style, &mut place)).await;
+    let listed = unless_stopped(&listen(), print_list(arguments, shared, style, &mut place)).await;
+    // A usage error has no document.
     if let Err(error) = &listed
         && error.exit() != Exit::Usage
     {
@@ -27,8 +28,9 @@ pub(super) async fn run(arguments: &List, shared: &GlobalFlags) -> Result<Exit, 
     listed.map(|()| Exit::Done)
 }
 
-/// Prints the sets; `place` gets the cluster, in case of an error later.
-async fn list(
+/// Reads and prints the sets. `place` gets the context and the server once there is a connection, so that the document
+/// has them even if a later step fails.
+async fn print_list(
     arguments: &List,
     shared: &GlobalFlags,
     style: Style,
@@ -50,13 +52,14 @@ async fn list(
         .iter()
         .map(|kind| read::parents(&server, slice::from_ref(kind), namespace));
     for listed in join_all(lists).await {
-        // A kind that cannot be listed does not hide the others.
+        // If the user may not list one kind, the sets with parents of other kinds are still shown.
         match listed {
             Ok(found) => parents.extend(found),
             Err(failure) => unread.push(failure),
         }
     }
-    // An empty answer would be wrong for a script: the sets may be where the user cannot look.
+    // A script would take an empty list for the fact that there are no sets, but there may be parents that the user may
+    // not list.
     if parents.is_empty()
         && let Some(position) = read::built_in_parents_unread(&unread)
     {
@@ -64,7 +67,7 @@ async fn list(
     }
     parents.sort_by(|(one, _), (other, _)| (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name)));
     let unread = read::unread_reasons(unread);
-    let are_all_seen = warnings.is_empty() && unread.is_empty();
+    let is_complete = warnings.is_empty() && unread.is_empty();
     warnings.extend(read::unread_warnings(&unread));
     let mut sets: Vec<FoundSet> = parents
         .into_iter()
@@ -83,7 +86,7 @@ async fn list(
         let searched = namespace.map_or_else(String::new, |namespace| {
             format!(" in namespace {namespace}; use -A for all namespaces")
         });
-        let found = if are_all_seen {
+        let found = if is_complete {
             "no sets found"
         } else {
             "no sets found among those that you can list"

@@ -1,6 +1,5 @@
-//! The commands: short scripts that put the stages together, a file for each.
-//!
-//! Code that two commands need is in `session` or in a stage.
+//! The commands, a file for each: short scripts that call the stages (`read`, `plan`, `execute`, …) in turn. Code that
+//! two commands need is in `session` or in a stage.
 
 mod adopt;
 mod apply;
@@ -26,7 +25,8 @@ use crate::model::text::os_cause;
 use crate::report::{self, Format};
 use crate::settings;
 
-/// Runs the command, prints its output, and returns how it ended.
+/// Runs the command, prints its output, and returns how it ended. A command that succeeded has failed if its output
+/// could not be written.
 pub fn run(cli: &Cli) -> Exit {
     let exit = run_command(cli);
     if exit == Exit::Done && report::has_lost_output() {
@@ -36,7 +36,7 @@ pub fn run(cli: &Cli) -> Exit {
 }
 
 fn run_command(line: &Cli) -> Exit {
-    if let Some(error) = unsuitable_output(line) {
+    if let Some(error) = find_unsuitable_output_flag(line) {
         report::error(&error, settings::style(&line.shared).colors);
         return error.exit();
     }
@@ -55,7 +55,7 @@ fn run_command(line: &Cli) -> Exit {
             return Exit::Done;
         }
         Command::Completion { shell } => {
-            report::text(&completion::script(*shell));
+            report::text(&completion::generate_script(*shell));
             return Exit::Done;
         }
         Command::Apply(arguments) => within_runtime(apply::run(arguments, &line.shared)),
@@ -78,8 +78,9 @@ fn run_command(line: &Cli) -> Exit {
     })
 }
 
-/// Returns the error about a format that the command does not have.
-fn unsuitable_output(line: &Cli) -> Option<Error> {
+/// Returns the error about an output format that the command does not have, or about a flag of Markdown without
+/// `-o markdown`.
+fn find_unsuitable_output_flag(line: &Cli) -> Option<Error> {
     let has_tables = matches!(
         line.command,
         Command::List(_) | Command::View(_) | Command::History(_)
@@ -89,7 +90,7 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
         Command::Diff(arguments) => Some(&arguments.markdown),
         _ => None,
     };
-    let of_markdown = markdown.and_then(|flags| match (flags.max_bytes, &flags.brief_out) {
+    let markdown_error = markdown.and_then(|flags| match (flags.max_bytes, &flags.brief_out) {
         (Some(_), _) => Some((
             "--max-bytes works with -o markdown only",
             "add -o markdown, or omit --max-bytes",
@@ -114,12 +115,12 @@ fn unsuitable_output(line: &Cli) -> Option<Error> {
             "-o json and -o yaml do not work with `version`",
             "omit -o: the output is one line, the name and the version",
         ),
-        _ => of_markdown?,
+        _ => markdown_error?,
     };
     Some(Error::usage(message, hint))
 }
 
-/// Writes a page for the program and one for each command into an existing directory.
+/// Writes a manual page for the program and one for each command into an existing directory.
 fn write_manual(directory: &Path) -> Result<Exit, Error> {
     clap_mangen::generate_to(Cli::command(), directory)
         .map(|()| Exit::Done)
@@ -131,12 +132,14 @@ fn write_manual(directory: &Path) -> Result<Exit, Error> {
         })
 }
 
+/// Runs a command in an asynchronous runtime of one thread.
 fn within_runtime(command: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
         Ok(runtime) => {
             let outcome = runtime.block_on(command);
-            // An abandoned read of standard input must not delay the end.
+            // If the run ended while it was reading standard input (after Ctrl-C, for example), that read cannot be
+            // canceled. `shutdown_background` does not wait for it.
             runtime.shutdown_background();
             outcome
         }

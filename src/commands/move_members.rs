@@ -1,5 +1,5 @@
-//! `move`: moves all or some members of a set to another. Each moves in one write, so that it is always
-//! in one of the two.
+//! `move`: moves all or some members of a set to another set. One write of each member replaces the label, so that the
+//! member is in one of the two sets at any time.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ use crate::session::plan_and_write::Script;
 use crate::session::prompt;
 use crate::settings::{MoveOptions, Selection};
 
-/// Runs `move`. Its report is about the set that members join.
+/// Runs `move`. The report is about the set that members join.
 pub(super) async fn run(arguments: &Move, shared: &GlobalFlags) -> Result<Exit, Error> {
     let options = MoveOptions::new(arguments, shared)?;
     let (membership, manifests) = (&options.membership, options.selection.manifests());
@@ -56,18 +56,22 @@ struct MoveScript<'a> {
 struct PlannedMove {
     cluster: Cluster,
     manifests: Manifests,
+    /// The old set, which the members leave.
     from: SetRead,
+    /// The parent of the old set.
     former: ParentObject,
+    /// The new set, which the members join.
     into: SetRead,
-    /// The members that the old set has before the move.
-    held: Vec<Live>,
-    /// Number of members that the target has before the move.
+    /// All members of the old set before the move.
+    old_members: Vec<Live>,
+    /// The number of members of the new set before the move.
     members_before: usize,
     plan: MembershipPlan,
+    /// The record of the new set after the move.
     record: Record,
-    /// The aim for the old parent.
+    /// What becomes of the old parent.
     aim: ParentAim,
-    /// What keeps it although the whole set was to move.
+    /// What keeps the old parent, although the whole set was to move.
     obstacles: Obstacles,
 }
 
@@ -81,7 +85,7 @@ impl Script for MoveScript<'_> {
     ) -> Result<Option<PlannedMove>, Error> {
         let (cluster, manifests) = match outdated {
             None => {
-                // A hook that is a member moves like any other.
+                // A hook that is a member moves like any other member.
                 let manifests = self.options.selection.manifests();
                 adopt_move_disband::discover_and_read(run, self.shared, manifests, Manifests::keep_hooks)
                     .await?
@@ -116,13 +120,14 @@ impl Script for MoveScript<'_> {
             cluster,
             from,
             into,
-            held,
+            old_members,
             plan,
             ..
         } = planned;
-        let settled = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
-        let members = find_remaining(&from.named.set, held, plan, &membership.appliers);
-        if members.is_empty() {
+        let members_of_new_set = into.members(cluster, None, &BTreeSet::new(), concurrency).await?;
+        let remaining = find_remaining(&from.named.set, old_members, plan, &membership.appliers);
+        if remaining.is_empty() {
+            // The old parent may be deleted. Objects that have lost the label would then be in the scope of no record.
             let places = &from.state.places;
             let unlabeled = members_without_label(&cluster.server, places, concurrency).await;
             from.state.keep_recorded(&unlabeled?, &from.named);
@@ -130,12 +135,12 @@ impl Script for MoveScript<'_> {
         }
         let obstacles = Obstacles {
             unlisted: from.state.observed.unlisted.clone(),
-            owned: owned_by_parent(&from.named.set, &settled, into),
-            members,
+            owned: find_object_owned_by_parent(&from.named.set, &members_of_new_set, into),
+            members: remaining,
         };
-        planned.members_before = settled.len();
-        (planned.aim, planned.obstacles) = aim_for_parent(obstacles, &self.options.selection);
-        adopt_move_disband::check_permissions(&planned.cluster, rights(planned), membership).await
+        planned.members_before = members_of_new_set.len();
+        (planned.aim, planned.obstacles) = decide_aim(obstacles, &self.options.selection);
+        adopt_move_disband::check_permissions(&planned.cluster, list_permissions(planned), membership).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedMove) -> Result<Ending, Error> {
@@ -183,8 +188,8 @@ async fn move_members(
     Ok(ending)
 }
 
-/// Returns what a new namespace of the parent means to manifests without a namespace; `None` if it
-/// means nothing to the members that moved.
+/// Returns the note that manifests without a namespace now get the namespace of the new parent. `None` if the namespace
+/// of the parent is the same, or if no moved member is in the old one.
 fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<String> {
     let [old, new] = [from, into].map(|set| set.parent.namespace.as_ref());
     let (old, new) = old.zip(new).filter(|(old, new)| old != new)?;
@@ -199,7 +204,8 @@ fn note_of_namespace(from: &Set, into: &Set, plan: &MembershipPlan) -> Option<St
         })
 }
 
-/// Returns what a move into a set with members means to the next apply of that set; `None` if it had none.
+/// Returns the note that the next apply of the new set prunes the moved objects if it lacks their manifests. `None` if
+/// the new set had no members, so that it has no manifests of its own.
 fn note_of_merged_sets(into: &Set, members_before: usize, plan: &MembershipPlan) -> Option<String> {
     let is_merge = members_before > 0 && !plan.changes.is_empty();
     is_merge.then(|| {
@@ -231,22 +237,29 @@ async fn read_and_plan(
     run.report_warnings(&from.state.warnings);
     run.report_warnings(&into.state.warnings);
 
-    let asked = find_asked_for(&cluster, &into, manifests.clone(), &options.selection)?;
+    let requested = find_requested(&cluster, &into, manifests.clone(), &options.selection)?;
     let labels = match &options.selection {
         Selection::Labels(labels) => Some(labels.as_str()),
         Selection::All | Selection::Manifests(..) => None,
     };
     let concurrency = membership.writing.concurrency;
-    let (members, held) = members(&cluster, [&from, &into], asked.as_deref(), labels, concurrency).await?;
-    let sets = [&from, &into].map(|read| &read.named.set);
-    let mut plan = plan::plan_move(sets[0], sets[1], &members, asked, &membership.appliers);
+    let (members, old_members) = list_members(
+        &cluster,
+        [&from, &into],
+        requested.as_deref(),
+        labels,
+        concurrency,
+    )
+    .await?;
+    let [old_set, new_set] = [&from, &into].map(|read| &read.named.set);
+    let mut plan = plan::plan_move(old_set, new_set, &members, requested, &membership.appliers);
     if plan.objects() == 0 && labels.is_some() {
         return Err(Error::usage(
             format!("no member has the labels {:?}", labels.unwrap_or_default()),
             "list the members with `kubectl applyset view SET`",
         ));
     }
-    let (record, too_large) = into.record_with(&plan.record(sets[1]));
+    let (record, too_large) = into.record_with(&plan.record(new_set));
     plan.refusals.extend(too_large);
     Ok(PlannedMove {
         cluster,
@@ -254,16 +267,17 @@ async fn read_and_plan(
         from,
         former,
         into,
-        held,
-        members_before: 0,
+        old_members,
         plan,
         record,
+        // `check` determines the following before the plan is carried out.
+        members_before: 0,
         aim: ParentAim::Narrow,
         obstacles: Obstacles::default(),
     })
 }
 
-/// Refuses a namespace for a parent without one, and a move of a set into itself.
+/// Refuses `--to-namespace` for a cluster-scoped parent, and a move of a set into itself.
 fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<(), Error> {
     if options.new.namespace.is_some() && new.resource.scope == Scope::Cluster {
         return Err(Error::usage(
@@ -283,30 +297,37 @@ fn check_names(old: &NamedSet, new: &NamedSet, options: &MoveOptions) -> Result<
     Ok(())
 }
 
-/// Lists the members of the old set that match these labels, and all of them. The former include
-/// members of the new set if those that an earlier run has moved have to be reported, too.
-async fn members(
+/// Lists the members that the run may move, and all members of the old set.
+///
+/// The former are the members of the old set that match the labels. Members of the new set are among them if manifests
+/// name the members, or if no member of the old set matches: then the run reports what an earlier run has moved
+/// already.
+async fn list_members(
     cluster: &Cluster,
     [from, into]: [&SetRead; 2],
-    asked: Option<&[Left]>,
+    requested: Option<&[Left]>,
     labels: Option<&str>,
     concurrency: usize,
 ) -> Result<(Vec<Live>, Vec<Live>), Error> {
-    let keys = asked.into_iter().flatten().map(|left| left.key.clone()).collect();
+    let keys = requested
+        .into_iter()
+        .flatten()
+        .map(|left| left.key.clone())
+        .collect();
     let mut members = from.members(cluster, labels, &keys, concurrency).await?;
-    let held = if labels.is_some() {
+    let old_members = if labels.is_some() {
         from.members(cluster, None, &keys, concurrency).await?
     } else {
         members.clone()
     };
-    if asked.is_some() || members.is_empty() {
+    if requested.is_some() || members.is_empty() {
         members.extend(into.members(cluster, labels, &keys, concurrency).await?);
     }
-    Ok((members, held))
+    Ok((members, old_members))
 }
 
 /// Returns the permissions that the move needs.
-fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
+fn list_permissions(planned: &PlannedMove) -> BTreeSet<Permission> {
     let PlannedMove {
         from,
         into,
@@ -316,33 +337,34 @@ fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
         ..
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
-    let mut rights = permissions::to_relabel(&plan.changes);
+    let mut needed = permissions::to_relabel(&plan.changes);
     if plan.takes_any() {
         let target = &into.named;
-        rights.extend(permissions::to_record(
+        needed.extend(permissions::to_record(
             &target.set,
             &target.resource,
             into.parent(),
             record,
             &plan.changes,
         ));
-        rights.extend(match aim {
+        needed.extend(match aim {
             ParentAim::Narrow | ParentAim::RemoveRecord => {
                 vec![permissions::on_parent(set, resource)]
             }
             ParentAim::Delete => permissions::to_release(set, resource).into(),
         });
     }
-    rights
+    needed
 }
 
-/// Decides what becomes of the old parent: it is deleted with the last member, unless something keeps it. That is
-/// reported if the whole set was to move.
-fn aim_for_parent(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Obstacles) {
-    let is_left = !obstacles.members.is_empty() || !obstacles.unlisted.is_empty();
+/// Decides what becomes of the old parent. It is deleted if the last member moves and nothing else keeps it. If the
+/// user wanted to move the whole set, the obstacles are returned, to be reported. If the user has chosen some members
+/// and others are left, the parent is expected to stay, and no obstacles are returned.
+fn decide_aim(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Obstacles) {
+    let has_members_left = !obstacles.members.is_empty() || !obstacles.unlisted.is_empty();
     match selection {
         _ if obstacles == Obstacles::default() => (ParentAim::Delete, obstacles),
-        Selection::Labels(_) | Selection::Manifests(..) if is_left => {
+        Selection::Labels(_) | Selection::Manifests(..) if has_members_left => {
             (ParentAim::Narrow, Obstacles::default())
         }
         Selection::All | Selection::Labels(_) | Selection::Manifests(..) => (ParentAim::Narrow, obstacles),
@@ -352,26 +374,28 @@ fn aim_for_parent(obstacles: Obstacles, selection: &Selection) -> (ParentAim, Ob
 /// Returns the members that the old set still has after the move.
 fn find_remaining(
     from: &Set,
-    held: &[Live],
+    old_members: &[Live],
     plan: &MembershipPlan,
     appliers: &BTreeSet<String>,
 ) -> Vec<Live> {
     let moved: BTreeSet<&str> = plan.changes.iter().map(|live| live.uid.as_str()).collect();
     let leaves = |live: &Live| moved.contains(live.uid.as_str()) || plan::is_owned_copy(live, from, appliers);
-    held.iter().filter(|live| !leaves(live)).cloned().collect()
+    old_members.iter().filter(|live| !leaves(live)).cloned().collect()
 }
 
-/// Returns the first of these members of the new set, or its parent, that names the old parent as its owner.
-fn owned_by_parent(from: &Set, settled: &[Live], into: &SetRead) -> Option<ObjectKey> {
-    if let Some(member) = settled.iter().find(|live| from.is_owner(&live.owners)) {
+/// Returns a member of the new set, or its parent, that names the old parent as its owner. If the old parent were
+/// deleted, the garbage collector would delete that object.
+fn find_object_owned_by_parent(from: &Set, members: &[Live], into: &SetRead) -> Option<ObjectKey> {
+    if let Some(member) = members.iter().find(|live| from.is_owner(&live.owners)) {
         return Some(member.key.clone());
     }
     let parent = into.parent().filter(|parent| from.is_owner(&parent.owners));
     parent.map(|_| into.named.set.parent.clone())
 }
 
-/// Returns the objects of the manifests, if there are any.
-fn find_asked_for(
+/// Returns the objects of the manifests, if manifests name the members to move. Each has the reason for which it is
+/// kept if it turns out not to be a member.
+fn find_requested(
     cluster: &Cluster,
     into: &SetRead,
     manifests: Manifests,
@@ -382,11 +406,11 @@ fn find_asked_for(
     };
     let desired = desired::resolve(manifests, into.named.resolution_context(cluster))?;
     let members = desired.members.into_iter();
-    let asked = members.map(|member| Left {
+    let requested = members.map(|member| Left {
         key: member.key,
         resource: member.resource,
         uid: None,
         reason: MembershipKeepReason::NotAMember,
     });
-    Ok(Some(asked.collect()))
+    Ok(Some(requested.collect()))
 }

@@ -1,5 +1,5 @@
-//! `rbac`: the least permissions for applying a set from its manifests, as RBAC objects to review and
-//! apply.
+//! `rbac`: prints the least permissions for applying a set from its manifests, as RBAC objects for the user to review
+//! and apply.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +17,17 @@ use crate::read::found_set::{self, FoundSet};
 use crate::read::{Cluster, NamedSet, find_members, named_set};
 use crate::report;
 use crate::session::connect::{connect_as_oneself, discover_with, unlimited_waits};
-use crate::session::prepare::recreate;
+use crate::session::prepare;
 use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, RbacOptions};
 
-/// Runs `rbac`. It reads as the user of the kubeconfig: `--as` names the subject of the permissions,
-/// which may have none yet.
+/// Runs `rbac`. The cluster is read as the user of the kubeconfig, not as the user of `--as`: here, `--as` names the
+/// subject of the permissions, who may have none yet.
 pub(super) async fn run(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
-    unless_stopped(&listen(), print_rights(arguments, shared)).await
+    unless_stopped(&listen(), print_permissions(arguments, shared)).await
 }
 
-async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
+async fn print_permissions(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Error> {
     let style = settings::style(shared);
     let options = RbacOptions::new(arguments, shared)?;
     let connection = connect_as_oneself(shared).await?;
@@ -47,7 +47,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         &manifests.applied,
     )
     .await?;
-    let recreate = recreate(
+    let recreate = prepare::recreate(
         &options.recreate,
         &options.recreate_kinds,
         &cluster.discovery,
@@ -58,6 +58,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         return Err(Refusal::error(&[refusal]));
     }
     let mut notes = manifest::notes_on_hooks_left_out(&desired.hooks, options.hooks);
+    // Without permission to read the set, the permissions for the manifests alone are printed.
     let (past, writers) = match read_past(&mut cluster, &named, usize::from(shared.concurrency)).await {
         Err(error) if is_forbidden(&error) => {
             notes.push(format!("{error}; printing permissions for the manifests alone"));
@@ -65,14 +66,14 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         }
         past => past?,
     };
-    let mut rights = find_needed(&named, &desired, &past, &cluster);
+    let mut needed = find_needed(&named, &desired, &past, &cluster);
     if !options.include_recorded {
-        let of_manifests = find_needed(&named, &desired, &Past::default(), &cluster);
-        notes.extend(note_on_left_out(&(&rights - &of_manifests), &writers));
-        rights = of_manifests;
+        let needed_for_manifests = find_needed(&named, &desired, &Past::default(), &cluster);
+        notes.extend(note_on_left_out(&(&needed - &needed_for_manifests), &writers));
+        needed = needed_for_manifests;
     }
-    rights.extend(permissions::to_recreate(&desired, &recreate));
-    notes.extend(remarks(&rights, &desired));
+    needed.extend(permissions::to_recreate(&desired, &recreate));
+    notes.extend(list_remarks(&needed, &desired));
     for note in &notes {
         report::note(note, style);
     }
@@ -83,7 +84,7 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         .namespace
         .as_deref()
         .unwrap_or(&cluster.namespace);
-    let objects = permissions::objects(&name, &rights, &options.subjects, namespace);
+    let objects = permissions::objects(&name, &needed, &options.subjects, namespace);
     report::objects(&objects, style);
     Ok(Exit::Done)
 }
@@ -92,7 +93,8 @@ fn find_needed(named: &NamedSet, desired: &Desired, past: &Past, cluster: &Clust
     permissions::needed_for_set(&named.set, &named.resource, desired, past, &cluster.discovery)
 }
 
-/// Reads the state of the set, and which field managers have written its record.
+/// Reads what earlier runs have left: the record and the members of the set, and the field managers that have written
+/// the record. Both are empty if the set does not exist.
 async fn read_past(
     cluster: &mut Cluster,
     named: &NamedSet,
@@ -116,7 +118,8 @@ async fn read_past(
     Ok((past, parent.record_writers))
 }
 
-/// Returns the note on permissions that no manifest needs: what the record and the members name may be a tenant's wish.
+/// Returns the note on permissions that only the record or members need, and no manifest. They are left out by default:
+/// a tenant who may write the record or label objects would otherwise choose what the subject may do.
 fn note_on_left_out(left_out: &BTreeSet<Permission>, writers: &[String]) -> Option<String> {
     let writers = match writers {
         [] => "an unknown field manager".to_owned(),
@@ -135,18 +138,21 @@ fn is_forbidden(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Forbidden | ErrorKind::ListForbidden)
 }
 
-/// Returns notes to read before granting these permissions.
-fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
+/// Returns the notes that the user should read before granting these permissions.
+fn list_remarks(needed: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
     let mut remarks = Vec::new();
-    let used: BTreeSet<&str> = rights
+    let used_namespaces: BTreeSet<&str> = needed
         .iter()
-        .filter_map(|right| right.namespace.as_deref())
+        .filter_map(|permission| permission.namespace.as_deref())
         .collect();
-    let brought: Vec<&str> = desired.namespaces().filter(|name| used.contains(name)).collect();
-    if !brought.is_empty() {
+    let new_namespaces: Vec<&str> = desired
+        .namespaces()
+        .filter(|name| used_namespaces.contains(name))
+        .collect();
+    if !new_namespaces.is_empty() {
         remarks.push(format!(
             "create these namespaces before you apply the Roles: {}",
-            brought.join(", ")
+            new_namespaces.join(", ")
         ));
     }
     if desired.namespaces().next().is_some() {
@@ -155,9 +161,9 @@ fn remarks(rights: &BTreeSet<Permission>, desired: &Desired) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let powerful: Vec<String> = rights
+    let powerful: Vec<String> = needed
         .iter()
-        .filter(|right| matches!(right.verb, Verb::Bind | Verb::Escalate))
+        .filter(|permission| matches!(permission.verb, Verb::Bind | Verb::Escalate))
         .map(ToString::to_string)
         .collect();
     if !powerful.is_empty() {

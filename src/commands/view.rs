@@ -20,9 +20,10 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     let style = settings::style(shared);
     let reference = SetReference::new(&arguments.set)?;
     let mut known = Known::named(&reference.name);
-    let rules = settings::status_rules(arguments.wait_rules.as_deref())?;
-    let viewed = unless_stopped(&listen(), view(&reference, shared, &rules, &mut known)).await;
+    let rules = settings::read_status_rules(arguments.wait_rules.as_deref())?;
+    let viewed = unless_stopped(&listen(), read_view(&reference, shared, &rules, &mut known)).await;
     let document = match viewed {
+        // A usage error has no document.
         Err(error) if error.exit() != Exit::Usage => {
             report::document(&ViewDocument::from_error(known.set, &error), &known.place, style);
             return Err(error);
@@ -36,8 +37,9 @@ pub(super) async fn run(arguments: &View, shared: &GlobalFlags) -> Result<Exit, 
     Ok(Exit::Done)
 }
 
-/// Reads the set; `known` gets what is known, in case of an error later.
-async fn view(
+/// Reads the set and its members. `known` gets the set and its cluster as soon as they are known, so that the document
+/// has them even if a later step fails.
+async fn read_view(
     reference: &SetReference,
     shared: &GlobalFlags,
     rules: &StatusRules,
@@ -53,6 +55,7 @@ async fn view(
     let mut warnings = Vec::new();
     let concurrency = usize::from(shared.concurrency);
     let states = RefCell::new(BTreeMap::new());
+    // Only the state of each whole object is kept in memory.
     let finding = find_whole_members(&cluster, &mut set, concurrency, &mut warnings, |object, live| {
         let state = MemberState::new(object, live, rules, cluster.server.now());
         states.borrow_mut().insert(live.uid.clone(), state);

@@ -126,7 +126,7 @@ pub(super) async fn entry_under_way(server: &ApiServer, operation: RunOperation)
         takes_out: false,
         operation,
         manifests: String::new(),
-        user: user.as_deref().map(history_annotation::kept_of_user),
+        user: user.as_deref().map(history_annotation::shorten_user),
         version: concat!("v", env!("CARGO_PKG_VERSION")).to_owned(),
         id: random_id(),
         renewed: None,

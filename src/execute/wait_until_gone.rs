@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::Interrupt;
 use super::wait_notes::SLOW;
 use crate::model::live::Live;
-use crate::model::text::{listed, short};
+use crate::model::text::{format_duration, listed};
 
 /// The pause between the first two reads; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -62,7 +62,7 @@ impl<'a> WaitUntilGone<'a> {
     ) -> Result<(), String> {
         let waited = self.begun.elapsed();
         if let Some(limit) = limit.filter(|limit| waited >= *limit) {
-            let limit = short(limit);
+            let limit = format_duration(limit);
             return Err(format!("timed out waiting for the condition after {limit}"));
         }
         if waited >= SLOW && !std::mem::replace(&mut self.is_reported, true) {

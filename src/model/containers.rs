@@ -1,5 +1,5 @@
-//! Containers, which are namespaces and the definitions of kinds: what they hold, which is deleted with them, and their
-//! owners.
+//! Containers: namespaces and CRDs. The server deletes their contents with them. Here are their contents and their
+//! owners, as plans need them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use super::identity::{GroupKind, ObjectKey};
 use super::live::Presence;
 use super::resource::Resource;
 
-/// What a namespace or the definition of a kind holds.
+/// The contents of a namespace or of a CRD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Objects in it that are not being deleted.
+    /// The objects in the container, except those that are being deleted.
     pub objects: Vec<HeldObject>,
-    /// Resources that could not be listed.
+    /// The resources that could not be listed, so that it is unknown whether the container has objects of them.
     pub unknown: Vec<String>,
-    /// Aggregated APIs that do not answer, by the names of their `APIService`s, with the reason. A namespace may hold
-    /// objects of theirs.
+    /// The aggregated APIs that do not answer: the reason by the name of the `APIService`. A namespace may have objects
+    /// of these APIs.
     pub unanswering: BTreeMap<String, String>,
 }
 
-/// An object in a namespace or of a defined kind, as far as decisions need to know it: a
-/// namespace may hold any number of them.
+/// An object in a container, reduced to the fields that plans need: a namespace may have any number of objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldObject {
     /// Kind, namespace and name.
     pub key: ObjectKey,
     /// `metadata.uid`.
     pub uid: String,
-    /// The UIDs of its owners.
+    /// The UIDs of the object's owners.
     pub owners: Vec<String>,
-    /// The annotation or label that keeps it from being deleted, as `key: value`.
+    /// The label or annotation by which the user asks not to delete the object, as `key: value`.
     pub keep_annotation: Option<String>,
 }
 
 impl Contents {
-    /// Each object once, under whichever group it was seen first, in a settled order.
-    pub fn settle(&mut self) {
+    /// Sorts the contents, and keeps each object once. An object that is served in two API groups (Ingress was) has two
+    /// keys and one UID; the key that was read first is kept.
+    pub fn sort_and_deduplicate(&mut self) {
         self.objects.sort_by(|one, other| one.uid.cmp(&other.uid));
         self.objects.dedup_by(|one, other| one.uid == other.uid);
         self.objects.sort_by(|one, other| one.key.cmp(&other.key));
@@ -45,39 +45,40 @@ impl Contents {
     }
 }
 
-/// What is known of a namespace that exists.
+/// The state of an existing namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamespaceState {
-    /// Its UID; `None` where the user may not read it.
+    /// The UID of the namespace; `None` if the user may not read the namespace.
     pub uid: Option<String>,
-    /// The set that it is a member of.
+    /// The id of the set that the namespace is a member of.
     pub part_of: Option<String>,
-    /// Whether it is being deleted, with everything in it.
+    /// Whether the namespace is being deleted, and its contents with it.
     pub presence: Presence,
-    /// The UIDs of its owners.
+    /// The UIDs of the namespace's owners.
     pub owners: Vec<String>,
 }
 
-/// Containers whose owners matter.
+/// The containers of objects whose owners a plan needs to know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Containers {
-    /// Names of namespaces.
+    /// The names of the namespaces.
     pub namespaces: BTreeSet<String>,
-    /// The resources that are defined, by their definitions. A resource may turn out to have none.
+    /// The resources by the keys of their CRDs. A resource of an aggregated API has no CRD, so that its key names no
+    /// object.
     pub definitions: BTreeMap<ObjectKey, Arc<Resource>>,
 }
 
-/// The owners of one namespace or definition.
+/// The owners of one container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owners {
-    /// Their UIDs.
+    /// The UIDs of the owners.
     Known(Vec<String>),
-    /// The user may not read them.
+    /// The user may not read the container.
     Forbidden,
 }
 
 impl Owners {
-    /// The owners of a namespace.
+    /// Returns the owners of a namespace.
     pub fn from_namespace(namespace: &NamespaceState) -> Self {
         match namespace.uid {
             Some(_) => Self::Known(namespace.owners.clone()),
@@ -87,12 +88,12 @@ impl Owners {
 }
 
 impl Containers {
-    /// The key of a namespace.
+    /// Returns the key of a namespace.
     pub fn namespace_key(name: &str) -> ObjectKey {
         cluster_key(GroupKind::namespace(), name.to_owned())
     }
 
-    /// The key that the definition of a resource has, if there is one.
+    /// Returns the key of the CRD of a resource, if it has one.
     pub fn definition_key(resource: &Resource) -> ObjectKey {
         let name = resource.definition_name();
         cluster_key(GroupKind::custom_resource_definition(), name)

@@ -1,8 +1,9 @@
-//! Ranks by dependency: the step in which each object comes, from the wave of its kind and its edges.
+//! Ranks by dependency: the step in which each object is applied or deleted, from the wave of its kind and from its
+//! dependencies, which are the edges of a graph.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A step of the order: first by waves, and within a wave by edges.
+/// A step of the order. Steps are ordered by wave, and within a wave by depth: the length of the chain of edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     wave: usize,
@@ -16,11 +17,13 @@ impl Rank {
     }
 }
 
-/// Objects by their places in a list, each with its wave and the objects that come before it.
+/// Objects, which are known by their indices in a list of the caller, with their waves and edges.
 #[derive(Debug, Default)]
 pub struct DependencyGraph {
+    /// The wave of each object.
     waves: Vec<usize>,
-    before: Vec<Vec<usize>>,
+    /// For each object, the indices of those that an edge orders before it.
+    predecessors: Vec<Vec<usize>>,
 }
 
 impl DependencyGraph {
@@ -28,94 +31,96 @@ impl DependencyGraph {
     pub fn new(waves: impl Iterator<Item = usize>) -> Self {
         let waves: Vec<usize> = waves.collect();
         Self {
-            before: vec![Vec::new(); waves.len()],
+            predecessors: vec![Vec::new(); waves.len()],
             waves,
         }
     }
 
-    /// Lets the object at `earlier` come before that at `later`.
-    pub fn order(&mut self, earlier: usize, later: usize) {
-        self.before[later].push(earlier);
+    /// Adds an edge: the object at index `earlier` comes before the one at index `later`.
+    pub fn add_edge(&mut self, earlier: usize, later: usize) {
+        self.predecessors[later].push(earlier);
     }
 
-    /// Returns the rank of each object. An object has the rank of its own wave, unless one before it
-    /// comes as late: then it comes right after that.
+    /// Returns the rank of each object (Kahn's algorithm). An object has the first rank of its wave, unless a
+    /// predecessor has the same or a later rank: then it has the next rank after that, in the wave of the predecessor.
     ///
     /// # Errors
     ///
-    /// A cycle: each object comes after the next one, and the last after the first.
+    /// Returns the objects of a cycle: each comes after the next one, and the last one comes after the first.
     pub fn ranks(&self) -> Result<Vec<Rank>, Vec<usize>> {
         let mut ranks: Vec<Rank> = self.waves.iter().copied().map(Rank::for_wave).collect();
-        let mut missing: Vec<usize> = self.before.iter().map(Vec::len).collect();
-        let mut after = vec![Vec::new(); self.before.len()];
-        for (later, before) in self.before.iter().enumerate() {
-            for earlier in before {
-                after[*earlier].push(later);
-            }
-        }
-        let free = (0..missing.len()).filter(|place| missing[*place] == 0);
-        let mut free: VecDeque<usize> = free.collect();
+        // For each object, the number of predecessors without a final rank.
+        let mut unranked: Vec<usize> = self.predecessors.iter().map(Vec::len).collect();
+        let successors = self.successors();
+        let ready = (0..unranked.len()).filter(|index| unranked[*index] == 0);
+        let mut ready: VecDeque<usize> = ready.collect();
         let mut ranked = 0;
-        while let Some(place) = free.pop_front() {
+        while let Some(earlier) = ready.pop_front() {
             ranked += 1;
-            let next = Rank {
-                depth: ranks[place].depth + 1,
-                ..ranks[place]
+            let next_rank = Rank {
+                depth: ranks[earlier].depth + 1,
+                ..ranks[earlier]
             };
-            for later in &after[place] {
-                if ranks[*later] <= ranks[place] {
-                    ranks[*later] = next;
+            for later in &successors[earlier] {
+                if ranks[*later] <= ranks[earlier] {
+                    ranks[*later] = next_rank;
                 }
-                missing[*later] -= 1;
-                if missing[*later] == 0 {
-                    free.push_back(*later);
+                unranked[*later] -= 1;
+                if unranked[*later] == 0 {
+                    ready.push_back(*later);
                 }
             }
         }
         if ranked == ranks.len() {
             Ok(ranks)
         } else {
-            Err(self.cycle(&missing))
+            Err(self.find_cycle(&unranked))
         }
     }
 
-    /// Returns this object and all that are on a cycle with it.
-    pub fn on_cycles_with(&self, place: usize) -> BTreeSet<usize> {
-        let mut after = vec![Vec::new(); self.before.len()];
-        for (later, before) in self.before.iter().enumerate() {
-            for earlier in before {
-                after[*earlier].push(later);
-            }
-        }
-        let later = reachable(&after, place);
-        let earlier = reachable(&self.before, place);
+    /// Returns the object at this index and all that are on a cycle with it.
+    pub fn on_cycles_with(&self, index: usize) -> BTreeSet<usize> {
+        let later = find_reachable(&self.successors(), index);
+        let earlier = find_reachable(&self.predecessors, index);
         later.intersection(&earlier).copied().collect()
     }
 
-    /// Follows objects that could not be ranked until one comes again.
-    fn cycle(&self, missing: &[usize]) -> Vec<usize> {
+    /// Returns, for each object, the indices of those that an edge orders after it.
+    fn successors(&self) -> Vec<Vec<usize>> {
+        let mut successors = vec![Vec::new(); self.predecessors.len()];
+        for (later, predecessors) in self.predecessors.iter().enumerate() {
+            for earlier in predecessors {
+                successors[*earlier].push(later);
+            }
+        }
+        successors
+    }
+
+    /// Finds a cycle once no object without a rank is ready: each of them has a predecessor without a rank, so a path
+    /// from one to the next comes to an object that it has passed before.
+    fn find_cycle(&self, unranked: &[usize]) -> Vec<usize> {
         let mut path = Vec::new();
-        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut next = missing.iter().position(|count| *count > 0);
-        while let Some(place) = next {
-            if let Some(start) = places.insert(place, path.len()) {
+        let mut positions: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut next = unranked.iter().position(|count| *count > 0);
+        while let Some(index) = next {
+            if let Some(start) = positions.insert(index, path.len()) {
                 path.drain(..start);
                 break;
             }
-            path.push(place);
-            let mut before = self.before[place].iter();
-            next = before.find(|before| missing[**before] > 0).copied();
+            path.push(index);
+            let mut predecessors = self.predecessors[index].iter();
+            next = predecessors.find(|earlier| unranked[**earlier] > 0).copied();
         }
         path
     }
 }
 
-/// Returns this place and all that edges lead to from it.
-fn reachable(edges: &[Vec<usize>], place: usize) -> BTreeSet<usize> {
-    let mut reached = BTreeSet::from([place]);
-    let mut new = vec![place];
-    while let Some(place) = new.pop() {
-        new.extend(edges[place].iter().filter(|next| reached.insert(**next)));
+/// Returns the object at `start` and all to which a path of these edges leads from it.
+fn find_reachable(edges: &[Vec<usize>], start: usize) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::from([start]);
+    let mut new = vec![start];
+    while let Some(index) = new.pop() {
+        new.extend(edges[index].iter().filter(|next| reached.insert(**next)));
     }
     reached
 }
@@ -127,7 +132,7 @@ mod tests {
     fn graph(waves: &[usize], edges: &[(usize, usize)]) -> DependencyGraph {
         let mut graph = DependencyGraph::new(waves.iter().copied());
         for (earlier, later) in edges {
-            graph.order(*earlier, *later);
+            graph.add_edge(*earlier, *later);
         }
         graph
     }

@@ -1,23 +1,24 @@
 //! The annotation by which an object names the objects that it depends on, in the syntax of cli-utils
-//! (`sigs.k8s.io/cli-utils/pkg/object/dependson`). Pure.
+//! (`sigs.k8s.io/cli-utils/pkg/object/dependson`).
 
 use std::collections::BTreeMap;
 
 use super::identity::{GroupKind, ObjectKey};
 
-/// The annotation: a comma list of references.
+/// The key of the annotation; its value is a comma-separated list of references.
 pub const DEPENDS_ON: &str = "config.kubernetes.io/depends-on";
 
-/// Reference that does not follow the syntax.
+/// A reference that does not follow the syntax of [`parse`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a reference to an object")]
 pub struct MalformedReference(pub String);
 
-/// The objects that a live object depends on. Those of a faulty annotation are none.
+/// The objects that a live object depends on, according to its annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Dependencies {
+    /// The objects; empty if the annotation has a fault, even if other references in it are valid.
     pub objects: Vec<ObjectKey>,
-    /// The fault of the annotation.
+    /// The first reference in the annotation that cannot be parsed.
     pub fault: Option<MalformedReference>,
 }
 
@@ -40,16 +41,16 @@ impl Dependencies {
     }
 }
 
-/// Reads the value of the annotation: references that are separated by commas, each at most once.
+/// Parses the value of the annotation: references that are separated by commas. A repeated reference is returned once.
 ///
 /// # Errors
 ///
-/// The first reference that is neither `group/Kind/name` nor `group/namespaces/namespace/Kind/name`.
-/// The core group is empty: `/namespaces/shop/Secret/login`.
+/// Returns the first reference that is neither `group/Kind/name` nor `group/namespaces/namespace/Kind/name`. The core
+/// group is the empty string: `/namespaces/shop/Secret/login`.
 pub fn parse(text: &str) -> Result<Vec<ObjectKey>, MalformedReference> {
     let mut objects = Vec::new();
     for reference in text.split(',').map(str::trim) {
-        let key = object(reference).ok_or_else(|| MalformedReference(reference.to_owned()))?;
+        let key = parse_reference(reference).ok_or_else(|| MalformedReference(reference.to_owned()))?;
         if !objects.contains(&key) {
             objects.push(key);
         }
@@ -57,16 +58,20 @@ pub fn parse(text: &str) -> Result<Vec<ObjectKey>, MalformedReference> {
     Ok(objects)
 }
 
-fn object(reference: &str) -> Option<ObjectKey> {
+fn parse_reference(reference: &str) -> Option<ObjectKey> {
     let parts: Vec<&str> = reference.split('/').collect();
     let (group, namespace, kind, name) = match parts.as_slice() {
         [group, kind, name] => (*group, None, *kind, *name),
         [group, "namespaces", namespace, kind, name] => (*group, Some(*namespace), *kind, *name),
         _ => return None,
     };
-    let is_safe = |part: &str| !part.contains(is_forbidden) && part != "." && part != "..";
-    let is_given = |part: &str| !part.is_empty() && is_safe(part);
-    let is_valid = is_given(kind) && is_given(name) && namespace.is_none_or(is_given) && is_safe(group);
+    let is_path_segment = |part: &str| !part.contains(is_forbidden_in_path) && part != "." && part != "..";
+    let is_valid_part = |part: &str| !part.is_empty() && is_path_segment(part);
+    // The group may be empty.
+    let is_valid = is_valid_part(kind)
+        && is_valid_part(name)
+        && namespace.is_none_or(is_valid_part)
+        && is_path_segment(group);
     is_valid.then(|| ObjectKey {
         group_kind: GroupKind::new(group, kind),
         namespace: namespace.map(str::to_owned),
@@ -74,8 +79,8 @@ fn object(reference: &str) -> Option<ObjectKey> {
     })
 }
 
-/// Whether no part of a path may hold this character.
-fn is_forbidden(character: char) -> bool {
+/// Returns whether the character must not be in a name that becomes a segment of a request's path.
+fn is_forbidden_in_path(character: char) -> bool {
     character.is_whitespace() || character.is_control() || matches!(character, '%' | '?' | '#')
 }
 

@@ -1,25 +1,27 @@
 //! Names that tools generate: a stem, and a suffix that changes with the content or with each creation.
 
-/// The letters of the API server's suffixes for `generateName` (`apimachinery/pkg/util/rand`).
+/// The letters that the API server chooses from for the suffix of `generateName` (`apimachinery/pkg/util/rand`).
 const RANDOM_LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
+/// The length of that suffix (`randomLength` in `apiserver/pkg/storage/names`).
 const RANDOM_LENGTH: usize = 5;
 
-/// The letters of a hash of content (`kubectl/pkg/util/hash`, `encodeHash`).
+/// The letters of the hash of the content that kustomize and kubectl append (`kubectl/pkg/util/hash`, `encodeHash`).
 const HASH_LETTERS: &str = "2456789bcdfghkmt";
+/// The length of that hash.
 const HASH_LENGTH: usize = 10;
 
-/// Returns the name without a hash of the content, as kustomize and `kubectl create --append-hash`
-/// append it; `None` if it has none.
+/// Returns the name without the hash of the content that kustomize and `kubectl create --append-hash` append; `None` if
+/// the name does not end with such a hash.
 pub fn without_content_hash(name: &str) -> Option<&str> {
     without_suffix(name, HASH_LENGTH, HASH_LETTERS)
 }
 
-/// Returns the name without a hash of the content or a suffix of the API server; `None` if it has
-/// neither.
+/// Returns the name without a hash of the content or a suffix of `generateName`; `None` if the name ends with neither.
 pub fn without_generated_suffix(name: &str) -> Option<&str> {
     without_content_hash(name).or_else(|| without_suffix(name, RANDOM_LENGTH, RANDOM_LETTERS))
 }
 
+/// Returns the name without a hyphen and `length` of these letters at its end.
 fn without_suffix<'n>(name: &'n str, length: usize, letters: &str) -> Option<&'n str> {
     let (stem, suffix) = name.rsplit_once('-')?;
     let is_generated = suffix.len() == length && suffix.chars().all(|letter| letters.contains(letter));

@@ -1,6 +1,6 @@
 //! Identities in Kubernetes: group-kind, group-version-kind and the key of one object.
 //!
-//! Pure values. `discovery` knows the resource and the scope of a kind.
+//! Whether a kind is served, and whether it is namespaced, is known to `cluster::discovery` only.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,8 +11,8 @@ use crate::model::text::shell_word;
 
 /// A group and a kind, without a version; the core group is the empty string.
 ///
-/// Displays in the canonical form of KEP-3659, `Kind.group`, a core kind bare,
-/// and sorts as the bytes of that form do.
+/// `Display` writes the canonical form of KEP-3659: `Kind.group`, and `Kind` for the core group. `Ord` sorts by the
+/// bytes of that form, so that a sorted set is in the order of the annotation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GroupKind {
     /// CamelCase kind, as discovery spells it.
@@ -30,17 +30,17 @@ impl GroupKind {
         }
     }
 
-    /// Namespace, of the core group.
+    /// Returns the kind `Namespace` of the core group.
     pub fn namespace() -> Self {
         Self::new("", "Namespace")
     }
 
-    /// `CustomResourceDefinition`, which defines other kinds.
+    /// Returns the kind `CustomResourceDefinition`.
     pub fn custom_resource_definition() -> Self {
         Self::new("apiextensions.k8s.io", "CustomResourceDefinition")
     }
 
-    /// The name of an object of this kind as kubectl prints it: `deployment.apps/web`.
+    /// Writes the name of an object of this kind as kubectl prints it: `deployment.apps/web`.
     pub fn object_name(&self, name: &str) -> String {
         let kind = self.kind.to_lowercase();
         if self.group.is_empty() {
@@ -58,7 +58,7 @@ impl GroupKind {
 
 impl Ord for GroupKind {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Large sets have few kinds: most keys that are compared have the same one.
+        // This comparison is faster, and usual: a large set has few kinds, so that most keys have equal ones.
         if self == other {
             return Ordering::Equal;
         }
@@ -94,7 +94,7 @@ pub struct GroupVersionKind {
 }
 
 impl GroupVersionKind {
-    /// Reads `apiVersion` (`v1`, `apps/v1`) and `kind`.
+    /// Creates the identity from the fields `apiVersion` (`v1`, `apps/v1`) and `kind` of a manifest.
     pub fn from_api_version(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self {
@@ -104,7 +104,7 @@ impl GroupVersionKind {
         }
     }
 
-    /// The `apiVersion` field of an object of this kind.
+    /// Returns the field `apiVersion` of an object of this kind.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -113,7 +113,7 @@ impl GroupVersionKind {
         }
     }
 
-    /// The same without the version.
+    /// Returns the group and the kind, without the version.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&self.group, &self.kind)
     }
@@ -131,12 +131,12 @@ pub struct ObjectKey {
 }
 
 impl ObjectKey {
-    /// `deployment.apps/web`
+    /// Writes the name without the namespace: `deployment.apps/web`.
     pub fn object_name(&self) -> String {
         self.group_kind.object_name(&self.name)
     }
 
-    /// The object as arguments of a command: `deployment.apps/web -n shop`.
+    /// Writes the object as arguments of a command, quoted for a shell: `deployment.apps/web -n shop`.
     pub fn argument(&self) -> String {
         let name = shell_word(&self.object_name());
         match &self.namespace {
@@ -147,7 +147,7 @@ impl ObjectKey {
 }
 
 impl fmt::Display for ObjectKey {
-    /// `deployment.apps/web in namespace shop`, the form of every message.
+    /// Writes `deployment.apps/web in namespace shop`, the form that all messages use.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.object_name())?;
         match &self.namespace {

@@ -1,4 +1,4 @@
-//! The collections that are listed for the members of a set: kinds × namespaces.
+//! The collections that a run lists to find the members of a set: kinds × namespaces.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use super::applyset::Record;
 use super::identity::GroupKind;
 use super::resource::{Resource, Scope};
 
-/// From this many namespaces on, one LIST over all of them is the cheaper one.
+/// From this number of namespaces on, one LIST of the whole cluster is cheaper than one for each namespace.
 const NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST: usize = 4;
 
-/// The collections to list for members.
+/// The collections to list: each resource in each of the namespaces, or once if it is cluster-scoped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListTargets {
-    /// Resources that the server serves, each group-kind once.
+    /// Resources that the server serves; one for each group-kind.
     pub resources: Vec<Arc<Resource>>,
-    /// Namespaces to look in for the namespaced ones.
+    /// The namespaces in which to list the namespaced resources.
     pub namespaces: BTreeSet<String>,
 }
 
-/// One collection that was read.
+/// One collection: the target of a LIST.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListTarget {
-    /// The resource listed.
+    /// The resource of the objects in the collection.
     pub resource: Arc<Resource>,
     /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
     pub namespace: Option<String>,
 }
 
-/// How far each LIST of a namespaced resource reaches.
+/// Whether a LIST of a namespaced resource is for one namespace or for the whole cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// One namespace.
@@ -40,7 +40,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Returns the reach that takes the fewest requests to list so many namespaces.
+    /// Returns the reach that costs least for this number of namespaces.
     pub fn cheapest(namespaces: usize) -> Self {
         if namespaces >= NAMESPACES_WORTH_A_CLUSTER_WIDE_LIST {
             Self::Cluster
@@ -51,12 +51,12 @@ impl Reach {
 }
 
 impl ListTargets {
-    /// The reach that takes the fewest requests.
+    /// Returns the reach that costs least for these namespaces.
     pub fn cheapest_reach(&self) -> Reach {
         Reach::cheapest(self.namespaces.len())
     }
 
-    /// Adds those of the resources whose kinds are not here yet.
+    /// Adds the resources whose group-kinds are not among the targets yet.
     pub fn add_resources(&mut self, resources: impl IntoIterator<Item = Arc<Resource>>) {
         let mut known = self.group_kinds();
         let resources = resources.into_iter();
@@ -69,20 +69,21 @@ impl ListTargets {
         resources.map(|resource| resource.group_kind()).collect()
     }
 
-    /// Returns whether every collection of `other` is one of these, too.
+    /// Returns whether every collection of `other` is among these targets.
     pub fn covers(&self, other: &Self) -> bool {
         self.group_kinds().is_superset(&other.group_kinds()) && self.namespaces.is_superset(&other.namespaces)
     }
 
-    /// Returns what a record does not cover of these: whole kinds, and namespaces of the kinds that it names. `own`
-    /// is the namespace of the parent, which no record names.
-    pub fn outside(&self, record: &Record, own: Option<&str>) -> [Self; 2] {
+    /// Returns the targets that a record does not cover, in two parts: first the kinds that the record does not name,
+    /// in all namespaces of these targets; then the namespaced kinds that it names, in the namespaces that it does not
+    /// name. The namespace of the parent counts as covered, since no record names it.
+    pub fn outside(&self, record: &Record, parent_namespace: Option<&str>) -> [Self; 2] {
         let resources = self.resources.iter().cloned();
         let (mut recorded, unrecorded): (Vec<_>, Vec<_>) =
             resources.partition(|resource| record.group_kinds.contains(&resource.group_kind()));
         recorded.retain(|resource| resource.scope == Scope::Namespaced);
         let outside = self.namespaces.iter().filter(|namespace| {
-            !record.additional_namespaces.contains(*namespace) && Some(namespace.as_str()) != own
+            !record.additional_namespaces.contains(*namespace) && Some(namespace.as_str()) != parent_namespace
         });
         [
             Self {
@@ -96,7 +97,7 @@ impl ListTargets {
         ]
     }
 
-    /// The collections to read.
+    /// Returns the collections to list.
     pub fn lists(&self, reach: Reach) -> Vec<ListTarget> {
         self.resources
             .iter()
@@ -104,8 +105,9 @@ impl ListTargets {
             .collect()
     }
 
-    /// Returns whether an item of a list of this resource is in one of the namespaces; what is
-    /// in no namespace is.
+    /// Returns whether an item in a list of this resource is in one of the namespaces. A LIST of the whole cluster
+    /// returns items of other namespaces, too. Cluster-scoped items count as in the namespaces, and so do items without
+    /// `metadata.namespace`.
     pub fn holds(&self, resource: &Resource, item: &Value) -> bool {
         let namespace = item["metadata"]["namespace"].as_str();
         resource.scope == Scope::Cluster
@@ -113,14 +115,14 @@ impl ListTargets {
     }
 
     fn lists_of(&self, resource: &Arc<Resource>, reach: Reach) -> Vec<ListTarget> {
-        let place = |namespace| ListTarget {
+        let target = |namespace| ListTarget {
             resource: Arc::clone(resource),
             namespace,
         };
         match (resource.scope, reach) {
-            (Scope::Cluster, _) | (Scope::Namespaced, Reach::Cluster) => vec![place(None)],
+            (Scope::Cluster, _) | (Scope::Namespaced, Reach::Cluster) => vec![target(None)],
             (Scope::Namespaced, Reach::Namespace) => {
-                self.namespaces.iter().cloned().map(Some).map(place).collect()
+                self.namespaces.iter().cloned().map(Some).map(target).collect()
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A live object, reduced to the fields that decisions need.
+//! A live object, reduced to the fields that plans need: a set may have many large objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,63 +10,66 @@ use super::identity::{GroupKind, ObjectKey};
 use super::resource::Resource;
 use super::user_annotations::PruneOrder;
 
-/// An object of the cluster, with the fields that a plan needs.
+/// An object of the cluster, reduced to the fields that plans need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// The resource that it was read through.
+    /// The resource through which the object was read.
     pub resource: Arc<Resource>,
     /// `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion` as it was read.
+    /// `metadata.resourceVersion`.
     pub resource_version: String,
-    /// Present, or terminating.
+    /// Whether the object is being deleted.
     pub presence: Presence,
-    /// The reasons why it is still terminating: finalizers, and for a namespace its conditions.
+    /// The reasons why the object is still terminating: its finalizers, and for a namespace the messages of its
+    /// conditions. Empty if the object is not being deleted.
     pub waits_for: Vec<String>,
-    /// The value of the part-of label, if it has one.
+    /// The value of the part-of label, if the object has one.
     pub part_of: Option<String>,
-    /// The value of the id label, which makes the object the parent of a set.
+    /// The value of the id label, if the object has one: then it is the parent of a set.
     pub parent_of: Option<String>,
-    /// Field managers that own the part-of label, whatever operation they used.
+    /// The field managers that own the part-of label, by an apply or by another write.
     pub part_of_writers: Vec<String>,
-    /// The tracking of field ownership.
+    /// Whether the server tracks the ownership of the object's fields.
     pub tracking: Tracking,
-    /// The kind that it defines, for a CRD.
+    /// The kind that the object defines, if it is a CRD.
     pub defines: Option<GroupKind>,
-    /// True for a `StatefulSet` whose controller deletes its claims after it.
+    /// True for a `StatefulSet` whose `PersistentVolumeClaims` are deleted with it
+    /// (`persistentVolumeClaimRetentionPolicy.whenDeleted`).
     pub deletes_claims: bool,
-    /// True if the ownership of fields would keep them after they left the manifest: by client-side
-    /// apply, or as the `stringData` of an earlier run.
+    /// True if the next server-side apply would not remove fields that the manifest does not have any more, because a
+    /// client-side apply owns them, or because an earlier run wrote them as `stringData`.
     pub client_side_apply: bool,
     /// `metadata.ownerReferences`.
     pub owners: Vec<OwnerReference>,
-    /// The label or annotation that keeps it from being deleted, as `key: value`.
+    /// The label or annotation by which the user asks not to delete the object, as `key: value`.
     pub keep_annotation: Option<String>,
-    /// Its place among the objects that a run prunes.
+    /// When a run prunes the object: with its kind, or after all other objects.
     pub prune_order: PruneOrder,
-    /// The objects that it depends on by its annotation.
+    /// The objects that this object depends on according to its annotation.
     pub dependencies: Dependencies,
 }
 
-/// The state of an object's deletion.
+/// Whether an object is being deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Presence {
-    /// It is not being deleted.
+    /// The object is not being deleted.
     Present,
-    /// It has a deletion timestamp, which cannot be revoked.
+    /// The object has a deletion timestamp. It cannot be removed: the object will be gone once it has no finalizers.
     Terminating,
 }
 
 /// The server's tracking of field ownership of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tracking {
-    /// Every write is recorded in `metadata.managedFields`.
+    /// The server tracks every write in `metadata.managedFields`.
     On,
-    /// The same, and entries name another version of the kind, which its definition may have lost.
+    /// The server tracks every write, but some entries of `metadata.managedFields` name another version of the kind,
+    /// which its CRD may not have any more.
     OnInOtherVersions,
-    /// `metadata.managedFields` is empty, and remains so until the object is applied server-side.
+    /// `metadata.managedFields` is empty. It remains empty until the object is applied server-side.
     Off,
 }
 
@@ -85,29 +88,30 @@ pub struct OwnerReference {
 }
 
 impl Live {
-    /// Returns an owner of the object other than the set's parent. An object with the parent's kind and name
-    /// but another UID is not the parent.
+    /// Returns the first owner of the object that is not the set's parent. Owners are compared by UID, since an object
+    /// with the parent's kind and name but another UID is not the parent.
     pub fn foreign_owner(&self, parent_uid: Option<&str>) -> Option<&OwnerReference> {
         let mut owners = self.owners.iter();
         owners.find(|owner| parent_uid != Some(owner.uid.as_str()))
     }
 
-    /// Returns whether one of these field managers owns the part-of label. Controllers copy labels,
-    /// and their copies are not members.
+    /// Returns whether one of these field managers owns the part-of label. Some controllers copy the labels of an
+    /// object to the objects that they create; such copies are not members.
     pub fn is_labeled_by(&self, appliers: &BTreeSet<String>) -> bool {
         self.part_of_writers
             .iter()
             .any(|writer| appliers.contains(writer))
     }
 
-    /// Returns whether the server took the part-of label on the way, by an admission policy or webhook: the object
-    /// lacks it, and a field manager owns it. Every other client that removes a label takes it from its owners, too.
+    /// Returns whether an admission policy or webhook has removed the part-of label from a write: a field manager owns
+    /// the label, but the object does not have it. If another client removes a label, the server removes it from
+    /// `managedFields`, too.
     pub fn has_lost_label(&self) -> bool {
         self.part_of.is_none() && !self.part_of_writers.is_empty()
     }
 
-    /// Returns whether the object has a copied label and is owned by another object than the set's parent. It is not a
-    /// member, and is deleted when its owner is.
+    /// Returns whether the object has a copied label, and an owner other than the set's parent. Such an object is not a
+    /// member, and the garbage collector deletes it after its owner.
     pub fn is_owned_copy(&self, parent_uid: Option<&str>, appliers: &BTreeSet<String>) -> bool {
         self.foreign_owner(parent_uid).is_some() && !self.is_labeled_by(appliers)
     }

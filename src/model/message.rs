@@ -1,8 +1,8 @@
-//! Messages for people, as values: text, details below it, and hints.
+//! Messages for users, as values: text, details below it, and hints.
 //!
-//! A message may quote text from a cluster, a file or a URL. Such text cannot pass for a line, a
-//! label or a hint of this program, because lines are parts of the value, and a line break within a
-//! part is escaped when it is printed.
+//! A message may quote text from a cluster, a file or a URL. Such text must not look like a line, a label or a hint of
+//! this program. Therefore each line is a field or an entry of [`Message`], and a line break inside of one is escaped
+//! when the message is printed.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,85 +12,88 @@ use serde::{Serialize, Serializer};
 use super::identity::{GroupKind, ObjectKey};
 use super::pointer::Pointer;
 
-/// A message of one line, with details and hints below it.
+/// A message of one line with details and hints below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The message itself, on one line.
     pub text: String,
-    /// Details, a line each; printed indented.
+    /// Details, a line each, printed indented below the text.
     pub details: Vec<String>,
-    /// Hints, a line each.
+    /// Hints, a line each, printed below the details.
     pub hints: Vec<String>,
-    /// What this message and others about other objects have in common; if it is repeated, it is
-    /// counted.
-    pub alike: Option<Box<str>>,
-    /// The kind that a hint of it lets the user recreate. The hints of all kinds are printed as one.
+    /// The group of messages that say the same about other objects, by the text that they have in common. After the
+    /// first few messages of a group, the others are only counted. `None`: the message is always printed.
+    pub group: Option<Box<str>>,
+    /// The kind that the user may recreate according to a hint of this message. Such hints of several messages are
+    /// printed as one at the end of the run.
     pub recreatable: Option<Box<RecreatableKind>>,
-    /// The field conflicts that it is about.
+    /// The field conflicts that the message reports.
     pub conflicts: Box<[FieldConflict]>,
-    /// Bytes of the text before the message itself.
-    prefix: usize,
+    /// The length of the prefix that `with_prefix` has put before the text, in bytes.
+    prefix_length: usize,
 }
 
 impl Message {
-    /// A message of one line.
+    /// Creates a message without details, hints and group.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             details: Vec::new(),
             hints: Vec::new(),
-            alike: None,
+            group: None,
             recreatable: None,
             conflicts: Box::default(),
-            prefix: 0,
+            prefix_length: 0,
         }
     }
 
-    /// Returns the message as one of a group of equal ones.
+    /// Returns the message as one of a group; see [`Self::group`].
     #[must_use]
-    pub fn in_group(mut self, alike: impl Into<String>) -> Self {
-        let alike: String = alike.into();
-        self.alike = Some(alike.into_boxed_str());
+    pub fn in_group(mut self, group: impl Into<String>) -> Self {
+        let group: String = group.into();
+        self.group = Some(group.into_boxed_str());
         self
     }
 
-    /// Returns the message with these words before it; others of its group have them, too.
+    /// Returns the message with these words before its text. They become part of the name of its group: equal messages
+    /// with other words before them are another group.
     #[must_use]
     pub fn after_words(mut self, words: &str) -> Self {
         self.text.insert_str(0, words);
-        if let Some(alike) = self.alike.take() {
-            return self.in_group(format!("{words}{alike}"));
+        if let Some(group) = self.group.take() {
+            return self.in_group(format!("{words}{group}"));
         }
         self
     }
 
-    /// Returns the message as one that is printed whatever others say.
+    /// Returns the message without a group, so that it is always printed.
     #[must_use]
-    pub fn alone(mut self) -> Self {
-        self.alike = None;
+    pub fn without_group(mut self) -> Self {
+        self.group = None;
         self
     }
 
-    /// Returns what the message is about, as `with_prefix` has put it before the text.
+    /// Returns the name of the object that the message is about: the prefix of `with_prefix` without its colon; empty
+    /// if the message has no prefix.
     pub fn subject(&self) -> &str {
-        self.text[..self.prefix].trim_end_matches(": ")
+        self.text[..self.prefix_length].trim_end_matches(": ")
     }
 
-    /// The message with these lines below it, after those that it has.
+    /// Returns the message with these details after its own.
     #[must_use]
     pub fn with_details(mut self, details: impl IntoIterator<Item = String>) -> Self {
         self.details.extend(details);
         self
     }
 
-    /// The message with one more hint.
+    /// Returns the message with one more hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The message with the hint that recreates objects of this kind.
+    /// Returns the message with the hint to recreate objects of this kind.
     #[must_use]
     pub fn with_recreation(mut self, kind: RecreatableKind) -> Self {
         self.hints.push(kind.hint());
@@ -98,7 +101,7 @@ impl Message {
         self
     }
 
-    /// The message with this hint in place of those that it has.
+    /// Returns the message with this hint in place of its own hints.
     #[must_use]
     pub fn with_only_hint(mut self, hint: String) -> Self {
         self.hints = vec![hint];
@@ -106,19 +109,19 @@ impl Message {
         self
     }
 
-    /// The message about these field conflicts.
+    /// Returns the message with these field conflicts in place of its own.
     #[must_use]
     pub fn with_conflicts(mut self, conflicts: Vec<FieldConflict>) -> Self {
         self.conflicts = conflicts.into();
         self
     }
 
-    /// The message with this prefix, such as its object and a colon.
+    /// Returns the message with this prefix before its text, such as the name of its object and a colon.
     #[must_use]
     pub fn with_prefix(mut self, prefix: impl fmt::Display) -> Self {
         let prefix = prefix.to_string();
         self.text.insert_str(0, &prefix);
-        self.prefix += prefix.len();
+        self.prefix_length += prefix.len();
         self
     }
 }
@@ -136,7 +139,7 @@ impl<T: Into<String>> From<T> for Box<Message> {
 }
 
 impl fmt::Display for Message {
-    /// All lines, as in output documents.
+    /// Writes the text, the details and the hints, a line each, as in output documents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         for detail in &self.details {
@@ -159,7 +162,7 @@ impl Serialize for Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldConflict {
     pub object: ObjectKey,
-    /// The file and line of the field, or those of the object if the line of the field is not known.
+    /// The file and the line of the field in the manifest; the line of the object if that of the field is not known.
     pub place: String,
     /// The field as the server writes it, such as `.spec.replicas`.
     pub field: String,
@@ -167,29 +170,30 @@ pub struct FieldConflict {
     pub owner: String,
     /// The time of the owner's last write, RFC 3339.
     pub since: Option<String>,
-    /// The live value and that of the manifest, shortened; `None` for a Secret, and if one is not known.
+    /// The live value and the value in the manifest, both shortened; `None` if one of the two is not known, and for a
+    /// Secret, whose values are not printed.
     pub values: Option<[String; 2]>,
-    /// The field in a rule of `--ignore`; `None` if it cannot be ignored.
+    /// The field as a rule of `--ignore` names it; `None` if no rule can name it.
     pub pointer: Option<Pointer>,
 }
 
-/// A kind of objects that the user may let a run recreate.
+/// A kind whose objects the run may recreate if the user passes `--recreate` with it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecreatableKind {
     pub kind: GroupKind,
-    /// Whether data is lost with its objects, which the user has to agree to.
+    /// True if data is lost with objects of this kind, so that the user has to pass `--allow-data-loss`, too.
     pub loses_data: bool,
 }
 
 impl RecreatableKind {
     /// Returns the hint for an object of this kind.
     pub fn hint(&self) -> String {
-        let flags = flags([self], self.loses_data);
+        let flags = format_flags([self], self.loses_data);
         format!("keep the old value, give the object another name, or recreate it with {flags}")
     }
 
-    /// Returns the value of the flag. Groups without a dot are built in, and their kinds come first for a
-    /// bare name.
+    /// Returns the kind as a value of `--recreate`. A group without a dot (`apps`, `batch`) is built in, and can be
+    /// omitted: if a kind has no group, built-in kinds come first.
     pub fn name(&self) -> String {
         if self.kind.group.contains('.') {
             self.kind.to_string()
@@ -199,8 +203,8 @@ impl RecreatableKind {
     }
 }
 
-/// Returns the hints for objects of all these kinds: one flag for those whose recreation loses nothing,
-/// and one for the others.
+/// Returns the hints for objects of all these kinds: at most one for the kinds whose recreation loses no data, and at
+/// most one for the others.
 pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
     let hints = [false, true].into_iter().filter_map(|loses_data| {
         let kinds = kinds.iter().filter(|kind| kind.loses_data == loses_data);
@@ -210,17 +214,18 @@ pub fn recreation_hints(kinds: &BTreeSet<RecreatableKind>) -> Vec<String> {
             [kind] => Some(kind.hint()),
             kinds => Some(format!(
                 "keep the old values, give the objects other names, or recreate them with {}",
-                flags(kinds.iter().copied(), loses_data)
+                format_flags(kinds.iter().copied(), loses_data)
             )),
         }
     });
     hints.collect()
 }
 
-fn flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
+/// Writes the flags that recreate objects of these kinds.
+fn format_flags<'k>(kinds: impl IntoIterator<Item = &'k RecreatableKind>, loses_data: bool) -> String {
     let names: Vec<String> = kinds.into_iter().map(RecreatableKind::name).collect();
-    let agreed = if loses_data { " --allow-data-loss" } else { "" };
-    format!("--recreate={}{agreed}", names.join(","))
+    let data_loss_flag = if loses_data { " --allow-data-loss" } else { "" };
+    format!("--recreate={}{data_loss_flag}", names.join(","))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The values that all stages share. No I/O.
+//! The values that all stages share. Nothing here reads files or the cluster.
 
 pub mod applyset;
 pub mod built_in_kinds;

@@ -1,7 +1,7 @@
-//! One object of the manifests, as the text of its request.
+//! One object of the manifests, kept as the JSON text of its request.
 //!
-//! A value tree takes many times the memory of its text, and most objects are only sent, or compared
-//! once.
+//! A parsed `serde_json::Value` takes many times the memory of the text, and most objects are only sent, or parsed
+//! once for a comparison.
 
 use std::io;
 use std::ops::Range;
@@ -22,159 +22,164 @@ pub struct Object {
 }
 
 impl Object {
-    /// Writes an object; one without metadata gets empty metadata.
+    /// Writes an object from its top-level fields. If `metadata` is not among them, the object gets an empty mapping.
     ///
     /// # Panics
     ///
     /// Panics if a value cannot be written as JSON, which does not happen to parsed values.
     pub fn from_fields<'f, V: Serialize + 'f>(fields: impl IntoIterator<Item = (&'f String, V)>) -> Self {
         let mut text = vec![b'{'];
-        let mut metadata = None;
+        let mut metadata_range = None;
         for (name, value) in fields {
-            separate(&mut text);
-            write(&mut text, name);
+            push_separator(&mut text);
+            write_json(&mut text, name);
             text.push(b':');
             let start = text.len();
-            write(&mut text, &value);
+            write_json(&mut text, &value);
             if name == METADATA {
-                metadata = Some(start..text.len());
+                metadata_range = Some(start..text.len());
             }
         }
-        let metadata = metadata.unwrap_or_else(|| {
-            separate(&mut text);
-            write(&mut text, METADATA);
-            text.extend(b":{}");
-            text.len() - 2..text.len()
+        let metadata_range = metadata_range.unwrap_or_else(|| {
+            push_separator(&mut text);
+            write_json(&mut text, METADATA);
+            text.push(b':');
+            let start = text.len();
+            text.extend(b"{}");
+            start..text.len()
         });
         text.push(b'}');
         text.shrink_to_fit();
         Self {
             text: text.into(),
-            metadata,
+            metadata: metadata_range,
         }
     }
 
-    /// The text, as the body of a request.
+    /// Returns the text of the object, as the body of a request.
     pub fn body(&self) -> Bytes {
         self.text.clone()
     }
 
-    /// The text of `metadata`.
+    /// Returns the JSON text of `metadata`.
     pub fn metadata_json(&self) -> &[u8] {
         &self.text[self.metadata.clone()]
     }
 
-    /// `metadata`; empty if it is not a mapping.
+    /// Parses `metadata`; returns an empty mapping if `metadata` is not a mapping, for example null.
     pub fn metadata(&self) -> Map<String, Value> {
         serde_json::from_slice(self.metadata_json()).unwrap_or_default()
     }
 
-    /// The same object with other metadata.
+    /// Returns a copy of the object in which `metadata` is replaced.
     #[must_use]
     pub fn with_metadata(&self, metadata: &Map<String, Value>) -> Self {
         let Range { start, end } = self.metadata;
         let mut text = Vec::with_capacity(self.text.len() + 128);
         text.extend_from_slice(&self.text[..start]);
-        write(&mut text, metadata);
-        let metadata = start..text.len();
+        write_json(&mut text, metadata);
+        let metadata_range = start..text.len();
         text.extend_from_slice(&self.text[end..]);
         text.shrink_to_fit();
         Self {
             text: text.into(),
-            metadata,
+            metadata: metadata_range,
         }
     }
 
-    /// Returns whether a mapping in it may have this key, which JSON must not escape.
+    /// Returns whether a mapping in the object may have this key. The search reads text, so that it may err towards
+    /// `true`, but not towards `false`, unless JSON escapes a character of the key.
     pub fn mentions(&self, key: &str) -> bool {
-        mentions(&self.text, key)
+        may_have_key(&self.text, key)
     }
 
-    /// Returns whether a mapping in `metadata` may have this key. The key needs no escapes in JSON.
+    /// Returns whether a mapping in `metadata` may have this key; errs as [`Self::mentions`] does.
     pub fn metadata_mentions(&self, key: &str) -> bool {
-        mentions(self.metadata_json(), key)
+        may_have_key(self.metadata_json(), key)
     }
 
-    /// Returns whether a value may be empty: null, or a text, a list or a mapping without content.
+    /// Returns whether a value in the object may be empty: null, or a string, a list or a mapping without content.
     pub fn may_have_empty_values(&self) -> bool {
         may_contain_any(&self.text, &[":null", ":\"\"", ":[]", ":{}"])
     }
 
-    /// Returns whether an object in it may have metadata, such as a template.
+    /// Returns whether the object may embed another object with metadata, such as a Pod template. `metadata` of the
+    /// object itself is the first match.
     pub fn may_embed_metadata(&self) -> bool {
         let text = String::from_utf8_lossy(&self.text);
         text.matches("\"metadata\":").nth(1).is_some()
     }
 
-    /// Returns whether a value may be null.
+    /// Returns whether a value in the object may be null.
     pub fn may_hold_null(&self) -> bool {
         may_contain_any(&self.text, &[":null"])
     }
 
-    /// The object as a value; null if it is nested too deeply to be parsed.
+    /// Parses the object; returns null if it is nested too deeply to be parsed.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.text).unwrap_or_default()
     }
 }
 
 impl From<&Value> for Object {
-    /// Makes an empty object of a value that is not a mapping.
+    /// Creates an object; a value that is not a mapping gives one with nothing but empty metadata.
     fn from(value: &Value) -> Self {
         Self::from_fields(value.as_object().into_iter().flatten())
     }
 }
 
-/// Returns whether JSON may have this key.
-fn mentions(text: &[u8], key: &str) -> bool {
+/// Returns whether a mapping in this JSON text may have this key.
+fn may_have_key(text: &[u8], key: &str) -> bool {
     may_contain_any(text, &[&format!("\"{key}\":")])
 }
 
-/// Returns whether a text may contain one of these parts. A search in a string is many times faster than a comparison
-/// at each byte.
+/// Returns whether a text may contain one of these parts; `true` if the text is not UTF-8. `str::contains` is many
+/// times faster than a comparison at each byte, which is what a search in bytes would be.
 fn may_contain_any(text: &[u8], parts: &[&str]) -> bool {
     str::from_utf8(text).map_or(true, |text| parts.iter().any(|part| text.contains(part)))
 }
 
-fn separate(text: &mut Vec<u8>) {
+/// Writes a comma before each field but the first, which follows the opening brace.
+fn push_separator(text: &mut Vec<u8>) {
     if text.len() > 1 {
         text.push(b',');
     }
 }
 
-/// The body of a server-side apply for this value.
+/// Writes the body of a server-side apply of this value.
 pub fn apply_body(value: &Value) -> Bytes {
     let mut text = Vec::with_capacity(256);
-    write(&mut text, value);
+    write_json(&mut text, value);
     text.into()
 }
 
-fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
-    let mut serializer = Serializer::with_formatter(text, ReadAsYaml);
+fn write_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    let mut serializer = Serializer::with_formatter(text, YamlSafeJson);
     if let Err(error) = value.serialize(&mut serializer) {
         panic!("a value that is not JSON: {error}");
     }
 }
 
-/// Compact JSON that means the same when it is parsed as YAML.
+/// Formats compact JSON that means the same when it is parsed as YAML.
 ///
-/// The API server parses the body of server-side apply as YAML 1.1 (go-yaml v2). There U+0085,
-/// U+2028 and U+2029 break a line, which in a quoted string is folded into a blank, and control
-/// characters are refused. JSON allows all of them. Escaped, they mean the same in both.
-struct ReadAsYaml;
+/// The API server parses the body of server-side apply as YAML 1.1 (go-yaml v2). In YAML, U+0085, U+2028 and U+2029
+/// break a line, and a line break in a quoted string is folded into a blank; control characters are refused. JSON
+/// allows all of these characters. As escapes, they mean the same in JSON and in YAML.
+struct YamlSafeJson;
 
-impl Formatter for ReadAsYaml {
+impl Formatter for YamlSafeJson {
     fn write_string_fragment<W: ?Sized + io::Write>(
         &mut self,
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Most text is ASCII, and needs no second look.
+        // Most text is ASCII, which has none of the characters below.
         if fragment.bytes().all(|byte| byte < 0x7f) {
             return writer.write_all(fragment.as_bytes());
         }
         let mut rest = fragment;
-        while let Some(place) = rest.find(is_special_in_yaml) {
-            let (plain, special) = rest.split_at(place);
+        while let Some(position) = rest.find(is_special_in_yaml) {
+            let (plain, special) = rest.split_at(position);
             CompactFormatter.write_string_fragment(writer, plain)?;
             let mut characters = special.chars();
             if let Some(character) = characters.next() {
@@ -186,9 +191,8 @@ impl Formatter for ReadAsYaml {
     }
 }
 
-/// Returns whether go-yaml breaks a line at the character, or refuses it (`is_break` in
-/// `yamlprivateh.go`, the ranges in `readerc.go`). Characters that JSON always escapes do not occur
-/// here.
+/// Returns whether go-yaml breaks a line at the character, or refuses it (`is_break` in `yamlprivateh.go`, the ranges
+/// in `readerc.go`). Control characters below U+0020 are missing here: `serde_json` has escaped them before.
 fn is_special_in_yaml(character: char) -> bool {
     matches!(
         character,

@@ -52,8 +52,8 @@ impl Verb {
     }
 }
 
-/// One permission. Sorts by namespace, resource, verb and name, permissions on the whole cluster
-/// first.
+/// One permission. `Ord` sorts by namespace, group, resource, verb and name, with `None` first: permissions on the
+/// whole cluster come before those in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permission {
     /// The namespace; `None` for a cluster-scoped resource or for all namespaces.
@@ -63,12 +63,12 @@ pub struct Permission {
     /// The plural name, such as `deployments`.
     pub resource: String,
     pub verb: Verb,
-    /// The name of the only object; `None` for all objects.
+    /// The name of the object that the permission is limited to; `None` for all objects.
     pub name: Option<String>,
 }
 
 impl Permission {
-    /// The permission on all objects of a resource in a namespace.
+    /// Creates the permission on all objects of a resource in a namespace; `None` as for [`Self::namespace`].
     pub fn on(verb: Verb, resource: &Resource, namespace: Option<&str>) -> Self {
         Self {
             namespace: namespace.map(str::to_owned),
@@ -79,7 +79,7 @@ impl Permission {
         }
     }
 
-    /// The permission on one object only.
+    /// Creates the permission on one object only.
     pub fn on_object(verb: Verb, resource: &Resource, key: &ObjectKey) -> Self {
         Self {
             name: Some(key.name.clone()),
@@ -87,7 +87,7 @@ impl Permission {
         }
     }
 
-    /// The same permission on all objects.
+    /// Returns the permission without its limitation to one object.
     #[must_use]
     pub fn on_all(&self) -> Self {
         Self {
@@ -98,19 +98,20 @@ impl Permission {
 }
 
 impl Permission {
-    /// What the permission is on: `deployments.apps in namespace shop`, `secrets/web in namespace shop`.
+    /// Writes the resource or the object of the permission, without the verb: `deployments.apps in namespace shop`,
+    /// `secrets/web in namespace shop`.
     pub fn object(&self) -> String {
         let group = (!self.group.is_empty()).then_some(&self.group);
         [
             self.resource.clone(),
-            part(".", group),
-            part("/", self.name.as_ref()),
-            part(" in namespace ", self.namespace.as_ref()),
+            prefixed(".", group),
+            prefixed("/", self.name.as_ref()),
+            prefixed(" in namespace ", self.namespace.as_ref()),
         ]
         .concat()
     }
 
-    /// The denial in the words of the API server: `cannot delete resource "deployments" in API group
+    /// Writes the denial in the words of the API server: `cannot delete resource "deployments" in API group
     /// "apps" in the namespace "shop"`.
     pub fn denial(&self) -> String {
         let name = self
@@ -130,8 +131,9 @@ impl Permission {
     }
 }
 
-fn part(sign: &str, text: Option<&String>) -> String {
-    text.map_or_else(String::new, |text| format!("{sign}{text}"))
+/// Returns the text after a prefix; empty if there is no text.
+fn prefixed(prefix: &str, text: Option<&String>) -> String {
+    text.map_or_else(String::new, |text| format!("{prefix}{text}"))
 }
 
 impl fmt::Display for Permission {
@@ -141,16 +143,17 @@ impl fmt::Display for Permission {
     }
 }
 
-/// The permissions that a run needs, without those that only the run itself can bring about.
+/// The permissions that a run needs, as they can be checked before its first write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NeededPermissions {
-    /// The permissions, each on one object, as the server checks them.
+    /// The permissions that the run needs in any case, each on one object, as the server checks them.
     pub rights: BTreeSet<Permission>,
-    /// Permissions that are needed only if no object has this path: `create` of an object that may
-    /// exist without being a member.
+    /// The permissions to create objects that may exist already without being members, each with the path of its
+    /// object. The permission is needed only if the path answers 404.
     pub unless_present: BTreeMap<Permission, String>,
-    /// Namespaces that the run creates, unless they exist. The creator of a namespace may get
-    /// permissions in it at that moment, so missing ones prove nothing before.
+    /// The namespaces that the run creates, unless they exist. A controller may grant the creator of a namespace
+    /// permissions in it. Before the namespace exists, a missing permission in it is therefore no reason to refuse the
+    /// run.
     pub brought_namespaces: BTreeSet<String>,
 }
 
@@ -159,28 +162,28 @@ pub struct NeededPermissions {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SubjectRules {
-    /// Rules for resources; those for other paths are not needed.
+    /// The rules for resources. The rules for other URLs (`nonResourceRules`) are not read.
     #[serde(default)]
     pub resource_rules: Vec<ResourceRule>,
 }
 
-/// `ResourceRule`: every verb on every resource of every group.
+/// `ResourceRule`: grants each of its verbs on each of its resources in each of its groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceRule {
     /// Verbs; `*` is all.
     pub verbs: Vec<String>,
-    /// API groups, the core group being empty; `*` is all.
+    /// API groups; empty for the core group, `*` is all.
     pub api_groups: Vec<String>,
     /// Resources; `*` is all, `pods/log` a subresource.
     pub resources: Vec<String>,
-    /// Names of objects; none is all, and so is `*`.
+    /// Names of objects; an empty list is all objects, and so is `*`.
     pub resource_names: Vec<String>,
 }
 
 impl SubjectRules {
-    /// Returns whether these rules grant the permission. Rules may be incomplete: `false` is not a
-    /// proof.
+    /// Returns whether these rules grant the permission. The server may not list all rules (`incomplete`), so `false`
+    /// does not prove that the permission is missing.
     pub fn allow(&self, permission: &Permission) -> bool {
         self.resource_rules.iter().any(|rule| rule.allows(permission))
     }
@@ -189,17 +192,17 @@ impl SubjectRules {
 impl ResourceRule {
     fn allows(&self, permission: &Permission) -> bool {
         let names = &self.resource_names;
-        has(&self.verbs, permission.verb.as_str())
-            && has(&self.api_groups, &permission.group)
-            && has(&self.resources, &permission.resource)
-            && (names.is_empty()
-                || permission
-                    .name
-                    .as_ref()
-                    .map_or_else(|| has(names, "*"), |name| has(names, name)))
+        // A permission on all objects is not granted by a rule with names.
+        let name = permission.name.as_deref().unwrap_or("*");
+        let allows_name = names.is_empty() || allows_value(names, name);
+        allows_value(&self.verbs, permission.verb.as_str())
+            && allows_value(&self.api_groups, &permission.group)
+            && allows_value(&self.resources, &permission.resource)
+            && allows_name
     }
 }
 
-fn has(allowed: &[String], wanted: &str) -> bool {
+/// Returns whether a list of a rule has this value or the wildcard.
+fn allows_value(allowed: &[String], wanted: &str) -> bool {
     allowed.iter().any(|entry| entry == "*" || entry == wanted)
 }

@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901): names of fields that users write.
+//! JSON pointers (RFC 6901), by which users name fields.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ pub struct Pointer {
     segments: Vec<String>,
 }
 
-/// The fault of a text that is not a JSON pointer.
+/// The reason why a text is not a JSON pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PointerError {
-    /// It does not begin with a slash.
+    /// The text does not begin with a slash.
     #[error("{0:?} is not a JSON pointer: it must begin with /")]
     NoSlash(String),
     /// A tilde is not part of `~0` or `~1`.
@@ -22,7 +22,7 @@ pub enum PointerError {
 }
 
 impl Pointer {
-    /// Reads a pointer.
+    /// Parses a pointer. The empty string is the pointer to the whole object.
     pub fn parse(text: &str) -> Result<Self, PointerError> {
         if text.is_empty() {
             return Ok(Self { segments: Vec::new() });
@@ -31,9 +31,11 @@ impl Pointer {
             return Err(PointerError::NoSlash(text.to_owned()));
         };
         let segments = rest.split('/').map(|segment| {
+            // Each tilde has to begin an escape, `~0` for `~` or `~1` for `/`.
             let tildes = segment.matches('~').count();
             let escapes = segment.matches("~0").count() + segment.matches("~1").count();
             if tildes == escapes {
+                // In this order: `~01` is `~1`, not `/` (RFC 6901, section 4).
                 Ok(segment.replace("~1", "/").replace("~0", "~"))
             } else {
                 Err(PointerError::Escape(text.to_owned()))
@@ -44,19 +46,19 @@ impl Pointer {
         })
     }
 
-    /// Makes a pointer of the names and indices on the way to a field.
+    /// Creates a pointer from the names and indices on the path to a field, which are not escaped.
     pub fn from_segments(segments: impl IntoIterator<Item = String>) -> Self {
         Self {
             segments: segments.into_iter().collect(),
         }
     }
 
-    /// Returns the names and indices on the way to the field.
+    /// Returns the names and indices on the path to the field, without escapes.
     pub fn segments(&self) -> &[String] {
         &self.segments
     }
 
-    /// Writes the way to the field as people read it: `spec.ports[0].name`, `metadata.labels[a.b/c]`.
+    /// Writes the path to the field for messages: `spec.ports[0].name`, `metadata.labels[a.b/c]`.
     pub fn readable(&self) -> String {
         let mut text = String::new();
         for segment in &self.segments {
@@ -84,15 +86,16 @@ impl fmt::Display for Pointer {
     }
 }
 
-/// Returns the index that a segment is in a list. `-`, which means the item after the last one, is
-/// none, and neither is a number with leading zeros.
-pub fn index(segment: &str) -> Option<usize> {
+/// Parses a segment as an index in a list. Returns `None` for `-`, which RFC 6901 reserves for the item after the last
+/// one, and for a number with a sign or a leading zero.
+pub fn parse_index(segment: &str) -> Option<usize> {
     let is_number = !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit());
     let is_plain = segment == "0" || !segment.starts_with('0');
     segment.parse().ok().filter(|_| is_number && is_plain)
 }
 
-/// Appends the name of a field to the way to its parent, in brackets if the name could be read as several.
+/// Appends the name of a field to the path of the map that holds it; in brackets if the name could be taken for several
+/// names.
 pub fn push_field_name(path: &mut String, name: &str) {
     if name.contains(['.', '/', '[', ']', ' ']) {
         path.extend(["[", name, "]"]);
@@ -143,7 +146,7 @@ mod tests {
             ("+1", None),
         ];
         for (segment, expected) in table {
-            assert_eq!(index(segment), expected, "{segment}");
+            assert_eq!(parse_index(segment), expected, "{segment}");
         }
         assert!(
             Pointer::parse("/a/1")

@@ -1,12 +1,11 @@
-//! One resource of the API server: its names, its scope and the paths of its objects.
-//!
-//! A pure value. `Discovery` finds the resources of a server.
+//! One resource of the API server: its names, its scope and the paths of its objects. `Discovery` finds the resources
+//! of a server.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::identity::{GroupKind, GroupVersionKind, ObjectKey};
 
-/// A kind in one version, and the paths of its objects.
+/// A resource: a kind in one version, as discovery describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
@@ -18,15 +17,15 @@ pub struct Resource {
     pub kind: String,
     /// The name in paths and RBAC rules, such as `deployments`.
     pub plural: String,
-    /// The name of one, such as `deployment`.
+    /// The name of one object, such as `deployment`, which kubectl accepts in place of the plural.
     pub singular: String,
     /// Abbreviations, such as `deploy`.
     pub short_names: Vec<String>,
-    /// Namespaced or cluster-scoped.
+    /// Whether the objects are namespaced or cluster-scoped.
     pub scope: Scope,
     /// The verbs that the server offers, such as `list`.
     pub verbs: Vec<String>,
-    /// Served already, or only after a definition is applied.
+    /// Whether the server serves the resource already, or only after a CRD is applied.
     pub origin: Origin,
     /// The subresource `status`, in which controllers report.
     #[serde(default)]
@@ -36,12 +35,12 @@ pub struct Resource {
     pub scale: Subresource,
 }
 
-/// The presence of a subresource.
+/// Whether the server has a subresource of the resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Subresource {
-    /// Discovery lists it.
+    /// Discovery lists the subresource.
     Listed,
-    /// Discovery does not list it, or was not asked.
+    /// Discovery does not list the subresource, or discovery was not read.
     #[default]
     Unlisted,
 }
@@ -55,19 +54,19 @@ pub enum Scope {
     Cluster,
 }
 
-/// The source from which a resource is known.
+/// The source from which this program knows a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Origin {
-    /// Discovery lists it.
+    /// Discovery lists the resource.
     Served,
-    /// A `CustomResourceDefinition` among the manifests will make the server serve it.
-    /// Until that is applied and established, every request for it answers 404.
+    /// A CRD among the manifests defines the resource. Until the CRD is applied and established, the server answers
+    /// every request for the resource with 404.
     NotYetServed,
 }
 
 impl Resource {
-    /// A served resource with the usual names: the kind in lower case, and for the plural with an
-    /// `s`. For kinds that need no discovery; it has no verbs.
+    /// Creates a served resource with regular names: the singular is the kind in lower case, and the plural has an `s`.
+    /// It has no verbs. It is for built-in kinds that are read without discovery.
     pub fn regular(group: &str, version: &str, kind: &str, scope: Scope) -> Self {
         let singular = kind.to_lowercase();
         Self {
@@ -85,18 +84,18 @@ impl Resource {
         }
     }
 
-    /// The `CustomResourceDefinitions`.
+    /// Returns the resource of CRDs.
     pub fn definitions() -> Self {
         let GroupKind { group, kind } = GroupKind::custom_resource_definition();
         Self::regular(&group, "v1", &kind, Scope::Cluster)
     }
 
-    /// The name of the `CustomResourceDefinition` that defines this resource, if one does.
+    /// Returns the name that the CRD of this resource has, if a CRD defines it: `widgets.example.com`.
     pub fn definition_name(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// Group, version and kind.
+    /// Returns the group, version and kind.
     pub fn gvk(&self) -> GroupVersionKind {
         GroupVersionKind {
             group: self.group.clone(),
@@ -105,12 +104,12 @@ impl Resource {
         }
     }
 
-    /// Group and kind.
+    /// Returns the group and kind.
     pub fn group_kind(&self) -> GroupKind {
         GroupKind::new(&self.group, &self.kind)
     }
 
-    /// The name of the resource with its group: `services`, `deployments.apps`.
+    /// Writes the name of the resource with its group: `services`, `deployments.apps`.
     pub fn group_resource(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -119,7 +118,7 @@ impl Resource {
         }
     }
 
-    /// The `apiVersion` of its objects: `v1`, `apps/v1`.
+    /// Returns the field `apiVersion` of the objects: `v1`, `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.clone()
@@ -133,16 +132,16 @@ impl Resource {
         self.verbs.iter().any(|offered| offered == verb)
     }
 
-    /// The path of this object, which is of the resource's kind.
+    /// Returns the path of the object with this key. The key must be of the resource's kind.
     pub fn path_of(&self, key: &ObjectKey) -> String {
         self.path(key.namespace.as_deref(), Some(&key.name))
     }
 
-    /// The path of one object, or of the collection if `name` is `None`.
+    /// Returns the path of one object, or of the collection if `name` is `None`.
     ///
-    /// Without a namespace, the collection of a namespaced resource is that of all namespaces. A
-    /// cluster-scoped resource has no namespace, so a given one is ignored. Every part is
-    /// percent-encoded as a path segment.
+    /// If `namespace` is `None`, the collection of a namespaced resource is that of all namespaces. For a
+    /// cluster-scoped resource, `namespace` is ignored. Every part of the path is percent-encoded, so that a name
+    /// cannot add a segment or a query.
     pub fn path(&self, namespace: Option<&str>, name: Option<&str>) -> String {
         let mut path = if self.group.is_empty() {
             "/api".to_owned()
@@ -167,7 +166,7 @@ fn push_segment(path: &mut String, segment: &str) {
     path.push_str(&percent_encode(segment));
 }
 
-/// The segment with every byte encoded that RFC 3986 does not allow in one (`pchar`).
+/// Percent-encodes every byte of a path segment that RFC 3986 does not allow in one (`pchar`).
 pub fn percent_encode(segment: &str) -> String {
     let mut encoded = String::with_capacity(segment.len());
     for byte in segment.bytes() {

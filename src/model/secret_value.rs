@@ -1,4 +1,4 @@
-//! The encodings in which a value of a Secret may be part of another text.
+//! The encodings in which a value of a Secret may appear within another text, so that it can be found and hidden.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,14 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use super::digest::hexadecimal;
 use super::text::escape_json;
 
-/// The longest value that is searched for in every encoding, in bytes. Longer ones are searched for as they are, quoted,
-/// and in base64: dozens of copies of a large value would take minutes.
+/// The length in bytes up to which a value is searched for in every encoding. Longer values are searched for as they
+/// are, quoted as in JSON, and in base64 only: a search for dozens of encodings of a large value would take minutes.
 pub const LONGEST_ENCODED: usize = 4096;
 
-/// Returns a value in each encoding in which a copy of it may be written: as it is, quoted in JSON, in base64 and in
-/// base64 of that, in hexadecimal, and percent-encoded. None is shorter than the value, if that has four bytes.
-pub fn encodings(value: &[u8]) -> BTreeSet<String> {
+/// Returns a value in each encoding in which a copy of it may be written: as it is, quoted as in JSON, in base64 once
+/// and twice, in hexadecimal, and percent-encoded. No encoding of a value of at least four bytes is shorter than the
+/// value.
+pub fn list_encodings(value: &[u8]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let text = std::str::from_utf8(value).ok();
     let quoted = text.map(escape_json);
@@ -24,7 +25,7 @@ pub fn encodings(value: &[u8]) -> BTreeSet<String> {
         found.insert(STANDARD_NO_PAD.encode(value));
         return found;
     }
-    // Go escapes what HTML would take for its own.
+    // Go's `encoding/json` escapes the characters with a meaning in HTML, too.
     let quoted_by_go = quoted.as_ref().map(|quoted| {
         let escaped = quoted.replace('&', "\\u0026");
         escaped.replace('<', "\\u003c").replace('>', "\\u003e")
@@ -32,38 +33,39 @@ pub fn encodings(value: &[u8]) -> BTreeSet<String> {
     let texts = BTreeSet::from([text, quoted.as_deref(), quoted_by_go.as_deref()]);
     for text in texts.into_iter().flatten() {
         found.insert(text.to_owned());
-        found.extend(percent_encoded(text));
-        found.extend(in_base64(text.as_bytes()));
+        found.extend(percent_encode(text));
+        found.extend(encode_base64(text.as_bytes()));
     }
-    found.extend(in_base64(value));
+    found.extend(encode_base64(value));
     let digits = hexadecimal(value);
     found.insert(digits.to_ascii_uppercase());
     found.insert(digits);
     found
 }
 
-/// Returns what base64 makes of a value, as part of a URL, too, and what base64 makes of that again.
-fn in_base64(value: &[u8]) -> BTreeSet<String> {
-    let once: BTreeSet<String> = within_base64(value).collect();
+/// Returns the value in base64, the percent-encoding of that as in a URL, and base64 of base64.
+fn encode_base64(value: &[u8]) -> BTreeSet<String> {
+    let once: BTreeSet<String> = encode_within_base64(value).collect();
     let mut all = once.clone();
     for text in once {
-        all.extend(within_base64(text.as_bytes()));
-        all.extend(percent_encoded(&text));
+        all.extend(encode_within_base64(text.as_bytes()));
+        all.extend(percent_encode(&text));
     }
     all
 }
 
-/// Returns base64 in the alphabet of RFC 4648, section 4, and in that of section 5, which is safe in URLs.
+/// Returns a text in the base64 alphabet of RFC 4648, section 4, and in that of section 5, which is safe in URLs.
 fn in_both_alphabets(base64: String) -> [String; 2] {
     [base64.replace('+', "-").replace('/', "_"), base64]
 }
 
-/// Returns the parts that base64 makes of a text, whatever is before it and behind it: one for each place of its first
-/// byte in a group of three, each in both alphabets.
-fn within_base64(value: &[u8]) -> impl Iterator<Item = String> {
+/// Returns the base64 of a value that is part of a longer text, such as `user:VALUE@host`, whatever is before and after
+/// the value. Base64 encodes three bytes at a time, so there is one result for each position of the value's first byte
+/// in such a group, each in both alphabets.
+fn encode_within_base64(value: &[u8]) -> impl Iterator<Item = String> {
     let parts = [0, 1, 2].map(|before| {
         let encoded = STANDARD_NO_PAD.encode([&vec![0; before], value].concat());
-        // The letters that the value alone decides.
+        // The letters (6 bits each) that depend on the value's bytes (8 bits each) only.
         let end = (before + value.len()) * 8 / 6;
         let begin = (before * 8).div_ceil(6).min(end);
         encoded[begin..end].to_owned()
@@ -71,19 +73,20 @@ fn within_base64(value: &[u8]) -> impl Iterator<Item = String> {
     parts.into_iter().flat_map(in_both_alphabets)
 }
 
-/// Punctuation that encoders leave as it is, beside `-._~`: none in Go's `QueryEscape`, `/` in Python's `quote`, the next
-/// in JavaScript's `encodeURIComponent`, the last in paths and user names of URLs.
-const LEFT: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;=:@/"];
+/// For each of four encoders, the punctuation that it does not encode, in addition to `-._~`: Go's `QueryEscape`,
+/// Python's `quote`, JavaScript's `encodeURIComponent`, and encoders of paths and user names in URLs.
+const UNENCODED_PUNCTUATION: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;=:@/"];
 
-/// Returns the text as it is written in a URL, by different encoders.
-fn percent_encoded(text: &str) -> BTreeSet<String> {
+/// Returns the text percent-encoded by each encoder of [`UNENCODED_PUNCTUATION`], with escapes in upper and lower case;
+/// empty if no encoder changes the text.
+fn percent_encode(text: &str) -> BTreeSet<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if text.bytes().all(is_plain) {
         return BTreeSet::new();
     }
-    let encoded = LEFT.map(|left| {
+    let encoded = UNENCODED_PUNCTUATION.map(|punctuation| {
         let bytes = text.bytes().map(|byte| match char::from(byte) {
-            kept if is_plain(byte) || left.contains(kept) => kept.to_string(),
+            kept if is_plain(byte) || punctuation.contains(kept) => kept.to_string(),
             _ => format!("%{byte:02X}"),
         });
         bytes.collect::<String>()
@@ -91,7 +94,7 @@ fn percent_encoded(text: &str) -> BTreeSet<String> {
     let in_both_cases = encoded
         .into_iter()
         .flat_map(|text| [with_lower_case_escapes(&text), text]);
-    // Forms write a space as a plus.
+    // HTML forms encode a space as a plus sign.
     in_both_cases
         .flat_map(|text| [text.replace("%20", "+"), text])
         .collect()
@@ -101,6 +104,7 @@ fn with_lower_case_escapes(text: &str) -> String {
     let mut parts = text.split('%');
     let mut written = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        // Each `%` was written by `percent_encode`, with two digits after it.
         let (digits, rest) = part.split_at(2);
         written.push('%');
         written.push_str(&digits.to_ascii_lowercase());
@@ -139,7 +143,7 @@ mod tests {
             ]
             .into_iter()
             .flat_map(|first| twice(&first));
-            let encodings = encodings(value.as_bytes());
+            let encodings = list_encodings(value.as_bytes());
             for text in texts.into_iter().chain(twice) {
                 assert!(
                     encodings.iter().any(|encoding| text.contains(encoding.as_str())),
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_in_urls_of_any_encoder() {
-        let encodings = encodings("p@ss w/o+(ü)?".as_bytes());
+        let encodings = list_encodings("p@ss w/o+(ü)?".as_bytes());
         for encoded in [
             // Go's QueryEscape and PathEscape, Python's quote, JavaScript's encodeURIComponent.
             "p%40ss+w%2Fo%2B%28%C3%BC%29%3F",
@@ -164,12 +168,12 @@ mod tests {
             assert!(encodings.contains(encoded), "{encoded}");
         }
         // Base64 in a URL.
-        assert!(super::encodings(b"~~>>??").contains("fn4%2BPj8%2F"));
+        assert!(list_encodings(b"~~>>??").contains("fn4%2BPj8%2F"));
     }
 
     #[test]
     fn bytes_that_are_no_text_are_found_in_base64_and_in_hexadecimal() {
-        let encodings = encodings(&[0xff, 0xfe, 0xfb, 0x00]);
+        let encodings = list_encodings(&[0xff, 0xfe, 0xfb, 0x00]);
         assert!(encodings.contains("fffefb00"));
         assert!(encodings.contains("//77A"));
         assert!(encodings.contains("__77A"));

@@ -12,15 +12,15 @@ use super::live::{Live, OwnerReference, Presence};
 pub struct Set {
     pub id: ApplySetId,
     pub parent: ParentIdentity,
-    /// The parent's UID, if it exists.
+    /// The UID of the parent; `None` if the parent does not exist.
     pub parent_uid: Option<String>,
-    /// The tooling to write.
+    /// The tool that manages the set, as the run writes it to the parent.
     pub tooling: Tooling,
 }
 
 impl Set {
-    /// Returns whether the object is the parent. It is never a member of its own set, although
-    /// kubectl labels a parent that is among its manifests.
+    /// Returns whether the object is the parent of the set. The parent is never a member of its own set, although
+    /// kubectl writes the part-of label to a parent that is among the manifests.
     pub fn is_parent(&self, live: &Live) -> bool {
         live.key == self.parent || self.parent_uid.as_ref() == Some(&live.uid)
     }
@@ -30,8 +30,8 @@ impl Set {
         object["metadata"]["labels"][PART_OF_LABEL] == *self.id.as_str()
     }
 
-    /// Returns whether one of these owner references names the parent. The garbage collector would delete
-    /// an object that has them after the parent.
+    /// Returns whether one of these owner references names the parent. Once the parent is deleted, the garbage
+    /// collector would delete an object that has such a reference.
     pub fn is_owner(&self, owners: &[OwnerReference]) -> bool {
         owners
             .iter()
@@ -44,17 +44,18 @@ impl Set {
 pub struct ParentObject {
     /// `metadata.uid`.
     pub uid: String,
-    /// `metadata.resourceVersion`, the lock of every write of the parent.
+    /// `metadata.resourceVersion`. Every write of the parent carries it, and fails with a conflict if another program
+    /// has written the parent since it was read.
     pub resource_version: String,
-    /// Present, or terminating.
+    /// Whether the parent is being deleted.
     pub presence: Presence,
-    /// Its ApplySet labels and annotations.
+    /// The ApplySet labels and annotations of the parent.
     pub reading: Reading,
-    /// All annotations, because their total size is limited.
+    /// All annotations of the parent, including those of other programs: the server limits their total size.
     pub annotations: Pairs,
-    /// The runs that were under way when it was read.
+    /// The runs that were under way when the parent was read.
     pub running: Vec<Run>,
-    /// The runs that were abandoned by then, and are still recorded as under way.
+    /// The runs that counted as abandoned when the parent was read, although their entries say that they are under way.
     pub abandoned: Vec<Run>,
     /// The id of the set that the parent itself is a member of, if any.
     pub part_of: Option<String>,
@@ -63,25 +64,28 @@ pub struct ParentObject {
 }
 
 impl ParentObject {
-    /// Returns whether the object is a parent with these annotations, as [`annotations`] returns them.
+    /// Returns whether the object is a parent without faults and has at least the `expected` annotations, which
+    /// [`annotations`] returns.
     pub fn has_annotations(&self, expected: &Value) -> bool {
         let mut pairs = expected.as_object().into_iter().flatten();
         matches!(self.reading, Reading::Parent(_))
             && pairs.all(|(key, value)| self.annotations.get(key).map(String::as_str) == value.as_str())
     }
 
-    /// Returns the runs under way that may add members, except that with this id: the record stays wide for them.
+    /// Returns the runs under way that may add members, except the run with this id. While there are any, no run
+    /// removes kinds or namespaces from the record, since new members may need them.
     pub fn adding_beside<'p>(&'p self, id: &'p str) -> impl Iterator<Item = &'p Run> {
         let running = self.running.iter();
         running.filter(move |run| !run.takes_out && run.id != id)
     }
 
-    /// Returns whether a run that may add members is under way.
+    /// Returns whether any run that may add members is under way.
     pub fn is_being_added_to(&self) -> bool {
+        // Every run under way has an id, so the empty one excepts none.
         self.adding_beside("").next().is_some()
     }
 
-    /// Returns whether the parent has exactly this record.
+    /// Returns whether the parent has this tooling and exactly this record.
     pub fn has_record(&self, tooling: &Tooling, record: &Record) -> bool {
         self.has_annotations(&annotations(tooling, record))
     }

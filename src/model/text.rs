@@ -2,31 +2,34 @@
 
 use std::time::Duration;
 
-/// The placeholder for a value that is not shown, such as one of a Secret.
+/// The greatest number of names or lines in a message.
+const SHOWN_NAMES: usize = 10;
+
+/// The placeholder for a value that must not be printed, such as one of a Secret.
 pub const HIDDEN: &str = "***";
 
-/// `1 object`, `2 objects`.
+/// Writes a number with its noun: `1 object`, `2 objects`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// At most ten names, and the number of the others.
+/// Writes the first ten names, separated by commas, and the number of the others: `a, b and 3 more`.
 pub fn listed<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     first_listed(SHOWN_NAMES, names)
 }
 
-/// At most so many names, and the number of the others.
-pub fn first_listed<T: ToString>(most: usize, names: impl IntoIterator<Item = T>) -> String {
+/// Writes the first `limit` names, separated by commas, and the number of the others: `a, b and 3 more`.
+pub fn first_listed<T: ToString>(limit: usize, names: impl IntoIterator<Item = T>) -> String {
     let mut names = names.into_iter();
-    let first: Vec<String> = names.by_ref().take(most).map(|name| name.to_string()).collect();
+    let first: Vec<String> = names.by_ref().take(limit).map(|name| name.to_string()).collect();
     match names.count() {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
 }
 
-/// At most ten lines, and one with the number of the others.
+/// Returns the first ten lines, and one more with the number of the others, if there are any.
 pub fn with_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> Vec<String> {
     let mut lines = lines.into_iter();
     let mut shown: Vec<String> = lines
@@ -41,7 +44,8 @@ pub fn with_more<T: ToString>(lines: impl IntoIterator<Item = T>) -> Vec<String>
     shown
 }
 
-/// The text of an error of the operating system, in lower case and without its number.
+/// Writes an error of the operating system with a lower-case first letter and without its number: `No such file or
+/// directory (os error 2)` becomes `no such file or directory`. Other errors stay as they are.
 pub fn os_cause(error: &dyn std::fmt::Display) -> String {
     let text = error.to_string();
     let Some((before, behind)) = text.split_once(" (os error ") else {
@@ -53,7 +57,7 @@ pub fn os_cause(error: &dyn std::fmt::Display) -> String {
     first.into_iter().chain(characters).chain(rest.chars()).collect()
 }
 
-/// The warning that members may be among these resources.
+/// Writes the warning that members may be among the objects of these resources, which cannot be listed.
 pub fn members_missed(hidden: &[String]) -> String {
     format!(
         "cannot list {} in all namespaces, so members may be missed: {}",
@@ -62,33 +66,31 @@ pub fn members_missed(hidden: &[String]) -> String {
     )
 }
 
-/// The most names in a message.
-const SHOWN_NAMES: usize = 10;
-
-/// The text on one line, with everything escaped that a terminal would act upon.
+/// Returns the text on one line, with everything escaped that a terminal or a CI runner would act upon.
 ///
-/// Names, messages and annotations come from clusters and files that others may have written. All
-/// output passes through this function or `printable_text`.
+/// Names, messages and annotations come from clusters and files that others may have written. All output passes through
+/// this function or [`printable_text`].
 pub fn one_line(text: &str) -> String {
-    without_commands_of_runners(with_escapes(text, is_hostile))
+    escape_runner_commands(with_escapes(text, is_hostile))
 }
 
-/// The same for each line of a text; tabs are kept.
+/// Returns a text of several lines, with everything escaped that a terminal or a CI runner would act upon, except line
+/// breaks and tabs.
 pub fn printable_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| {
-            without_commands_of_runners(with_escapes(line, |character| {
+            escape_runner_commands(with_escapes(line, |character| {
                 is_hostile(character) && !"\n\t".contains(character)
             }))
         })
         .collect()
 }
 
-/// Escapes the commands of CI runners: `::add-mask::` of GitHub Actions at the beginning of a line,
-/// after blanks; `##[command]` of the same, `##vso[…]` of Azure Pipelines and `##teamcity[…]`
-/// anywhere (actions/runner, `ActionCommand.cs`).
-fn without_commands_of_runners(line: String) -> String {
-    let line = with_runner_commands_as(line, "#\\u{23}");
+/// Escapes what CI runners would take for commands in a line: `::add-mask::` of GitHub Actions at the beginning of the
+/// line, even after blanks; `##[command]` of GitHub Actions, `##vso[…]` of Azure Pipelines and `##teamcity[…]` anywhere
+/// in the line (actions/runner, `ActionCommand.cs`).
+fn escape_runner_commands(line: String) -> String {
+    let line = replace_runner_marks(line, "#\\u{23}");
     let command = line.trim_start();
     match command.strip_prefix("::") {
         Some(rest) => format!("{}\\u{{3a}}:{rest}", &line[..line.len() - command.len()]),
@@ -96,15 +98,19 @@ fn without_commands_of_runners(line: String) -> String {
     }
 }
 
-/// Replaces the `##` of each `##word[` by these characters.
-fn with_runner_commands_as(text: String, marks: &str) -> String {
+/// Replaces the `##` of each `##word[` by `replacement`.
+fn replace_runner_marks(text: String, replacement: &str) -> String {
     if !has_runner_command(&text) {
         return text;
     }
     let mut parts = text.split("##");
     let mut escaped = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        escaped.push_str(if begins_runner_command(part) { marks } else { "##" });
+        escaped.push_str(if begins_runner_command(part) {
+            replacement
+        } else {
+            "##"
+        });
         escaped.push_str(part);
     }
     escaped
@@ -114,12 +120,13 @@ fn has_runner_command(text: &str) -> bool {
     text.contains("##") && text.split("##").skip(1).any(begins_runner_command)
 }
 
+/// Returns whether the text after a `##` makes a command of it: letters, if any, and a bracket.
 fn begins_runner_command(rest: &str) -> bool {
     rest.trim_start_matches(|character: char| character.is_ascii_alphabetic())
         .starts_with('[')
 }
 
-/// Punctuation that no shell acts upon within a word.
+/// Punctuation that has no meaning in any shell within a word, and needs no quotes.
 pub const PLAIN_IN_SHELLS: &str = "_-./:@%+=,";
 
 /// Quotes the text as one word of a shell command, for hints that users copy.
@@ -132,22 +139,22 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Escapes the text as between quotation marks in JSON.
+/// Escapes the text as a JSON string, but without the quotation marks around it.
 pub fn escape_json(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Escapes in serialized JSON everything that a terminal would act upon.
+/// Escapes in serialized JSON everything that a terminal or a CI runner would act upon.
 ///
-/// Serializers escape what JSON requires, which leaves DEL and U+0080 to U+009F. All of these are
-/// within strings, so JSON's own escapes do not change the value.
+/// Serializers escape only what JSON requires, not DEL or U+0080 to U+009F, for example. Hostile characters and `##`
+/// occur only within strings of the JSON text, so that an escape `\uXXXX` does not change the value.
 ///
-/// Text with nothing to escape is not copied, since the document of a large set is large.
+/// A text without anything to escape is returned without a copy: the document of a large set is large.
 pub fn printable_json(json: String) -> String {
-    let json = with_runner_commands_as(json, "#\\u0023");
+    let json = replace_runner_marks(json, "#\\u0023");
     let is_escaped = |character| is_hostile(character) && character != '\n';
-    // Most text has none but these, and comparing bytes is many times faster.
+    // Most documents are plain ASCII, and this comparison of bytes is many times faster than `contains`.
     let is_plain = json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
     if is_plain || !json.contains(is_escaped) {
         return json;
@@ -159,18 +166,21 @@ pub fn printable_json(json: String) -> String {
     })
 }
 
-/// Returns whether the text holds a character that controls a terminal or is not seen, other than a line break, or a
-/// command of a CI runner.
-pub fn is_steering(text: &str) -> bool {
+/// Returns whether the text contains a command of a CI runner, or a character other than a line break that controls a
+/// terminal or is invisible.
+pub fn contains_hostile_text(text: &str) -> bool {
     has_runner_command(text) || text.contains(|character| is_hostile(character) && character != '\n')
 }
 
-/// Returns whether the character controls the terminal, breaks a line, or is not seen: a mark of direction, by which a
-/// reviewer would read another order than the real one, or a character that Unicode says to ignore by default
-/// (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), that looks like a blank, or that has no form of its
-/// own (private use), by which two names look the same.
+/// Returns whether the character must be escaped, because it
+///
+/// - controls the terminal or breaks a line;
+/// - changes the direction of text, so that a reviewer would read characters in another order than the real one;
+/// - is invisible, so that two different names would look the same: characters that Unicode says to ignore by default
+///   (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt`), that look like a blank, or that are for private
+///   use.
 fn is_hostile(character: char) -> bool {
-    let is_unseen = matches!(
+    let is_invisible = matches!(
         character,
         '\u{a0}'
             | '\u{ad}'
@@ -204,9 +214,11 @@ fn is_hostile(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}'
             | '\u{f0000}'..='\u{10ffff}'
     );
-    is_unseen || matches!(character, '\u{2028}' | '\u{2029}') || character.is_control()
+    let breaks_line = matches!(character, '\u{2028}' | '\u{2029}');
+    is_invisible || breaks_line || character.is_control()
 }
 
+/// Replaces each character for which `is_escaped` holds by an escape of Rust's: `\u{1b}`.
 fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     if !text.contains(&is_escaped) {
         return text.to_owned();
@@ -216,7 +228,7 @@ fn with_escapes(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     })
 }
 
-/// Replaces each of these characters by what `write` writes for it.
+/// Replaces each character for which `is_replaced` holds by what `write` appends for it.
 fn replace_characters(
     text: &str,
     is_replaced: impl Fn(char) -> bool,
@@ -232,8 +244,8 @@ fn replace_characters(
     })
 }
 
-/// Writes a duration as users write it: `1m30s`, `500ms`.
-pub fn short(time: Duration) -> String {
+/// Writes a duration as users write it: `1m30s`, `500ms`. Milliseconds are dropped from a minute on.
+pub fn format_duration(time: Duration) -> String {
     let (minutes, seconds, millis) = (time.as_secs() / 60, time.as_secs() % 60, time.subsec_millis());
     match (minutes, seconds, millis) {
         (0, 0, millis) => format!("{millis}ms"),

@@ -1,15 +1,16 @@
-//! Annotations and labels by which users ask for the treatment of one object, those of other tools included: it is kept,
-//! pruned last, or recreated.
+//! Annotations and labels, mostly of other tools, by which users ask that one object is kept, pruned last, or
+//! recreated.
 //!
-//! Pure. `plan` decides what that means for a run; an object that is kept remains in its set.
+//! `plan` decides what that means for a run. An object that is kept remains in its set.
 
 use std::collections::BTreeMap;
 
-/// Argo CD's annotation for options of one object, a list.
+/// Argo CD's annotation for options of one object: a comma-separated list.
 const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
 
-/// Each key, and its values that mean "keep". Values are compared without regard to case and blanks, as Helm and Flux do;
-/// they may be lists, as Argo CD's are.
+/// Each key with the values that mean "keep", in lower case. Each entry of a comma-separated list is compared, without
+/// regard to case and blanks: Argo CD has lists, and Helm and Flux ignore case. Where a tool reads its value more
+/// strictly, this errs towards keeping the object.
 const KEEPING: [(&str, &[&str]); 8] = [
     ("helm.sh/resource-policy", &["keep"]),
     (
@@ -24,16 +25,15 @@ const KEEPING: [(&str, &[&str]); 8] = [
     ("kluctl.io/skip-delete", &["true"]),
 ];
 
-/// Flux reads labels and annotations alike (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+/// Flux's keys. Flux reads them from annotations and from labels (`fluxcd/pkg/ssa`, `AnyInMetadata`).
 const FLUX_PRUNE: &str = "kustomize.toolkit.fluxcd.io/prune";
 const FLUX_HELM_PRUNE: &str = "helm.toolkit.fluxcd.io/prune";
 
-/// The label or annotation that keeps an object with these labels and annotations, as `key: value`.
+/// Returns the label or annotation by which the user asks not to delete an object, as `key: value`.
 pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&str, &str>) -> Option<String> {
     KEEPING.iter().find_map(|(key, values)| {
-        let label = labels
-            .get(key)
-            .filter(|_| [FLUX_PRUNE, FLUX_HELM_PRUNE].contains(key));
+        let is_also_label = [FLUX_PRUNE, FLUX_HELM_PRUNE].contains(key);
+        let label = labels.get(key).filter(|_| is_also_label);
         let mut found = annotations.get(key).into_iter().chain(label);
         let value = found.find(|value| {
             let mut entries = value.split(',');
@@ -43,25 +43,26 @@ pub fn keep_annotation(labels: &BTreeMap<&str, &str>, annotations: &BTreeMap<&st
     })
 }
 
+/// The entry of Argo CD's options that asks to prune the object last, in lower case.
 const PRUNE_LAST: &str = "prunelast=true";
 
-/// The place of an object among the prunes of a run.
+/// When a run prunes an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PruneOrder {
-    /// In the wave of its kind.
+    /// In the wave of the object's kind.
     #[default]
     Regular,
-    /// After all others, and after the members are ready if the run waits for that.
+    /// After all other objects, and if the run waits for readiness, once the members are ready.
     Last,
 }
 
 impl PruneOrder {
-    /// Reads the place from the annotations of an object. Entries of the list are compared without
-    /// regard to case and blanks, like the annotations that keep objects.
+    /// Reads the order from the annotations of an object. Entries of the list are compared without regard to case and
+    /// blanks, as in [`keep_annotation`].
     pub fn from_annotations(annotations: &BTreeMap<&str, &str>) -> Self {
         let options = annotations.get(SYNC_OPTIONS).copied().unwrap_or_default();
-        let mut words = options.split(',');
-        if words.any(|option| option.trim().eq_ignore_ascii_case(PRUNE_LAST)) {
+        let mut entries = options.split(',');
+        if entries.any(|option| option.trim().eq_ignore_ascii_case(PRUNE_LAST)) {
             Self::Last
         } else {
             Self::Regular
@@ -69,39 +70,41 @@ impl PruneOrder {
     }
 }
 
-/// Flux reads labels and annotations alike, without regard to case (`fluxcd/pkg/ssa`, `AnyInMetadata`).
-const FLUX: (&str, &str) = ("kustomize.toolkit.fluxcd.io/force", "enabled");
+/// Flux's key for recreation, a label or an annotation, and its value, which Flux compares without regard to case
+/// (`fluxcd/pkg/ssa`, `AnyInMetadata`).
+const FLUX_FORCE: &str = "kustomize.toolkit.fluxcd.io/force";
+const FLUX_FORCE_ENABLED: &str = "enabled";
 
-/// Argo CD's list of options. `Replace=true` alone updates by PUT, and `Force=true` alone means nothing.
-const ARGO_CD: (&str, [&str; 2]) = (SYNC_OPTIONS, ["Force=true", "Replace=true"]);
+/// The two options that together make Argo CD recreate an object. With `Replace=true` alone, Argo CD updates by PUT;
+/// `Force=true` alone has no effect.
+const ARGO_CD_RECREATE: [&str; 2] = ["Force=true", "Replace=true"];
 
-/// kapp's strategies that replace an object, and its name for the strategy.
-const KAPP: (&str, [&str; 2]) = (
-    "kapp.k14s.io/update-strategy",
-    ["fallback-on-replace", "always-replace"],
-);
+/// kapp's annotation for the strategy of updates, and the strategies that recreate an object.
+const KAPP_STRATEGY: &str = "kapp.k14s.io/update-strategy";
+const KAPP_RECREATE: [&str; 2] = ["fallback-on-replace", "always-replace"];
 
 /// Returns the label or annotation by which a manifest asks to delete and create an object that cannot be updated, as
-/// `key: value`. It allows a delete, unlike the others, so nothing that only resembles one counts.
+/// `key: value`. Values are compared exactly as their tools compare them. [`keep_annotation`] may be lenient, because
+/// it prevents a delete; this one allows a delete.
 pub fn recreate_annotation(
     labels: &BTreeMap<&str, &str>,
     annotations: &BTreeMap<&str, &str>,
 ) -> Option<String> {
     let both = [annotations, labels];
-    let mut of_flux = both.iter().filter_map(|pairs| pairs.get(FLUX.0));
-    if let Some(value) = of_flux.find(|value| value.eq_ignore_ascii_case(FLUX.1)) {
-        return Some(format!("{}: {value}", FLUX.0));
+    let mut of_flux = both.iter().filter_map(|pairs| pairs.get(FLUX_FORCE));
+    if let Some(value) = of_flux.find(|value| value.eq_ignore_ascii_case(FLUX_FORCE_ENABLED)) {
+        return Some(format!("{FLUX_FORCE}: {value}"));
     }
-    if let Some(options) = annotations.get(ARGO_CD.0) {
+    if let Some(options) = annotations.get(SYNC_OPTIONS) {
         let entries: Vec<&str> = options.split(',').map(str::trim).collect();
-        if ARGO_CD.1.iter().all(|option| entries.contains(option)) {
-            return Some(format!("{}: {options}", ARGO_CD.0));
+        if ARGO_CD_RECREATE.iter().all(|option| entries.contains(option)) {
+            return Some(format!("{SYNC_OPTIONS}: {options}"));
         }
     }
-    let strategy = annotations.get(KAPP.0)?;
-    KAPP.1
+    let strategy = annotations.get(KAPP_STRATEGY)?;
+    KAPP_RECREATE
         .contains(strategy)
-        .then(|| format!("{}: {strategy}", KAPP.0))
+        .then(|| format!("{KAPP_STRATEGY}: {strategy}"))
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// The settings of a run's writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteSettings {
-    /// Field manager of members.
+    /// The field manager of members.
     pub field_manager: String,
-    /// The field manager of the tool that the set is taken over from: the fields that it applied are
-    /// taken over, too.
+    /// The field manager of the tool that has managed the set until now; `None` if the run does not take the set over
+    /// from another tool. The fields that this manager applied are taken over, too.
     pub former_manager: Option<String>,
     /// The treatment of fields that another manager owns.
     pub conflicts: Conflicts,
@@ -19,11 +19,12 @@ pub struct WriteSettings {
     pub validation: Validation,
     /// The dry-run mode.
     pub dry_run: DryRun,
-    /// The most concurrent requests.
+    /// The concurrency limit: the greatest number of concurrent requests.
     pub concurrency: usize,
-    /// The time in which webhooks that the server cannot call may start.
+    /// How long the run waits for webhooks to start that the server cannot call yet.
     pub webhook_patience: WebhookPatience,
-    /// The time in which an object that is recreated may go; `None` for as long as the run may take.
+    /// How long the run waits until an object that it has deleted to recreate it is gone; `None` if only the time limit
+    /// of the whole run counts.
     pub deletion_patience: Option<Duration>,
     /// Whether the run may begin while another one is under way.
     pub exclusive: Exclusive,
@@ -32,33 +33,33 @@ pub struct WriteSettings {
 /// Whether a run may begin while another run of the set is under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Exclusive {
-    /// It may.
+    /// The run may begin at once.
     #[default]
     No,
-    /// It waits so long for the other run to end, and is refused then.
+    /// The run waits this long for the other run to end, and is refused if the other run is still under way.
     Within(Duration),
 }
 
-/// The time in which webhooks that the server cannot call may start.
+/// How long a run repeats a write that failed because the server could not call a webhook, which may be starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookPatience {
-    /// The time while other steps have to wait: never without a limit, since a later step may start
-    /// the webhook.
+    /// The time in a step of the run that later steps wait for. It always has a limit: the workload of the webhook may
+    /// be in a later step.
     pub in_step: Duration,
-    /// The time once the other objects are written, and of single writes; `None` for as long as the run
-    /// may take.
+    /// The time once all other objects are written, and for writes that are not in a step; `None` if only the time
+    /// limit of the whole run counts.
     pub at_end: Option<Duration>,
 }
 
 impl WebhookPatience {
-    /// No time: a webhook that cannot be called is an error.
+    /// Does not wait: a webhook that cannot be called is an error.
     pub const NONE: Self = Self {
         in_step: Duration::ZERO,
         at_end: Some(Duration::ZERO),
     };
 }
 
-/// The time for webhooks to start if the command line has no time limit.
+/// How long a run waits for webhooks if the command line has no time limit.
 pub const WEBHOOK_PATIENCE: Duration = Duration::from_secs(30);
 
 impl Default for WebhookPatience {
@@ -71,7 +72,7 @@ impl Default for WebhookPatience {
 }
 
 impl WriteSettings {
-    /// The settings of commands that send no manifests: no fields are taken by force.
+    /// Creates the settings of commands that send no manifests, so that there are no conflicts to force.
     pub fn without_manifests(field_manager: String, dry_run: DryRun, concurrency: usize) -> Self {
         Self {
             field_manager,
@@ -86,7 +87,7 @@ impl WriteSettings {
         }
     }
 
-    /// The same for writes that do not wait for webhooks.
+    /// Returns the same settings for writes that do not wait for webhooks.
     #[must_use]
     pub fn without_webhook_patience(&self) -> Self {
         Self {
@@ -102,7 +103,7 @@ impl WriteSettings {
 pub enum Conflicts {
     /// The object fails, and the conflict is reported.
     Reported,
-    /// The fields are taken.
+    /// The fields are taken from their managers by force.
     Forced,
 }
 
@@ -121,7 +122,7 @@ pub enum Validation {
 }
 
 impl Validation {
-    /// The value of the query parameter.
+    /// Returns the value of the query parameter `fieldValidation`.
     pub fn parameter(self) -> &'static str {
         match self {
             Self::Strict => "Strict",
@@ -159,19 +160,19 @@ pub enum DryRun {
 }
 
 impl DryRun {
-    /// The query parameter of a write, if the server is to try it only.
+    /// Returns the query parameter by which the server only tries a write; `None` outside of server dry runs.
     pub fn parameter(self) -> Option<(&'static str, &'static str)> {
         (self == Self::Server).then_some(("dryRun", "All"))
     }
 }
 
-/// `[RESOURCE[.VERSION][.GROUP]/]NAME` as it was given.
+/// A set as the user has named it: `[RESOURCE[.VERSION][.GROUP]/]NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetReference {
-    /// The resource; a Secret if there is none.
+    /// The resource of the parent; `None` means a Secret.
     pub resource: Option<String>,
     /// The parent's name.
     pub name: String,
-    /// The parent's namespace; that of the run if there is none.
+    /// The namespace of the parent; `None` means the namespace of the run.
     pub namespace: Option<String>,
 }

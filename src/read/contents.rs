@@ -129,7 +129,7 @@ async fn list_contents(
         }
     }
     for held in contents.values_mut() {
-        held.settle();
+        held.sort_and_deduplicate();
     }
     Ok(contents)
 }

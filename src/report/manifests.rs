@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::output;
 use crate::model::digest::sha256;
 use crate::model::identity::{GroupKind, ObjectKey};
-use crate::model::text::{is_steering, one_line};
+use crate::model::text::{contains_hostile_text, one_line};
 
 /// A manifest to write.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ fn comment_line(text: &str) -> String {
 fn manifest_yaml(manifest: &Value) -> String {
     let quoted = serde_saphyr::to_string(manifest)
         .ok()
-        .filter(|text| !is_steering(text) && reads_as(text, manifest))
+        .filter(|text| !contains_hostile_text(text) && reads_as(text, manifest))
         .unwrap_or_else(|| output::yaml(manifest));
     let mut text = if reads_as(&quoted, manifest) && !quoted.contains("\\ud") {
         quoted

@@ -13,7 +13,7 @@ use super::progress::without_progress;
 use super::style::Colors;
 use super::text_lines::Label;
 use crate::model::message::Message;
-use crate::model::text::{is_steering, one_line, printable_json};
+use crate::model::text::{contains_hostile_text, one_line, printable_json};
 
 /// Prints a line of data; a line break within it is escaped.
 pub(super) fn print(line: &str) {
@@ -169,7 +169,7 @@ pub(super) fn yaml<T: Serialize>(document: &T) -> String {
         prefer_block_scalars: false,
     };
     match serde_saphyr::to_string_with_options(document, options) {
-        Ok(text) if is_steering(&text) => json(document),
+        Ok(text) if contains_hostile_text(&text) => json(document),
         Ok(text) => text,
         Err(error) => format!("error: {:?}", error.to_string()),
     }

@@ -14,7 +14,7 @@ use crate::cluster::connection::Connection;
 use crate::error::{Error, Exit};
 use crate::event::{Ending, Event, Operation, Resume};
 use crate::execute::{Cause, Interrupt};
-use crate::model::history_annotation::abandoned_from;
+use crate::model::history_annotation::abandonment_time;
 use crate::model::write_settings::DryRun;
 use crate::plan::{Consent, Proposal};
 use crate::read::{Cluster, KindWaits, Wanted};
@@ -173,7 +173,7 @@ impl CommandRun {
         }
         let until = self.server.as_ref().and_then(|server| {
             let renewed = server.now().checked_sub(server.lease_age()?).ok()?;
-            abandoned_from(renewed)
+            abandonment_time(renewed)
         });
         if let Some(until) = until {
             self.reporter.event(Event::Warning(format!(

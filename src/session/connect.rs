@@ -72,7 +72,7 @@ fn note_missing_answers(connection: &Connection, style: Style) {
 pub async fn connect_for(shared: &GlobalFlags, login: Login) -> Result<Connection, Error> {
     let options = ConnectionOptions {
         login,
-        ..settings::connection(&shared.connection)?
+        ..settings::read_connection(&shared.connection)?
     };
     connect_with(options, shared).await
 }
@@ -85,7 +85,7 @@ pub async fn connect_as_oneself(shared: &GlobalFlags) -> Result<Connection, Erro
         impersonate: None,
         impersonate_groups: Vec::new(),
         impersonate_uid: None,
-        ..settings::connection(&shared.connection)?
+        ..settings::read_connection(&shared.connection)?
     };
     connect_with(options, shared).await
 }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::adopt_move_disband::{MembershipOptions, label_selector};
-use super::sources::{recursion, sources};
-use super::{SetReference, consent};
+use super::adopt_move_disband::{MembershipOptions, check_label_selector};
+use super::sources::{read_recursion, read_sources};
+use super::{SetReference, read_consent};
 use crate::cli::{Adopt, GlobalFlags};
 use crate::error::Error;
 use crate::import::{Tool, UnmarkedObjects};
@@ -13,50 +13,50 @@ use crate::model::applyset::record::{is_dns_label, is_dns_subdomain};
 use crate::model::list_targets::Reach;
 use crate::plan::Risk;
 
-/// Options of `adopt`, except the shared ones.
+/// Options of `adopt`.
 #[derive(Debug)]
 pub struct AdoptOptions {
-    /// The common options.
+    /// The options that `disband`, `adopt` and `move` have in common.
     pub membership: MembershipOptions,
     /// The objects to adopt.
     pub choice: Choice,
-    /// The permission to take members of other sets.
+    /// Whether `--take-ownership` allows to take members of other sets.
     pub take_ownership: Risk,
-    /// True if the fields that the tool of an inventory owns stay with it. Otherwise they move to our field manager, so
-    /// that changed manifests can change and remove them.
+    /// True if the tool of the inventory keeps the ownership of its fields. Otherwise the field manager of the set gets
+    /// it, so that a later apply can change and remove these fields.
     pub keep_field_ownership: bool,
 }
 
 /// The objects to adopt.
 #[derive(Debug)]
 pub enum Choice {
-    /// Those of manifests.
+    /// The objects of manifests.
     Manifests(Vec<Source>, Recursion),
-    /// Those that a label selector matches.
+    /// The live objects that a label selector matches.
     Labels {
-        /// In the syntax of the API.
+        /// The selector in the syntax of the API.
         selector: String,
-        /// Kinds or resources as typed; empty for the default.
+        /// Kinds or resources as typed; empty for the default kinds of `kubectl apply --prune`.
         kinds: Vec<String>,
-        /// The namespace of the run, or all of them.
+        /// The namespace of the run, or all namespaces.
         reach: Reach,
     },
-    /// Those in the inventory of another tool.
+    /// The objects in the inventory of another tool.
     Inventory(InventoryReference, UnmarkedObjects),
 }
 
-/// `TOOL/[NAMESPACE/]NAME` of `--from`.
+/// The inventory of another tool, as `--from` names it: `TOOL/[NAMESPACE/]NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InventoryReference {
     pub tool: Tool,
-    /// Its namespace; `None` for the namespace of the run.
+    /// The namespace of the inventory; `None` for the namespace of the run.
     pub namespace: Option<String>,
-    /// The tool's name for it.
+    /// The name by which the tool knows the inventory, such as that of a Helm release.
     pub name: String,
 }
 
 impl Choice {
-    /// Returns the sources of the manifests that name the objects.
+    /// Returns the sources of the manifests, if manifests name the objects.
     pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
         match self {
             Self::Manifests(sources, recursion) => Some((sources, *recursion)),
@@ -71,7 +71,7 @@ impl AdoptOptions {
         let set = SetReference::new(&adopt.set)?;
         let choice = match (&adopt.selector, &adopt.from) {
             (Some(selector), _) => Choice::Labels {
-                selector: label_selector(selector)?,
+                selector: check_label_selector(selector)?,
                 kinds: adopt.kinds.clone(),
                 reach: if adopt.all_namespaces {
                     Reach::Cluster
@@ -81,12 +81,12 @@ impl AdoptOptions {
             },
             (None, Some(from)) => {
                 let reference = InventoryReference::parse(from)?;
-                let unmarked = unmarked(&reference, adopt.from_unmarked)?;
+                let unmarked = read_unmarked(&reference, adopt.from_unmarked)?;
                 Choice::Inventory(reference, unmarked)
             }
             (None, None) => Choice::Manifests(
-                sources(&adopt.filename, adopt.kustomize.as_deref())?,
-                recursion(adopt.recursive),
+                read_sources(&adopt.filename, adopt.kustomize.as_deref())?,
+                read_recursion(adopt.recursive),
             ),
         };
         let membership = MembershipOptions::new(
@@ -99,7 +99,7 @@ impl AdoptOptions {
         Ok(Self {
             membership: MembershipOptions {
                 take_over: Risk::allowed_if(adopt.take_over_set),
-                consent: consent(adopt.yes),
+                consent: read_consent(adopt.yes),
                 ..membership
             },
             choice,
@@ -110,6 +110,7 @@ impl AdoptOptions {
 }
 
 impl InventoryReference {
+    /// Parses the value of `--from`.
     fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || {
             Error::usage(
@@ -134,7 +135,7 @@ impl InventoryReference {
     }
 }
 
-/// As on the command line, with its namespace if that was given.
+/// Writes the inventory as `--from` named it, with the namespace only if it was given.
 impl fmt::Display for InventoryReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.tool)?;
@@ -145,8 +146,9 @@ impl fmt::Display for InventoryReference {
     }
 }
 
-/// Only Helm has objects without marks: the other tools find theirs by these.
-fn unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<UnmarkedObjects, Error> {
+/// Reads `--from-unmarked`. Only Helm may have objects without its annotations in a release: the other tools find their
+/// objects by annotations or labels.
+fn read_unmarked(reference: &InventoryReference, from_unmarked: bool) -> Result<UnmarkedObjects, Error> {
     match (from_unmarked, reference.tool) {
         (false, _) => Ok(UnmarkedObjects::Skip),
         (true, Tool::Helm) => Ok(UnmarkedObjects::Adopt),
@@ -182,8 +184,11 @@ mod tests {
             assert_eq!(read, expected);
             assert_eq!(read.to_string(), text);
             let is_helm = tool == Tool::Helm;
-            assert_eq!(unmarked(&read, true).is_ok(), is_helm, "{text}");
-            assert_eq!(unmarked(&read, false).expect("no flag"), UnmarkedObjects::Skip);
+            assert_eq!(read_unmarked(&read, true).is_ok(), is_helm, "{text}");
+            assert_eq!(
+                read_unmarked(&read, false).expect("no flag"),
+                UnmarkedObjects::Skip
+            );
         }
         for text in ["", "helm", "helm/", "/web", "tar/web", "helm/a/b/c", "helm/A/web"] {
             assert!(InventoryReference::parse(text).is_err(), "{text:?}");

@@ -1,10 +1,10 @@
-//! Reads the flags of `disband` and `move`, and those that `adopt` has, too.
+//! Reads the flags of `disband` and `move`, and the flags that these commands have in common with `adopt`.
 
 use std::collections::BTreeSet;
 
-use super::sources::{recursion, sources};
-use super::waiting::exclusive;
-use super::{SetReference, appliers, consent, consent_unless_dry, is_interactive};
+use super::sources::{read_recursion, read_sources};
+use super::waiting::read_exclusive;
+use super::{SetReference, is_interactive, list_appliers, read_consent, read_consent_unless_dry};
 use crate::cli::{Disband, GlobalFlags, Move, WriteFlags};
 use crate::compare::ownership::member_field_manager;
 use crate::error::Error;
@@ -18,25 +18,26 @@ use crate::plan::{Consent, Risk};
 #[derive(Debug)]
 pub struct MembershipOptions {
     pub set: SetReference,
-    /// The tool that manages the set, or will.
+    /// The tool that manages the set, or that will manage it after the run.
     pub tooling: Tooling,
-    /// The permission to take over a parent of another tool, or an object that is not a parent yet.
+    /// Whether `--take-over-set` allows to take over the set of another tool, or to use an existing object as the
+    /// parent.
     pub take_over: Risk,
-    /// What the user has agreed to in advance.
+    /// Whether the user has confirmed the run in advance, by `--yes`.
     pub consent: Consent,
-    /// Field managers whose part-of labels make an object a member.
+    /// The field managers whose part-of labels make an object a member.
     pub appliers: BTreeSet<String>,
-    /// True if there is a terminal for questions.
+    /// True if the user can be asked at a terminal.
     pub is_interactive: bool,
     pub writing: WriteSettings,
 }
 
-/// Options of `move`, except the shared ones.
+/// Options of `move`.
 #[derive(Debug)]
 pub struct MoveOptions {
-    /// The common options; `set` is the one that members leave.
+    /// The options that `disband`, `adopt` and `move` have in common. Their `set` is the one that members leave.
     pub membership: MembershipOptions,
-    /// The set that they join.
+    /// The set that the members join.
     pub new: SetReference,
     /// The members to move.
     pub selection: Selection,
@@ -45,16 +46,16 @@ pub struct MoveOptions {
 /// The members to move.
 #[derive(Debug)]
 pub enum Selection {
-    /// All.
+    /// All members.
     All,
-    /// Those that a label selector matches.
+    /// The members that a label selector matches.
     Labels(String),
-    /// Those of manifests.
+    /// The members that are in manifests.
     Manifests(Vec<Source>, Recursion),
 }
 
 impl Selection {
-    /// Returns the sources of the manifests that name the members.
+    /// Returns the sources of the manifests, if manifests name the members.
     pub fn manifests(&self) -> Option<(&[Source], Recursion)> {
         match self {
             Self::Manifests(sources, recursion) => Some((sources, *recursion)),
@@ -64,7 +65,8 @@ impl Selection {
 }
 
 impl MembershipOptions {
-    /// Reads the flags that are the same in all three commands; nothing is taken over or confirmed.
+    /// Reads the flags that are the same in all three commands. `take_over` and `consent` are left at the strictest
+    /// values, for the caller to set.
     pub(super) fn new(
         set: SetReference,
         tooling: Option<&str>,
@@ -72,17 +74,18 @@ impl MembershipOptions {
         writes: &WriteFlags,
         shared: &GlobalFlags,
     ) -> Result<Self, Error> {
-        let tooling = super::tooling(tooling)?;
-        let field_manager = super::field_manager(field_manager.unwrap_or(member_field_manager(&tooling)))?;
+        let tooling = super::read_tooling(tooling)?;
+        let field_manager =
+            super::check_field_manager(field_manager.unwrap_or(member_field_manager(&tooling)))?;
         Ok(Self {
             set,
             tooling,
             take_over: Risk::Refused,
             consent: Consent::Missing,
-            appliers: appliers(&field_manager),
+            appliers: list_appliers(&field_manager),
             is_interactive: is_interactive(),
             writing: WriteSettings {
-                exclusive: exclusive(writes)?,
+                exclusive: read_exclusive(writes)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
                     writes.dry_run,
@@ -97,7 +100,7 @@ impl MembershipOptions {
         let set = SetReference::new(&disband.set)?;
         Ok(Self {
             take_over: Risk::allowed_if(disband.take_over_set),
-            consent: consent_unless_dry(disband.yes, disband.writes.dry_run),
+            consent: read_consent_unless_dry(disband.yes, disband.writes.dry_run),
             ..Self::new(set, None, None, &disband.writes, shared)?
         })
     }
@@ -108,11 +111,11 @@ impl MoveOptions {
     pub fn new(arguments: &Move, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::parse(&arguments.set)?;
         let selection = match &arguments.selector {
-            Some(selector) => Selection::Labels(label_selector(selector)?),
+            Some(selector) => Selection::Labels(check_label_selector(selector)?),
             None if arguments.filename.is_empty() && arguments.kustomize.is_none() => Selection::All,
             None => Selection::Manifests(
-                sources(&arguments.filename, arguments.kustomize.as_deref())?,
-                recursion(arguments.recursive),
+                read_sources(&arguments.filename, arguments.kustomize.as_deref())?,
+                read_recursion(arguments.recursive),
             ),
         };
         let membership = MembershipOptions::new(
@@ -125,11 +128,11 @@ impl MoveOptions {
         Ok(Self {
             membership: MembershipOptions {
                 take_over: Risk::allowed_if(arguments.take_over_set),
-                consent: consent(arguments.yes),
+                consent: read_consent(arguments.yes),
                 ..membership
             },
             new: SetReference {
-                namespace: to_namespace(arguments.to_namespace.as_deref())?,
+                namespace: check_to_namespace(arguments.to_namespace.as_deref())?,
                 ..SetReference::parse(&arguments.new)?
             },
             selection,
@@ -137,8 +140,8 @@ impl MoveOptions {
     }
 }
 
-/// Checks the name of the namespace that a set moves to.
-fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
+/// Reads `--to-namespace`.
+fn check_to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
     match name {
         Some(name) if !is_dns_label(name) => Err(Error::usage(
             format!("--to-namespace {name:?}: not a valid namespace name"),
@@ -148,8 +151,8 @@ fn to_namespace(name: Option<&str>) -> Result<Option<String>, Error> {
     }
 }
 
-/// Checks a label selector. An empty one would match everything, which is never intended.
-pub(super) fn label_selector(text: &str) -> Result<String, Error> {
+/// Refuses an empty label selector, which would match every object; that is never intended.
+pub(super) fn check_label_selector(text: &str) -> Result<String, Error> {
     if text.trim().is_empty() {
         return Err(Error::usage(
             "an empty label selector would match every object",
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_empty_selector_is_refused() {
-        assert!(label_selector(" ").is_err());
-        assert_eq!(label_selector("app=web").expect("a selector"), "app=web");
+        assert!(check_label_selector(" ").is_err());
+        assert_eq!(check_label_selector("app=web").expect("a selector"), "app=web");
     }
 }

@@ -1,12 +1,15 @@
-//! Reads the flags of `apply`, most of which `diff` has, too.
+//! Reads the flags of `apply`. `diff` has most of them, too.
 
 use std::path::PathBuf;
 
-use super::recreate::recreate;
-use super::rule_files::status_rules;
-use super::sources::{recursion, sources};
-use super::waiting::exclusive;
-use super::{Ignore, SetReference, WaitOptions, appliers, consent, field_manager, is_interactive, tooling};
+use super::recreate::read_recreate;
+use super::rule_files::read_status_rules;
+use super::sources::{read_recursion, read_sources};
+use super::waiting::read_exclusive;
+use super::{
+    Ignore, SetReference, WaitOptions, check_field_manager, is_interactive, list_appliers, read_consent,
+    read_tooling,
+};
 use crate::cli::{Apply, GlobalFlags, ManifestFlags, PlanningFlags, SetArgument};
 use crate::compare::ownership::member_field_manager;
 use crate::compare::status::{Jobs, StatusRules};
@@ -18,50 +21,51 @@ use crate::plan::saved::SavedPlan;
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 use crate::wait::Patience;
 
-/// Options of `apply`, except the shared ones.
+/// Options of `apply`, and those of `diff` about the plan.
 #[derive(Debug)]
 pub struct ApplyOptions {
     pub set: SetReference,
-    /// Sources of manifests.
+    /// The sources of the manifests; empty for a saved plan.
     pub sources: Vec<Source>,
-    /// The treatment of directories in directories.
+    /// Whether directories within directories are read.
     pub recursion: Recursion,
     /// The tool that manages the set.
     pub tooling: Tooling,
-    /// The rules of the plan.
+    /// What the user allows, refuses and limits.
     pub policy: Policy,
-    /// The kinds of `--recreate`, which discovery adds to the policy.
+    /// The kinds of `--recreate` as typed. They are resolved by discovery, and then added to the policy.
     pub recreate_kinds: Vec<String>,
-    /// The permission to take over a parent of another tool, or an object that is not a parent yet.
+    /// Whether `--take-over-set` allows to take over the set of another tool, or to use an existing object as the
+    /// parent.
     pub take_over: Risk,
-    /// What the user has agreed to in advance.
+    /// Whether the user has confirmed the run in advance, by `--yes` or by saving the plan.
     pub consent: Consent,
-    /// The changes to ask about.
+    /// The changes about which the user is asked.
     pub confirm: Confirm,
-    /// True if there is a terminal for questions.
+    /// True if the user can be asked at a terminal.
     pub is_interactive: bool,
     pub writing: WriteSettings,
-    /// The fields that the set leaves to others.
+    /// The rules of `--ignore` for fields that the set leaves to other field managers.
     pub ignore: Option<Ignore>,
     /// The time limits.
     pub waiting: WaitOptions,
-    /// The rules by which objects are judged that are waited for.
+    /// The rules that determine the status of the objects that the run waits for.
     pub status_rules: StatusRules,
     /// The file for the manifests of the set before the run; `None` if they are not exported.
     pub undo_out: Option<PathBuf>,
 }
 
-/// The changes that a run asks about.
+/// The changes about which a run asks the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confirm {
-    /// Those that lose data, prune all members or take over a set.
+    /// Changes that lose data, prune all members or take over a set.
     Dangers,
-    /// Any.
+    /// All changes.
     EveryChange,
 }
 
 impl Confirm {
-    /// Reads `--confirm`, which asks nothing in a dry run.
+    /// Reads `--confirm`. A dry run has no changes to ask about.
     pub(super) fn new(apply: &Apply, sources: &[Source]) -> Result<Self, Error> {
         if !apply.confirm || apply.writes.dry_run != DryRun::None {
             return Ok(Self::Dangers);
@@ -90,15 +94,16 @@ impl ApplyOptions {
         let waiting = WaitOptions::new(&apply.waiting)?;
         check_wait(&options.policy, waiting.patience, "--prune-when=ready")?;
         let mut options = options.with_run_flags(apply, waiting)?;
-        options.consent = consent(apply.yes);
+        options.consent = read_consent(apply.yes);
         options.confirm = Confirm::new(apply, &options.sources)?;
+        // The question about every change has to show which existing objects the set would take in.
         if options.confirm == Confirm::EveryChange && options.policy.unowned == Unowned::TakenIn {
             options.policy.unowned = Unowned::Shown;
         }
         Ok(options)
     }
 
-    /// Reads a saved plan, and the flags that are allowed with one.
+    /// Creates the options from a saved plan, and from the flags that `--plan` allows.
     pub fn from_plan(plan: &SavedPlan, apply: &Apply, shared: &GlobalFlags) -> Result<Self, Error> {
         if apply.planning.allow_data_loss {
             return Err(Error::usage(
@@ -113,7 +118,7 @@ impl ApplyOptions {
             waiting.patience,
             "the plan was made with --prune-when=ready",
         )?;
-        let options = Self::from_plan_alone(plan, shared)?;
+        let options = Self::from_plan_without_flags(plan, shared)?;
         Ok(Self {
             confirm: Confirm::new(apply, &[])?,
             is_interactive: apply.confirm && is_interactive(),
@@ -121,25 +126,25 @@ impl ApplyOptions {
         })
     }
 
-    /// Reads the flags that say how a plan is carried out, wherever the plan comes from.
+    /// Adds the flags about the writes and the waits of the run. They are not part of a saved plan.
     fn with_run_flags(self, apply: &Apply, waiting: WaitOptions) -> Result<Self, Error> {
         Ok(Self {
             writing: WriteSettings {
                 dry_run: apply.writes.dry_run,
                 webhook_patience: waiting.webhook_patience(),
                 deletion_patience: waiting.deletion_patience(),
-                exclusive: exclusive(&apply.writes)?,
+                exclusive: read_exclusive(&apply.writes)?,
                 ..self.writing
             },
             waiting,
-            status_rules: waiting_rules(apply)?,
-            undo_out: undo_out(apply)?,
+            status_rules: read_wait_rules(apply)?,
+            undo_out: read_undo_out(apply)?,
             ..self
         })
     }
 
-    /// Reads a saved plan; dry run is off.
-    pub(super) fn from_plan_alone(plan: &SavedPlan, shared: &GlobalFlags) -> Result<Self, Error> {
+    /// Creates the options from a saved plan alone, for a run without a dry run and without waits.
+    pub(super) fn from_plan_without_flags(plan: &SavedPlan, shared: &GlobalFlags) -> Result<Self, Error> {
         Ok(Self {
             waiting: WaitOptions::default(),
             set: SetReference {
@@ -153,7 +158,7 @@ impl ApplyOptions {
             policy: plan.policy.clone(),
             recreate_kinds: Vec::new(),
             take_over: plan.take_over,
-            // Who saved the plan has seen whose set it is.
+            // The user who saved the plan has seen which tool manages the set.
             consent: Consent::ByFlag,
             confirm: Confirm::Dangers,
             is_interactive: false,
@@ -173,27 +178,27 @@ impl ApplyOptions {
         })
     }
 
-    /// Reads the flags that `apply` and `diff` have in common; dry run is off.
+    /// Reads the flags that `apply` and `diff` have in common, for a run without a dry run and without waits.
     pub(super) fn from_planning_flags(
         set: &SetArgument,
         manifests: &ManifestFlags,
         flags: &PlanningFlags,
         shared: &GlobalFlags,
     ) -> Result<Self, Error> {
-        let tooling = tooling(flags.tooling.as_deref())?;
+        let tooling = read_tooling(flags.tooling.as_deref())?;
         let name = flags.field_manager.as_deref();
-        let field_manager = field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
-        let (recreate, recreate_kinds) = recreate(&flags.recreate)?;
+        let field_manager = check_field_manager(name.unwrap_or(member_field_manager(&tooling)))?;
+        let (recreate, recreate_kinds) = read_recreate(&flags.recreate)?;
         let policy = Policy {
             recreate,
-            ..policy(flags, &field_manager)
+            ..build_policy(flags, &field_manager)
         };
         check_prune_when(&policy)?;
         Ok(Self {
             set: SetReference::new(set)?,
             tooling,
-            sources: sources(&manifests.filename, manifests.kustomize.as_deref())?,
-            recursion: recursion(manifests.recursive),
+            sources: read_sources(&manifests.filename, manifests.kustomize.as_deref())?,
+            recursion: read_recursion(manifests.recursive),
             policy,
             recreate_kinds,
             take_over: Risk::allowed_if(flags.take_over_set),
@@ -223,7 +228,7 @@ impl ApplyOptions {
 }
 
 /// Reads `--undo-out`.
-fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
+fn read_undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
     if apply.undo_out.is_some() && apply.writes.dry_run != DryRun::None {
         return Err(Error::usage(
             "--undo-out: a dry run writes nothing that could be undone",
@@ -234,18 +239,19 @@ fn undo_out(apply: &Apply) -> Result<Option<PathBuf>, Error> {
 }
 
 /// Reads `--wait-rules` and `--wait-for-jobs`.
-fn waiting_rules(apply: &Apply) -> Result<StatusRules, Error> {
+fn read_wait_rules(apply: &Apply) -> Result<StatusRules, Error> {
     Ok(StatusRules {
         jobs: if apply.wait_for_jobs {
             Jobs::Completed
         } else {
             Jobs::Started
         },
-        ..status_rules(apply.wait_rules.as_deref())?
+        ..read_status_rules(apply.wait_rules.as_deref())?
     })
 }
 
-fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
+/// Builds the policy from the flags about the plan, without `--recreate`.
+fn build_policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
     Policy {
         pruning: if flags.prune {
             Pruning::Enabled
@@ -269,7 +275,7 @@ fn policy(flags: &PlanningFlags, field_manager: &str) -> Policy {
         recreate: Recreate::default(),
         data_loss: Risk::allowed_if(flags.allow_data_loss),
         max_prune: flags.max_prune,
-        appliers: appliers(field_manager),
+        appliers: list_appliers(field_manager),
     }
 }
 
@@ -284,7 +290,8 @@ fn check_prune_when(policy: &Policy) -> Result<(), Error> {
     }
 }
 
-/// Refuses a run that prunes when all is ready, and does not wait. `origin` names what asks for it.
+/// Refuses a run with `--prune-when=ready` that does not wait until the objects are ready. `origin` names the flag or
+/// the plan that asks for this, for the message.
 fn check_wait(policy: &Policy, patience: Option<Patience>, origin: &str) -> Result<(), Error> {
     match (policy.prune_when, patience) {
         (PruneWhen::Ready, None) => Err(Error::usage(

@@ -1,13 +1,13 @@
 //! Reads the flags about the connection.
 
-use super::waiting::duration;
+use super::waiting::parse_duration;
 use crate::cli::ConnectionFlags;
 use crate::cluster::connection::{Certificates, ConnectionOptions};
 use crate::error::Error;
 use crate::model::text::shell_word;
 
-/// Returns the flags that choose cluster and user as they were typed, each after a space, for a command to type next.
-/// Those that hold secrets, or the files of some, are not repeated.
+/// Returns the flags that choose the cluster and the user as they were typed, each after a space, for commands in
+/// hints. Flags with a secret (`--token`) or with a file of one (`--client-key`) are left out.
 pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
     let options = &flags.options;
     let kubeconfig = options.kubeconfig.as_ref().map(|path| path.to_string_lossy());
@@ -27,7 +27,7 @@ pub fn connection_as_typed(flags: &ConnectionFlags) -> String {
 }
 
 /// Reads the flags about the connection.
-pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
+pub fn read_connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
     Ok(ConnectionOptions {
         certificates: if flags.insecure_skip_tls_verify {
             Certificates::Unverified
@@ -37,7 +37,7 @@ pub fn connection(flags: &ConnectionFlags) -> Result<ConnectionOptions, Error> {
         request_timeout: flags
             .request_timeout
             .as_deref()
-            .map(|text| duration("--request-timeout", text))
+            .map(|text| parse_duration("--request-timeout", text))
             .transpose()?,
         ..flags.options.clone()
     })

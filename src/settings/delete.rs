@@ -1,26 +1,28 @@
 //! Reads the flags of `delete`.
 
-use super::waiting::exclusive;
-use super::{SetReference, WaitOptions, appliers, consent_unless_dry, field_manager, is_interactive};
+use super::waiting::read_exclusive;
+use super::{
+    SetReference, WaitOptions, check_field_manager, is_interactive, list_appliers, read_consent_unless_dry,
+};
 use crate::cli::{Delete, GlobalFlags};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::model::write_settings::{Hooks, WriteSettings};
 use crate::plan::{Consent, Policy, PruneWhen, Pruning, Recreate, Risk, UnchangedMembers, Unowned};
 
-/// Options of `delete`, except the shared ones.
+/// Options of `delete`.
 #[derive(Debug)]
 pub struct DeleteOptions {
     pub set: SetReference,
-    /// The rules of the plan.
+    /// What the user allows, refuses and limits.
     pub policy: Policy,
-    /// The permission to delete a set of another tool.
+    /// Whether `--take-over-set` allows to delete the set of another tool.
     pub take_over: Risk,
-    /// What the user has agreed to in advance.
+    /// Whether the user has confirmed the run in advance, by `--yes`.
     pub consent: Consent,
     /// True if the command succeeds when there is no such set.
     pub ignore_not_found: bool,
-    /// True if there is a terminal for questions.
+    /// True if the user can be asked at a terminal.
     pub is_interactive: bool,
     pub writing: WriteSettings,
     /// The time limits.
@@ -31,12 +33,14 @@ impl DeleteOptions {
     /// Reads the flags of `delete`.
     pub fn new(delete: &Delete, shared: &GlobalFlags) -> Result<Self, Error> {
         let waiting = WaitOptions::new(&delete.waiting)?;
-        let field_manager = field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
+        let field_manager =
+            check_field_manager(delete.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER))?;
         Ok(Self {
             set: SetReference::new(&delete.set)?,
             policy: Policy {
                 pruning: Pruning::WholeSet,
                 prune_when: PruneWhen::Applied,
+                // The question of `delete` is about all members.
                 prune_all: Risk::Allowed,
                 unchanged: UnchangedMembers::LeftAlone,
                 take_ownership: Risk::Refused,
@@ -45,15 +49,15 @@ impl DeleteOptions {
                 recreate: Recreate::Never,
                 data_loss: Risk::allowed_if(delete.allow_data_loss),
                 max_prune: None,
-                appliers: appliers(&field_manager),
+                appliers: list_appliers(&field_manager),
             },
             take_over: Risk::allowed_if(delete.take_over_set),
-            consent: consent_unless_dry(delete.yes, delete.writes.dry_run),
+            consent: read_consent_unless_dry(delete.yes, delete.writes.dry_run),
             ignore_not_found: delete.ignore_not_found,
             is_interactive: is_interactive(),
             writing: WriteSettings {
                 webhook_patience: waiting.webhook_patience(),
-                exclusive: exclusive(&delete.writes)?,
+                exclusive: read_exclusive(&delete.writes)?,
                 ..WriteSettings::without_manifests(
                     field_manager,
                     delete.writes.dry_run,

@@ -11,18 +11,18 @@ use crate::model::write_settings::{Conflicts, DryRun, WriteSettings};
 use crate::plan::saved::SavedPlan;
 use crate::report::{DiffLayout, DifferenceKind, ExternalDiff};
 
-/// Options of `diff`, except the shared ones.
+/// Options of `diff`.
 #[derive(Debug)]
 pub struct DiffOptions {
-    /// The options of `apply`, with a server dry run.
+    /// The options of `apply` for the same plan, with a server dry run.
     pub apply: ApplyOptions,
     /// The layout of the differences.
     pub layout: DiffLayout,
-    /// The file for the plan.
+    /// The file to save the plan in.
     pub out: Option<PathBuf>,
-    /// The program that shows the differences.
+    /// The program of `KUBECTL_EXTERNAL_DIFF` that shows the differences; `None` if this program shows them.
     pub external: Option<ExternalDiff>,
-    /// The differences that make the exit code 1; `None` for any.
+    /// The kinds of differences for which the exit code is 1, from `--exit-code-on`; `None` for all kinds.
     pub counted: Option<BTreeSet<DifferenceKind>>,
 }
 
@@ -33,11 +33,12 @@ impl DiffOptions {
         Ok(Self::from_apply(apply, diff))
     }
 
-    /// Reads a saved plan, and the flags that are allowed with one.
+    /// Creates the options from a saved plan, and from the flags that `--plan` allows.
     pub fn from_plan(plan: &SavedPlan, diff: &Diff, shared: &GlobalFlags) -> Result<Self, Error> {
-        let apply = ApplyOptions::from_plan_alone(plan, shared)?;
+        let apply = ApplyOptions::from_plan_without_flags(plan, shared)?;
         let apply = ApplyOptions {
-            // Nothing is written, and the values of both sides are to be shown.
+            // In a conflict, the server would not return the object as the plan would leave it. With force, it returns
+            // the values of the plan, and `diff` shows them beside the live values. Nothing is written.
             writing: WriteSettings {
                 conflicts: Conflicts::Forced,
                 ..apply.writing
@@ -47,7 +48,7 @@ impl DiffOptions {
         Ok(Self::from_apply(apply, diff))
     }
 
-    /// Returns whether `--exit-code-on` names this kind.
+    /// Returns whether `--exit-code-on` names this kind; `false` without the flag.
     pub fn counts(&self, kind: DifferenceKind) -> bool {
         self.counted.as_ref().is_some_and(|kinds| kinds.contains(&kind))
     }

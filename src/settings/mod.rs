@@ -1,6 +1,5 @@
-//! Turns the flags of the command line into values for the later stages.
-//!
-//! Invalid values are refused here, before anything is read.
+//! Turns the flags of the command line into values for the later stages. Invalid values are refused here, before a
+//! manifest or the cluster is read.
 
 mod adopt;
 mod adopt_move_disband;
@@ -22,12 +21,12 @@ use std::io::IsTerminal as _;
 pub use adopt::{AdoptOptions, Choice, InventoryReference};
 pub use adopt_move_disband::{MembershipOptions, MoveOptions, Selection};
 pub use apply::{ApplyOptions, Confirm};
-pub use connection::{connection, connection_as_typed};
+pub use connection::{connection_as_typed, read_connection};
 pub use delete::DeleteOptions;
 pub use diff::DiffOptions;
 pub use rbac::RbacOptions;
-pub use rule_files::{Ignore, status_rules};
-pub use style::{style, style_with};
+pub use rule_files::{Ignore, read_status_rules};
+pub use style::{style, style_with_markdown};
 pub use verify::{VerifyOptions, VerifyScope};
 pub use waiting::WaitOptions;
 
@@ -44,7 +43,7 @@ pub use crate::model::write_settings::SetReference;
 use crate::plan::Consent;
 
 impl SetReference {
-    /// Reads SET or `--applyset`.
+    /// Reads the argument SET, or `--applyset`. clap requires one of the two.
     pub fn new(argument: &SetArgument) -> Result<Self, Error> {
         let text = argument.set.as_ref().or(argument.applyset.as_ref());
         Self::parse(text.map_or("", String::as_str))
@@ -55,10 +54,11 @@ impl SetReference {
             Some((resource, name)) => (Some(resource), name),
             None => (None, text),
         };
-        if resource == Some("") || !is_dns_subdomain(name) {
+        let has_empty_resource = resource == Some("");
+        if has_empty_resource || !is_dns_subdomain(name) {
             return Err(Error::usage(
                 format!("{text:?} does not name a set"),
-                if is_dns_subdomain(&name.to_lowercase()) && resource != Some("") {
+                if is_dns_subdomain(&name.to_lowercase()) && !has_empty_resource {
                     format!("names have no capital letters: {}", text.to_lowercase())
                 } else {
                     "write NAME for a Secret, or RESOURCE/NAME such as configmap/web".to_owned()
@@ -73,16 +73,16 @@ impl SetReference {
     }
 }
 
-/// Returns whether there is a terminal for questions.
+/// Returns whether the user can be asked a question: both standard input and standard error are a terminal.
 fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// What a hint says to write for `--tooling`.
+/// The value of `--tooling` that hints recommend.
 const EXAMPLE_OF_TOOLING: &str = "kubectl/v1.36.3";
 
-/// Reads `--tooling`.
-fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
+/// Reads `--tooling`; without the flag, this program manages the set.
+fn read_tooling(value: Option<&str>) -> Result<Tooling, Error> {
     let Some(value) = value else {
         return Ok(Tooling::this_program());
     };
@@ -104,34 +104,36 @@ fn tooling(value: Option<&str>) -> Result<Tooling, Error> {
     })
 }
 
-/// Field managers whose part-of labels make an object a member.
-fn appliers(field_manager: &str) -> BTreeSet<String> {
+/// Returns the field managers whose part-of labels make an object a member: those of kubectl and of this program, and
+/// the one of `--field-manager`.
+fn list_appliers(field_manager: &str) -> BTreeSet<String> {
     let known = APPLIERS.into_iter().chain([field_manager]);
     known.map(str::to_owned).collect()
 }
 
 /// Reads `--yes`.
-fn consent(yes: bool) -> Consent {
+fn read_consent(yes: bool) -> Consent {
     if yes { Consent::ByFlag } else { Consent::Missing }
 }
 
-/// Reads `--yes` of a command whose dry run asks nothing.
-fn consent_unless_dry(yes: bool, dry_run: DryRun) -> Consent {
-    consent(yes || dry_run != DryRun::None)
+/// Reads `--yes` of a command whose dry run does not ask for confirmation.
+fn read_consent_unless_dry(yes: bool, dry_run: DryRun) -> Consent {
+    read_consent(yes || dry_run != DryRun::None)
 }
 
-/// Checks the name of a field manager by the server's own rule (apimachinery, `ValidateFieldManager`).
-/// A record written under a field manager of members would remove all other fields from a parent that
-/// is a member of another set.
-fn field_manager(name: &str) -> Result<String, Error> {
+/// Checks the name of `--field-manager` by the server's own rule (apimachinery, `ValidateFieldManager`).
+///
+/// The field managers of records are reserved: a parent may be a member of another set. If its record and its manifest
+/// were applied under the same name, each apply would remove the fields of the other.
+fn check_field_manager(name: &str) -> Result<String, Error> {
     if [PARENT_FIELD_MANAGER, FOREIGN_PARENT_FIELD_MANAGER].contains(&name) {
         return Err(Error::usage(
             format!("--field-manager {name}: reserved for the records of parents"),
             format!("use another name, such as the default {MEMBER_FIELD_MANAGER}"),
         ));
     }
-    let is_valid =
-        !name.is_empty() && name.len() <= 128 && name.chars().all(|character| !character.is_control());
+    let is_printable = name.chars().all(|character| !character.is_control());
+    let is_valid = !name.is_empty() && name.len() <= 128 && is_printable;
     if is_valid {
         Ok(name.to_owned())
     } else {
@@ -176,7 +178,7 @@ mod tests {
             ("kubectl", Some("--tooling kubectl/v1.36.3, ")),
             ("/v1", Some("--tooling kubectl/v1.36.3, ")),
         ] {
-            let hints = tooling(Some(value)).err().map(|error| error.hints());
+            let hints = read_tooling(Some(value)).err().map(|error| error.hints());
             assert_eq!(hints.is_some(), expected.is_some(), "{value}");
             let has_example = |hint: &String| hint.contains(expected.unwrap_or_default());
             assert!(hints.iter().flatten().all(has_example), "{value}: {hints:?}");
@@ -196,7 +198,7 @@ mod tests {
             ("kubectl-applyset-foreign-parent", false),
         ];
         for (name, is_valid) in table {
-            assert_eq!(field_manager(name).is_ok(), is_valid, "{name:?}");
+            assert_eq!(check_field_manager(name).is_ok(), is_valid, "{name:?}");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Reads the flags of `rbac`.
 
 use super::SetReference;
-use super::recreate::recreate;
-use super::sources::{recursion, sources};
+use super::recreate::read_recreate;
+use super::sources::{read_recursion, read_sources};
 use crate::cli::{GlobalFlags, Rbac};
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
@@ -11,46 +11,46 @@ use crate::model::write_settings::Hooks;
 use crate::plan::Recreate;
 use crate::plan::permissions::RbacSubject;
 
-/// Options of `rbac`, except the shared ones.
+/// Options of `rbac`.
 #[derive(Debug)]
 pub struct RbacOptions {
     pub set: SetReference,
-    /// Sources of manifests.
+    /// The sources of the manifests.
     pub sources: Vec<Source>,
-    /// The treatment of directories in directories.
+    /// Whether directories within directories are read.
     pub recursion: Recursion,
     /// The users, groups and service accounts that get the permissions.
     pub subjects: Vec<RbacSubject>,
     /// The treatment of hooks among the manifests.
     pub hooks: Hooks,
-    /// The members that may be recreated, without those of the kinds.
+    /// The choice of `--recreate`, without the kinds.
     pub recreate: Recreate,
-    /// Kinds as they were typed, of which all members may be recreated.
+    /// The kinds of `--recreate` as typed, whose members may all be recreated.
     pub recreate_kinds: Vec<String>,
-    /// True if recorded kinds and namespaces that neither a member nor the manifests need get the permission to list.
+    /// True if permissions are also granted for what the record and the members name, but no manifest needs.
     pub include_recorded: bool,
 }
 
 impl RbacOptions {
-    /// Reads the flags of `rbac`. Without a subject, the permissions are for the user of `--as`, else
-    /// for the service account named like the set.
+    /// Reads the flags of `rbac`. Without a subject, the permissions are for the user of `--as`; without `--as`, for
+    /// the service account that has the name of the set.
     pub fn new(rbac: &Rbac, shared: &GlobalFlags) -> Result<Self, Error> {
         let set = SetReference::new(&rbac.set)?;
-        let mut subjects = subjects(&rbac.users, &rbac.groups, &rbac.service_accounts)?;
+        let mut subjects = parse_subjects(&rbac.users, &rbac.groups, &rbac.service_accounts)?;
         if subjects.is_empty() {
             subjects.push(match &shared.connection.options.impersonate {
-                Some(user) => user_or_service_account(user),
+                Some(user) => parse_user(user),
                 None => RbacSubject::ServiceAccount {
                     namespace: None,
                     name: set.name.clone(),
                 },
             });
         }
-        let sources = sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?;
-        let (recreate, recreate_kinds) = recreate(&rbac.recreate)?;
+        let sources = read_sources(&rbac.manifests.filename, rbac.manifests.kustomize.as_deref())?;
+        let (recreate, recreate_kinds) = read_recreate(&rbac.recreate)?;
         Ok(Self {
             sources,
-            recursion: recursion(rbac.manifests.recursive),
+            recursion: read_recursion(rbac.manifests.recursive),
             hooks: rbac.hooks,
             recreate,
             recreate_kinds,
@@ -61,14 +61,18 @@ impl RbacOptions {
     }
 }
 
-/// Parses the subjects as `kubectl create rolebinding` does.
-fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<Vec<RbacSubject>, Error> {
+/// Parses `--user`, `--group` and `--serviceaccount` as `kubectl create rolebinding` does.
+fn parse_subjects(
+    users: &[String],
+    groups: &[String],
+    accounts: &[String],
+) -> Result<Vec<RbacSubject>, Error> {
     let mut subjects = Vec::new();
     for user in users {
-        subjects.push(user_or_service_account(not_empty("--user", user)?));
+        subjects.push(parse_user(check_not_empty("--user", user)?));
     }
     for group in groups {
-        subjects.push(RbacSubject::Group(not_empty("--group", group)?.to_owned()));
+        subjects.push(RbacSubject::Group(check_not_empty("--group", group)?.to_owned()));
     }
     for account in accounts {
         let parts = account.split_once(':');
@@ -85,7 +89,8 @@ fn subjects(users: &[String], groups: &[String], accounts: &[String]) -> Result<
     Ok(subjects)
 }
 
-fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
+/// Refuses an empty name after a flag.
+fn check_not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
     if name.is_empty() {
         return Err(Error::usage(
             format!("{flag} \"\": empty name"),
@@ -95,8 +100,8 @@ fn not_empty<'a>(flag: &str, name: &'a str) -> Result<&'a str, Error> {
     Ok(name)
 }
 
-/// The subject of a user name; the name of a service account gives a service account.
-fn user_or_service_account(user: &str) -> RbacSubject {
+/// Returns the subject for a user name. `system:serviceaccount:NAMESPACE:NAME` is the user name of a service account.
+fn parse_user(user: &str) -> RbacSubject {
     let account = user.strip_prefix("system:serviceaccount:");
     match account.and_then(|account| account.split_once(':')) {
         Some((namespace, name)) => service_account(namespace, name),
@@ -117,7 +122,7 @@ mod tests {
 
     fn read(users: &[&str], groups: &[&str], accounts: &[&str]) -> Result<Vec<RbacSubject>, Error> {
         let owned = |names: &[&str]| -> Vec<String> { names.iter().map(|&name| name.to_owned()).collect() };
-        subjects(&owned(users), &owned(groups), &owned(accounts))
+        parse_subjects(&owned(users), &owned(groups), &owned(accounts))
     }
 
     #[test]

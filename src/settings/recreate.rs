@@ -3,9 +3,11 @@
 use crate::error::Error;
 use crate::plan::Recreate;
 
-/// Reads the flag: the choice without kinds, and the kinds as they were typed, which discovery looks up. `marked` is
-/// included in a list of kinds, and `never` stands alone.
-pub(super) fn recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Error> {
+/// Reads the values of `--recreate`. Returns the choice, and the kinds as typed, which are resolved by discovery later.
+///
+/// Objects with an annotation that asks for recreation (`marked`) may be recreated in any case, except with `never`,
+/// which cannot be combined with other values.
+pub(super) fn read_recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Error> {
     let error =
         |message: &str, hint: &str| Error::usage(format!("--recreate={}: {message}", values.join(",")), hint);
     let (words, kinds): (Vec<&String>, Vec<&String>) = values
@@ -24,12 +26,12 @@ pub(super) fn recreate(values: &[String]) -> Result<(Recreate, Vec<String>), Err
             "write never alone, or omit it",
         ));
     }
-    let base = if is_never {
+    let choice = if is_never {
         Recreate::Never
     } else {
         Recreate::Marked
     };
-    Ok((base, kinds.into_iter().cloned().collect()))
+    Ok((choice, kinds.into_iter().cloned().collect()))
 }
 
 #[cfg(test)]
@@ -38,7 +40,7 @@ mod tests {
 
     fn read(values: &[&str]) -> Option<(Recreate, Vec<String>)> {
         let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
-        recreate(&values).ok()
+        read_recreate(&values).ok()
     }
 
     #[test]

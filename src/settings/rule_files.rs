@@ -1,4 +1,4 @@
-//! Reads files of rules: `--wait-rules` and `--ignore`.
+//! Reads the files of `--wait-rules` and `--ignore`.
 
 use std::fmt;
 use std::io;
@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::plan::saved::SavedIgnore;
 use crate::regular_file::{self, SMALL};
 
-/// The value that turns the built-in rules off.
+/// The value of `--wait-rules` that turns the built-in rules off.
 const NONE: &str = "none";
 
-/// Reads `--wait-rules`: the rules by which objects are judged.
-pub fn status_rules(file: Option<&str>) -> Result<StatusRules, Error> {
+/// Reads `--wait-rules`: the rules that determine the status of objects.
+pub fn read_status_rules(file: Option<&str>) -> Result<StatusRules, Error> {
     match file {
         None => Ok(StatusRules::default()),
         Some(NONE) => Ok(StatusRules {
@@ -23,22 +23,23 @@ pub fn status_rules(file: Option<&str>) -> Result<StatusRules, Error> {
             ..StatusRules::default()
         }),
         Some(file) => Ok(StatusRules {
-            own: Some(Arc::new(read(file)?)),
+            own: Some(Arc::new(read_rule_set(file)?)),
             ..StatusRules::default()
         }),
     }
 }
 
-fn read(file: &str) -> Result<RuleSet, Error> {
-    let text = rule_text("--wait-rules", file, "name a file of rules, or none for no rules")?;
+fn read_rule_set(file: &str) -> Result<RuleSet, Error> {
+    let text = read_rule_file("--wait-rules", file, "name a file of rules, or none for no rules")?;
     RuleSet::read(&text, file).map_err(|error| invalid_rules(file, error.line, &error, error.hint()))
 }
 
-/// The fields that the set leaves to others.
+/// The rules of `--ignore` for fields that the set leaves to other field managers.
 #[derive(Debug, Clone)]
 pub struct Ignore {
-    /// The file as it was named.
+    /// The file as the command line or the saved plan names it.
     pub file: String,
+    /// The text of the file, as a plan saves it.
     pub text: String,
     pub rules: IgnoreRules,
 }
@@ -46,7 +47,7 @@ pub struct Ignore {
 impl Ignore {
     /// Reads the file of `--ignore`.
     pub(super) fn read(file: &str) -> Result<Self, Error> {
-        let text = rule_text(
+        let text = read_rule_file(
             "--ignore",
             file,
             "name a file with rules as in Flux's spec.ignore",
@@ -54,7 +55,7 @@ impl Ignore {
         Self::parse(file.to_owned(), text)
     }
 
-    /// Reads the rules that a saved plan was made with.
+    /// Parses the rules that a saved plan was made with.
     pub(super) fn from_plan(saved: &SavedIgnore) -> Result<Self, Error> {
         Self::parse(saved.file.clone(), saved.text.clone())
     }
@@ -72,20 +73,20 @@ impl Ignore {
     }
 }
 
-/// Reads the text of a file of rules.
-fn rule_text(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
+/// Reads a file of rules as text. `hint` is for a file that cannot be read.
+fn read_rule_file(flag: &str, file: &str, hint: &str) -> Result<String, Error> {
     let text = regular_file::read_any(Path::new(file), SMALL)
         .and_then(|bytes| kubernetes_yaml::decode(bytes).map_err(io::Error::other));
-    text.map_err(|error| Error::usage(format!("{flag} {file}: {}", reason(&error)), hint))
+    text.map_err(|error| Error::usage(format!("{flag} {file}: {}", describe_cause(&error)), hint))
 }
 
-/// The error of a file of rules, with its line.
+/// Returns the error that a file of rules is invalid, with the line if it is known.
 fn invalid_rules(file: &str, line: Option<usize>, error: &impl fmt::Display, hint: &str) -> Error {
     let line = line.map_or_else(String::new, |line| format!(":{line}"));
     Error::usage(format!("{file}{line}: {error}"), hint)
 }
 
-fn reason(error: &io::Error) -> String {
+fn describe_cause(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "the file does not exist".to_owned(),
         _ => error.to_string(),

@@ -3,14 +3,15 @@
 use crate::error::Error;
 use crate::manifest::{Recursion, Source};
 
-/// Reads `-f` and `-k`. `-f` may be repeated, and each value is a list (pflag, `StringSlice`).
-pub(super) fn sources(filename: &[String], kustomize: Option<&str>) -> Result<Vec<Source>, Error> {
+/// Reads `-f` and `-k`, of which clap accepts only one. `-f` may be repeated, and as in kubectl, each value is a
+/// comma-separated list (pflag, `StringSlice`).
+pub(super) fn read_sources(filename: &[String], kustomize: Option<&str>) -> Result<Vec<Source>, Error> {
     if let Some(directory) = kustomize {
         return Ok(vec![Source::kustomization(directory)]);
     }
     let mut sources = Vec::new();
     for list in filename {
-        let entries = list_entries(list).ok_or_else(|| {
+        let entries = parse_list(list).ok_or_else(|| {
             Error::usage(
                 format!("-f {list:?}: misplaced quotation mark"),
                 "write a name with a comma as -f '\"a,b.yaml\"': commas separate sources",
@@ -22,7 +23,7 @@ pub(super) fn sources(filename: &[String], kustomize: Option<&str>) -> Result<Ve
 }
 
 /// Reads `-R`.
-pub(super) fn recursion(is_recursive: bool) -> Recursion {
+pub(super) fn read_recursion(is_recursive: bool) -> Recursion {
     if is_recursive {
         Recursion::Recursive
     } else {
@@ -30,20 +31,21 @@ pub(super) fn recursion(is_recursive: bool) -> Recursion {
     }
 }
 
-/// Parses one record of comma-separated values (RFC 4180): an entry in quotation marks may hold
-/// commas, and doubled quotation marks. `None` if there is a quotation mark elsewhere.
-fn list_entries(list: &str) -> Option<Vec<String>> {
+/// Parses one line of comma-separated values (RFC 4180). An entry in quotation marks may contain commas, and quotation
+/// marks that are doubled. Returns `None` if a quotation mark is in any other place.
+fn parse_list(list: &str) -> Option<Vec<String>> {
     let mut entries = Vec::new();
     let mut rest = Some(list);
     while let Some(text) = rest {
         let (entry, behind) = match text.strip_prefix('"') {
-            Some(quoted) => quoted_entry(quoted)?,
+            Some(quoted) => parse_quoted_entry(quoted)?,
             None => match text.split_once(',') {
                 Some((entry, behind)) => (entry.to_owned(), Some(behind)),
                 None => (text.to_owned(), None),
             },
         };
-        if !text.starts_with('"') && entry.contains('"') {
+        let is_quoted = text.starts_with('"');
+        if !is_quoted && entry.contains('"') {
             return None;
         }
         entries.push(entry);
@@ -52,9 +54,9 @@ fn list_entries(list: &str) -> Option<Vec<String>> {
     Some(entries)
 }
 
-/// Parses an entry after its opening quotation mark, and returns it with the text after the next
-/// comma.
-fn quoted_entry(text: &str) -> Option<(String, Option<&str>)> {
+/// Parses an entry after its opening quotation mark. Returns the entry, and the text after the comma that follows it;
+/// `None` for the text if the entry is the last one.
+fn parse_quoted_entry(text: &str) -> Option<(String, Option<&str>)> {
     let mut entry = String::new();
     let mut rest = text;
     loop {
@@ -89,7 +91,7 @@ mod tests {
             ("a\"b", None),
         ];
         for (list, entries) in table {
-            let read = list_entries(list);
+            let read = parse_list(list);
             let read: Option<Vec<&str>> = read
                 .as_ref()
                 .map(|entries| entries.iter().map(String::as_str).collect());
@@ -97,7 +99,7 @@ mod tests {
         }
         let expected = ["a", "b", "-"].map(Source::from_filename_flag);
         assert_eq!(
-            sources(&["a,b".to_owned(), "-".to_owned()], None).expect("sources"),
+            read_sources(&["a,b".to_owned(), "-".to_owned()], None).expect("sources"),
             expected
         );
     }

@@ -10,15 +10,16 @@ use crate::report::{BYTES_OF_COMMENT, Colors, Device, Format, Progress, Style, U
 
 /// Reads the style of the output.
 pub fn style(shared: &GlobalFlags) -> Style {
-    let output = device(
+    let output = describe_device(
         io::stdout().is_terminal(),
         terminal_size::terminal_size_of(io::stdout()),
     );
-    let messages = device(
+    let messages = describe_device(
         io::stderr().is_terminal(),
         terminal_size::terminal_size_of(io::stderr()),
     );
-    // The reader of a pipe may write to the same terminal.
+    // If standard output is a pipe, the program that reads it may write to the terminal of the messages: a progress bar
+    // would be drawn over its lines.
     let may_draw = messages.is_terminal()
         && !is_pipe(&io::stdout())
         && !shared.no_progress
@@ -32,8 +33,8 @@ pub fn style(shared: &GlobalFlags) -> Style {
             (false, 0) => Verbosity::Normal,
             (false, _) => Verbosity::Verbose,
         },
-        colors: colors(shared, &io::stderr()),
-        output_colors: colors(shared, &io::stdout()),
+        colors: read_colors(shared, &io::stderr()),
+        output_colors: read_colors(shared, &io::stdout()),
         progress: if may_draw {
             Progress::Drawn
         } else {
@@ -50,8 +51,8 @@ pub fn style(shared: &GlobalFlags) -> Style {
     }
 }
 
-/// Reads the style of the output of `diff` and `apply`.
-pub fn style_with(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
+/// Reads the style of the output of `diff` and `apply`, which have the flags of Markdown, too.
+pub fn style_with_markdown(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
     let style = style(shared);
     let max_bytes = markdown.max_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     Style {
@@ -60,8 +61,8 @@ pub fn style_with(shared: &GlobalFlags, markdown: &MarkdownFlags) -> Style {
     }
 }
 
-/// A terminal of unknown size counts as 80 by 24.
-fn device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
+/// Describes the device of a stream. A terminal of unknown size counts as 80 columns by 24 rows.
+fn describe_device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
     if !is_terminal {
         return Device::Stream;
     }
@@ -73,23 +74,23 @@ fn device(is_terminal: bool, size: Option<(Width, Height)>) -> Device {
     }
 }
 
-/// Returns whether a program reads the stream.
+/// Returns whether the stream is a pipe or a socket, which another program reads.
 #[cfg(unix)]
 fn is_pipe(stream: &impl std::os::fd::AsFd) -> bool {
     use std::os::unix::fs::FileTypeExt as _;
     let copy = stream.as_fd().try_clone_to_owned().map(std::fs::File::from);
-    let kind = copy.and_then(|file| file.metadata()).map(|it| it.file_type());
-    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+    let metadata = copy.and_then(|file| file.metadata());
+    metadata.is_ok_and(|metadata| metadata.file_type().is_fifo() || metadata.file_type().is_socket())
 }
 
-/// Returns whether a program may read the stream.
+/// Returns whether the stream may be a pipe. Only Unix systems distinguish it from a file, so this errs towards a pipe.
 #[cfg(not(unix))]
 fn is_pipe(stream: &impl IsTerminal) -> bool {
     !stream.is_terminal()
 }
 
-/// The colors of output to `stream`.
-pub(super) fn colors(shared: &GlobalFlags, stream: &impl IsTerminal) -> Colors {
+/// Reads `--color`, `NO_COLOR` and `TERM`, for output to this stream.
+pub(super) fn read_colors(shared: &GlobalFlags, stream: &impl IsTerminal) -> Colors {
     match shared.color {
         ColorChoice::Always => Colors::On,
         ColorChoice::Auto if stream.is_terminal() && !is_set("NO_COLOR") && !is_dumb() => Colors::On,
@@ -97,10 +98,12 @@ pub(super) fn colors(shared: &GlobalFlags, stream: &impl IsTerminal) -> Colors {
     }
 }
 
+/// Returns whether the environment variable is set, and not empty (<https://no-color.org>).
 fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
+/// Returns whether the terminal cannot move the cursor or print colors.
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

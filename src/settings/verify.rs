@@ -2,31 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use super::{SetReference, appliers, consent, field_manager, is_interactive};
+use super::{SetReference, check_field_manager, is_interactive, list_appliers, read_consent};
 use crate::cli::{SetArgument, Verify};
 use crate::compare::ownership::MEMBER_FIELD_MANAGER;
 use crate::error::Error;
 use crate::plan::Consent;
 use crate::verify::{NewNamespaces, RunsUnderWay};
 
-/// Options of `verify`, except the shared ones.
+/// Options of `verify`.
 #[derive(Debug)]
 pub struct VerifyOptions {
     /// The sets to verify.
     pub scope: VerifyScope,
-    /// True if findings are repaired, once the user agrees.
+    /// True if the run repairs findings once the user has agreed (`--fix`).
     pub fix: bool,
-    /// What the user has agreed to in advance.
+    /// Whether the user has confirmed the repairs in advance, by `--yes`.
     pub consent: Consent,
-    /// True if there is a terminal for questions.
+    /// True if the user can be asked at a terminal.
     pub is_interactive: bool,
-    /// The treatment of namespaces for which a label is the only evidence of members.
+    /// Whether namespaces are recorded for which a label is the only evidence of members.
     pub new_namespaces: NewNamespaces,
-    /// The treatment of runs under way.
+    /// Whether the user may end the entries of runs under way.
     pub runs_under_way: RunsUnderWay,
     /// The field manager that applied the members.
     pub field_manager: String,
-    /// Field managers whose part-of labels make an object a member.
+    /// The field managers whose part-of labels make an object a member.
     pub appliers: BTreeSet<String>,
 }
 
@@ -37,7 +37,7 @@ pub enum VerifyScope {
     Set(SetReference),
     /// All sets of the namespace.
     Namespace,
-    /// All sets of the cluster, and members of sets that are gone.
+    /// All sets of the cluster, and orphans: members of sets whose parents are gone.
     Cluster,
 }
 
@@ -54,25 +54,25 @@ impl VerifyOptions {
             (false, false) => VerifyScope::Namespace,
         };
         let name = verify.field_manager.as_deref().unwrap_or(MEMBER_FIELD_MANAGER);
-        let field_manager = field_manager(name)?;
-        // Only a person can know that a run was killed.
-        let asks = verify.fix && !verify.yes && is_interactive();
+        let field_manager = check_field_manager(name)?;
+        // Only the user can know that a run was killed and is not still at work, so `--yes` does not end runs.
+        let asks_user = verify.fix && !verify.yes && is_interactive();
         Ok(Self {
-            runs_under_way: if named && asks {
+            runs_under_way: if named && asks_user {
                 RunsUnderWay::Ended
             } else {
                 RunsUnderWay::Kept
             },
             scope,
             fix: verify.fix,
-            consent: consent(verify.yes),
+            consent: read_consent(verify.yes),
             is_interactive: is_interactive(),
             new_namespaces: if verify.include_namespaces {
                 NewNamespaces::Included
             } else {
                 NewNamespaces::Excluded
             },
-            appliers: appliers(&field_manager),
+            appliers: list_appliers(&field_manager),
             field_manager,
         })
     }

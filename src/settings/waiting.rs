@@ -1,4 +1,4 @@
-//! Reads the flags that hold durations: `--wait`, `--timeout` and `--exclusive`.
+//! Reads the flags with durations: `--wait`, `--timeout` and `--exclusive`.
 
 use std::time::Duration;
 
@@ -7,31 +7,33 @@ use crate::error::Error;
 use crate::model::write_settings::{DryRun, Exclusive, WEBHOOK_PATIENCE, WebhookPatience};
 use crate::wait::Patience;
 
-/// The duration of `--wait` if neither it nor `--timeout` has one.
+/// How long `--wait` without a value waits if there is no `--timeout`.
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(5);
 
-/// How long objects may take that others depend on, in a run that does not wait otherwise.
-const FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
+/// How long a run without `--wait` waits for an object before it applies or deletes the objects that depend on it.
+const DEFAULT_WAIT_FOR_DEPENDENCIES: Duration = Duration::from_mins(5);
 
 /// The time limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitOptions {
-    /// The time for the writes to take effect; `None` does not wait.
+    /// How long the run waits until the objects are ready or gone; `None` without `--wait`.
     pub patience: Option<Patience>,
-    /// The time for the whole run; `None` for no limit.
+    /// The time limit of the whole run; `None` without `--timeout`, and for 0.
     pub limit: Option<Duration>,
 }
 
 impl WaitOptions {
-    /// Reads the flags. `--wait=true` and `--wait=false` are kubectl's spelling. Without a duration,
-    /// `--wait` lasts as long as `--timeout` allows.
+    /// Reads `--wait` and `--timeout`. kubectl writes `--wait=true` and `--wait=false`, which mean `--wait` and no
+    /// wait. Without a duration, `--wait` waits as long as `--timeout` allows. The duration 0 means no limit.
     pub(super) fn new(flags: &WaitFlags) -> Result<Self, Error> {
         let timeout = flags.timeout.as_deref();
-        let limit = timeout.map(|text| duration("--timeout", text)).transpose()?;
+        let limit = timeout
+            .map(|text| parse_duration("--timeout", text))
+            .transpose()?;
         let patience = match flags.wait.as_deref() {
             None | Some("false") => None,
             Some(WAIT_WITHOUT_VALUE) => Some(limit.unwrap_or(DEFAULT_WAIT)),
-            Some(text) => Some(duration("--wait", text)?),
+            Some(text) => Some(parse_duration("--wait", text)?),
         };
         Ok(Self {
             patience: patience.map(|time| match time {
@@ -42,8 +44,9 @@ impl WaitOptions {
         })
     }
 
-    /// Returns how long the run waits for webhooks to start: until `--timeout` is over, or else as long as
-    /// `--wait` gives. In a step that others need, it waits at most half of `--timeout`.
+    /// Returns how long the run waits for webhooks to start: until `--timeout` stops the run, or without `--timeout`,
+    /// as long as `--wait` waits. In a step that later steps wait for, the limit is at most half of `--timeout`, so
+    /// that the other half is left for a later step with the webhook's workload.
     pub(super) fn webhook_patience(&self) -> WebhookPatience {
         let (in_step, at_end) = match (self.limit, self.patience) {
             (Some(limit), _) => (WEBHOOK_PATIENCE.min(limit / 2), None),
@@ -54,39 +57,40 @@ impl WaitOptions {
         WebhookPatience { in_step, at_end }
     }
 
-    /// Returns how long objects may take that others depend on. `--timeout` stops the run itself.
-    pub fn for_dependencies(self) -> Patience {
+    /// Returns how long the run waits for an object that others depend on. With `--timeout`, this wait needs no limit
+    /// of its own, since `--timeout` stops the whole run.
+    pub fn dependency_patience(self) -> Patience {
         match (self.limit, self.patience) {
             (Some(_), _) => Patience::Unlimited,
             (None, Some(patience)) => patience,
-            (None, None) => Patience::Limited(FOR_DEPENDENCIES),
+            (None, None) => Patience::Limited(DEFAULT_WAIT_FOR_DEPENDENCIES),
         }
     }
 
-    /// Returns how long an object may take to be gone that is deleted to be created again: as long as
-    /// objects that others depend on; `None` for as long as the run may take.
+    /// Returns how long the run waits until an object that it deletes to recreate it is gone: as long as for an object
+    /// that others depend on. `None` means no limit.
     pub(super) fn deletion_patience(self) -> Option<Duration> {
-        match self.for_dependencies() {
+        match self.dependency_patience() {
             Patience::Limited(time) => Some(time),
             Patience::Unlimited => None,
         }
     }
 }
 
-/// Reads `--exclusive`. A dry run writes nothing, so it may begin while any run is under way.
-pub(super) fn exclusive(flags: &WriteFlags) -> Result<Exclusive, Error> {
+/// Reads `--exclusive`. A dry run writes nothing, so it may begin while another run is under way.
+pub(super) fn read_exclusive(flags: &WriteFlags) -> Result<Exclusive, Error> {
     let Some(text) = &flags.exclusive else {
         return Ok(Exclusive::No);
     };
-    let time = duration("--exclusive", text)?;
+    let time = parse_duration("--exclusive", text)?;
     Ok(match flags.dry_run {
         DryRun::None => Exclusive::Within(time),
         DryRun::Client | DryRun::Server => Exclusive::No,
     })
 }
 
-/// Parses a duration of Go's syntax (`1m30s`, `1.5s`, `500ms`); a bare number is seconds.
-pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
+/// Parses a duration in Go's syntax (`1m30s`, `1.5s`, `500ms`). A number without a unit is in seconds.
+pub(super) fn parse_duration(flag: &str, text: &str) -> Result<Duration, Error> {
     let invalid = || {
         Error::usage(
             format!("{flag} {text:?}: not a duration"),
@@ -114,6 +118,7 @@ pub(super) fn duration(flag: &str, text: &str) -> Result<Duration, Error> {
             "h" => 3600.0,
             _ => return Err(invalid()),
         };
+        // `parse` would also accept a sign, an exponent and `inf`.
         let is_number = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let number: f64 = number.parse().ok().filter(|_| is_number).ok_or_else(invalid)?;
         total += number * seconds;
@@ -141,12 +146,12 @@ mod tests {
         ];
         for (text, milliseconds) in table {
             assert_eq!(
-                duration("--timeout", text).expect("a duration"),
+                parse_duration("--timeout", text).expect("a duration"),
                 Duration::from_millis(milliseconds)
             );
         }
         for text in ["", "s", "-1s", "1d", "1.2.3s", "nans", "99999999999", "1s2"] {
-            assert!(duration("--timeout", text).is_err(), "{text:?}");
+            assert!(parse_duration("--timeout", text).is_err(), "{text:?}");
         }
     }
 

@@ -27,7 +27,7 @@ use crate::execute::{Interrupt, Sink};
 use crate::model::applyset::ApplySetId;
 use crate::model::identity::ObjectKey;
 use crate::model::resource::Resource;
-use crate::model::text::{counted, short};
+use crate::model::text::{counted, format_duration};
 use tracker::WaitTracker;
 pub use tracker::{Goal, ObservedStatus};
 
@@ -150,8 +150,9 @@ impl Deadline {
 
     /// Returns ` after 5m`; empty without a limit.
     fn describe(self) -> String {
-        self.0
-            .map_or_else(String::new, |limit| format!(" after {}", short(limit.time)))
+        self.0.map_or_else(String::new, |limit| {
+            format!(" after {}", format_duration(limit.time))
+        })
     }
 }
 

@@ -1,13 +1,13 @@
 //! Tips for flags and commands that users of kubectl, Helm, kapp and Terraform type.
 //!
-//! clap suggests the most similar name, which may be a flag that overrides a safety check. Such a
-//! flag is never suggested for a typo.
+//! clap suggests the flag with the most similar name. Here, a flag that overrides a safety check is never suggested:
+//! the user may have meant another one.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Flags that override a safety check, and are never suggested for a typo.
-const FLAGS_THAT_ALLOW_MORE: [&str; 7] = [
+/// Flags that override a safety check.
+const FLAGS_THAT_OVERRIDE_CHECKS: [&str; 7] = [
     "--allow-data-loss",
     "--allow-prune-all",
     "--force-conflicts",
@@ -17,7 +17,7 @@ const FLAGS_THAT_ALLOW_MORE: [&str; 7] = [
     "--yes",
 ];
 
-/// Commands of other tools, and what to run instead.
+/// Commands of other tools, each with the tip what to run instead.
 const COMMANDS: [(&[&str], &str); 13] = [
     (
         &["destroy", "uninstall", "remove", "rm", "del"],
@@ -70,9 +70,9 @@ const COMMANDS: [(&[&str], &str); 13] = [
     (&["wait"], "wait with `kubectl applyset apply SET -f FILE --wait`"),
 ];
 
-/// Commands that change the cluster by manifests.
+/// Commands that take manifests and prune.
 const APPLYING: &[&str] = &["apply", "diff"];
-/// Commands of which kubectl has one of the same name.
+/// Commands that kubectl has, too.
 const OF_KUBECTL: &[&str] = &["apply", "diff", "delete"];
 /// Commands that ask for confirmation.
 const ASKING: &[&str] = &["adopt", "delete", "disband", "move", "verify"];
@@ -90,8 +90,8 @@ const PREVIEW: &str = "preview with `kubectl applyset diff`, or add --confirm to
 const WHOLE: &str = "omit it: a set is applied as a whole; split it with `kubectl applyset move`";
 const ASKS_AT_TERMINAL: &str = "use --confirm with apply; delete and disband ask at a terminal";
 
-/// Flags of other tools: the flags, the commands that the tip is for, and the tip. The first entry
-/// counts. Flags that the command has are never looked up here.
+/// Flags of other tools, as tuples of the flags, the commands that the tip is for (empty for all commands), and the
+/// tip. The first tuple that matches counts. Flags that the command has itself are not looked up here.
 const FLAGS: [(&[&str], &[&str], &str); 29] = [
     (
         &["--cascade=orphan", "--cascade=false"],
@@ -213,28 +213,28 @@ const FLAGS: [(&[&str], &[&str], &str); 29] = [
     ),
 ];
 
-/// Replaces clap's tip for an unknown flag or command by a better one, or removes a dangerous one.
-/// `arguments` are those of the command line.
+/// Replaces clap's tip for an unknown flag or command by a better one, or removes clap's tip if it suggests to override
+/// a safety check. `arguments` are those of the process, with the name of the program.
 pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[String]) -> clap::Error {
     let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, _) => match error.get(ContextKind::InvalidSubcommand) {
-            Some(ContextValue::String(name)) => command_tip(name),
+            Some(ContextValue::String(name)) => find_command_tip(name),
             _ => None,
         },
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => {
             let mut words = arguments.iter().skip(1);
             let subcommand = words.find_map(|word| command.find_subcommand(word));
             let name = subcommand.map_or("", Command::get_name);
-            flag_tip(unknown, name, arguments)
-                .or_else(|| separate_value(command, arguments))
-                .or_else(|| negative_value(unknown, command, arguments))
-                .or_else(|| other_commands_tip(unknown, command))
-                .or_else(|| file_without_flag(unknown, name))
+            find_flag_tip(unknown, name, arguments)
+                .or_else(|| find_value_without_equals(command, arguments))
+                .or_else(|| find_negative_value(unknown, command, arguments))
+                .or_else(|| find_commands_with_flag(unknown, command))
+                .or_else(|| find_file_without_flag(unknown, name))
         }
         _ => {
-            // It lists the hidden ones, too.
+            // clap's list of valid commands has the hidden ones, too.
             error.remove(ContextKind::ValidSubcommand);
-            return with_plain_flags(error);
+            return without_boolean_values(error);
         }
     };
     if tip.is_some() || suggests_override(&error) {
@@ -248,8 +248,8 @@ pub(super) fn with_tip(mut error: clap::Error, command: &Command, arguments: &[S
     error
 }
 
-/// Names flags without the value that only kubectl's spelling gives them.
-fn with_plain_flags(mut error: clap::Error) -> clap::Error {
+/// Removes `[=<BOOL>]` from the flags in an error: these flags have a value only for kubectl's `--flag=false`.
+fn without_boolean_values(mut error: clap::Error) -> clap::Error {
     let plain = |text: &str| text.replace("[=<BOOL>]", "");
     for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
         let value = match error.get(kind) {
@@ -264,22 +264,23 @@ fn with_plain_flags(mut error: clap::Error) -> clap::Error {
     error
 }
 
-fn command_tip(name: &str) -> Option<String> {
+fn find_command_tip(name: &str) -> Option<String> {
     let found = COMMANDS.iter().find(|(names, _)| names.contains(&name));
     found.map(|(_, tip)| (*tip).to_owned())
 }
 
-fn flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
+/// Finds the tip for a flag of another tool. In [`FLAGS`], a flag may have a value: `--cascade=orphan`.
+fn find_flag_tip(unknown: &str, command: &str, arguments: &[String]) -> Option<String> {
     let found = FLAGS.iter().find(|(flags, commands, _)| {
-        (commands.is_empty() || commands.contains(&command))
-            && flags
-                .iter()
-                .any(|flag| *flag == unknown || is_given_with_value(flag, unknown, arguments))
+        let is_for_command = commands.is_empty() || commands.contains(&command);
+        let mut flags = flags.iter();
+        is_for_command && flags.any(|flag| *flag == unknown || is_given_with_value(flag, unknown, arguments))
     });
     found.map(|(.., tip)| (*tip).to_owned())
 }
 
-/// Returns whether the unknown flag, which clap names without its value, was given as this `--flag=value`.
+/// Returns whether the arguments have `flag`, which is a `--flag=value`, in this form or with a space. clap names the
+/// unknown flag without its value.
 fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool {
     let mut pairs = arguments.windows(2);
     flag.split_once('=').is_some_and(|(name, value)| {
@@ -289,6 +290,7 @@ fn is_given_with_value(flag: &str, unknown: &str, arguments: &[String]) -> bool 
     })
 }
 
+/// Returns whether clap's tip has a flag that overrides a safety check.
 fn suggests_override(error: &clap::Error) -> bool {
     [ContextKind::SuggestedArg, ContextKind::Suggested]
         .into_iter()
@@ -298,12 +300,12 @@ fn suggests_override(error: &clap::Error) -> bool {
                 ContextValue::StyledStrs(texts) => texts.iter().map(ToString::to_string).collect(),
                 other => other.to_string(),
             };
-            FLAGS_THAT_ALLOW_MORE.iter().any(|flag| text.contains(flag))
+            FLAGS_THAT_OVERRIDE_CHECKS.iter().any(|flag| text.contains(flag))
         })
 }
 
-/// The tip for a value after a space if its flag takes one only after `=`.
-fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
+/// Returns the tip for a value after a space, if its flag takes a value only after `=`.
+fn find_value_without_equals(command: &Command, arguments: &[String]) -> Option<String> {
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
         let long = flag.strip_prefix("--")?;
@@ -312,16 +314,19 @@ fn separate_value(command: &Command, arguments: &[String]) -> Option<String> {
             .flat_map(Command::get_arguments)
             .find(|argument| argument.get_long() == Some(long) && argument.is_require_equals_set())?;
         let possible = argument.get_possible_values();
-        let is_value = possible.iter().any(|possible| possible.matches(value, false))
-            || possible.is_empty()
-                && (value.starts_with(|first: char| first.is_ascii_digit())
-                    || matches!(value.as_str(), "true" | "false"));
+        let is_number_or_boolean = value.starts_with(|first: char| first.is_ascii_digit())
+            || ["true", "false"].contains(&value.as_str());
+        let is_value = if possible.is_empty() {
+            is_number_or_boolean
+        } else {
+            possible.iter().any(|possible| possible.matches(value, false))
+        };
         is_value.then(|| format!("write the value of {flag} after '=': {flag}={value}"))
     })
 }
 
-/// The tip for a negative value, which clap takes for a flag.
-fn negative_value(unknown: &str, command: &Command, arguments: &[String]) -> Option<String> {
+/// Returns the tip for a negative value, which clap takes for a flag.
+fn find_negative_value(unknown: &str, command: &Command, arguments: &[String]) -> Option<String> {
     arguments.windows(2).find_map(|pair| {
         let [flag, value] = pair else { return None };
         let positive = value.strip_prefix('-')?;
@@ -337,11 +342,11 @@ fn negative_value(unknown: &str, command: &Command, arguments: &[String]) -> Opt
     })
 }
 
-/// The tip for a flag that only other commands have.
-fn other_commands_tip(unknown: &str, command: &Command) -> Option<String> {
+/// Returns the tip for a flag that only other commands have. A flag that overrides a safety check is not mentioned.
+fn find_commands_with_flag(unknown: &str, command: &Command) -> Option<String> {
     let long = unknown
         .strip_prefix("--")
-        .filter(|_| !FLAGS_THAT_ALLOW_MORE.contains(&unknown))?;
+        .filter(|_| !FLAGS_THAT_OVERRIDE_CHECKS.contains(&unknown))?;
     let commands = command.get_subcommands().filter(|command| {
         let mut flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
         flags.any(|flag| flag.get_long() == Some(long))
@@ -351,11 +356,11 @@ fn other_commands_tip(unknown: &str, command: &Command) -> Option<String> {
     (!names.is_empty()).then(|| format!("omit it: only {} {have} {unknown}", names.join(", ")))
 }
 
-/// The tip for another argument of a command that takes only a set: files that a shell has put in the place of
-/// `*`, for example.
-fn file_without_flag(unknown: &str, command: &str) -> Option<String> {
-    let is_meant = APPLYING.contains(&command) && !unknown.starts_with('-');
-    is_meant.then(|| "write -f before each file, or name the directory: -f DIRECTORY".to_owned())
+/// Returns the tip for a second positional argument of `apply` or `diff`, which take only SET. Usually a shell has
+/// replaced the `*` in `-f *.yaml` by several files.
+fn find_file_without_flag(unknown: &str, command: &str) -> Option<String> {
+    let is_file = APPLYING.contains(&command) && !unknown.starts_with('-');
+    is_file.then(|| "write -f before each file, or name the directory: -f DIRECTORY".to_owned())
 }
 
 #[cfg(test)]

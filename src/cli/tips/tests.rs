@@ -108,7 +108,7 @@ fn no_override_is_suggested_for_a_typo() {
         let error = error(line);
         assert!(!error.contains("tip: "), "{line}: {error}");
         let (_, usage) = error.split_once("Usage: kubectl applyset ").expect("a usage");
-        let mut overrides = super::FLAGS_THAT_ALLOW_MORE.iter();
+        let mut overrides = super::FLAGS_THAT_OVERRIDE_CHECKS.iter();
         assert!(overrides.all(|flag| !usage.contains(flag)), "{error}");
     }
 }

@@ -239,7 +239,7 @@ mod tests {
                 limit: Duration::from_secs(30),
             },
         ]
-        .map(|error| error.of_object().alike.expect("a group"));
+        .map(|error| error.of_object().group.expect("a group"));
         assert_eq!(groups[0], groups[1]);
         assert_ne!(groups[0], groups[2]);
         assert_eq!(refused().of_object().hints.len(), 1);

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::model::secret_value::encodings;
+use crate::model::secret_value::list_encodings;
 use crate::model::text::HIDDEN;
 
 /// Values of fewer bytes occur in ordinary words, and are hidden only in quotation marks.
@@ -48,7 +48,7 @@ impl SecretValues {
         let mut forms: Vec<String> = long
             .into_iter()
             .filter(|value| value.len() <= text.len())
-            .flat_map(|value| encodings(value))
+            .flat_map(|value| list_encodings(value))
             .chain(quoted)
             .collect();
         // A value may begin with another one.

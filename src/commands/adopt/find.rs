@@ -1,4 +1,5 @@
-//! Finds the objects to adopt.
+//! Finds the objects to adopt: those that manifests name, or that a label selector matches. `inventory` finds those of
+//! another tool.
 
 use std::sync::Arc;
 
@@ -21,8 +22,9 @@ use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::adopt_move_disband::SetRead;
 use crate::settings::{AdoptOptions, Choice};
 
-/// The kinds that `kubectl apply --prune` deletes if it is given no others (kubectl 1.36,
-/// `pkg/util/prune/prune.go`). It lists the cluster-scoped ones in any case.
+/// The kinds that `kubectl apply --prune` deletes without `--prune-allowlist` (kubectl 1.36,
+/// `pkg/util/prune/prune.go`). Like kubectl, `adopt -l` lists the cluster-scoped kinds, even if it searches a single
+/// namespace.
 const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
     ("", "ConfigMap"),
     ("", "Endpoints"),
@@ -42,7 +44,8 @@ const PRUNED_BY_DEFAULT: [(&str, &str); 16] = [
     ("", "PersistentVolume"),
 ];
 
-pub(super) async fn find(
+/// Finds the objects that the user has chosen.
+pub(super) async fn find_objects(
     cluster: &mut Cluster,
     read: &SetRead,
     manifests: Manifests,
@@ -63,7 +66,7 @@ pub(super) async fn find(
             kinds,
             reach,
         } => {
-            let resources = resources(cluster, kinds)?;
+            let resources = find_resources(cluster, kinds)?;
             let namespace = match reach {
                 Reach::Namespace => Some(cluster.namespace.clone()),
                 Reach::Cluster => None,
@@ -76,23 +79,26 @@ pub(super) async fn find(
                 let manager = options.membership.writing.field_manager.clone();
                 (manager, LastApplied::in_set_of(&read.named.set.tooling))
             });
-            inventory::find(cluster, reference, *unmarked, new_owner, concurrency).await
+            inventory::find_tracked(cluster, reference, *unmarked, new_owner, concurrency).await
         }
     }
 }
 
+/// Reads the objects with these keys.
 pub(super) async fn find_named(
     cluster: &Cluster,
     wanted: Vec<(ObjectKey, Arc<Resource>)>,
     selection: ObjectSelection,
     concurrency: usize,
 ) -> Result<FoundObjects, Error> {
-    let reading = read::objects(&cluster.server, &wanted, concurrency, |object, resource| {
-        Some(selection.candidate(object, Live::from_object(object, resource)?))
+    let candidates = read::objects(&cluster.server, &wanted, concurrency, |object, resource| {
+        Some(selection.to_candidate(object, Live::from_object(object, resource)?))
     });
-    let read = reading.await.map_err(|(key, error)| error.while_reading(&key))?;
+    let candidates = candidates
+        .await
+        .map_err(|(key, error)| error.while_reading(&key))?;
     let mut found = FoundObjects::default();
-    for ((key, resource), candidate) in wanted.into_iter().zip(read) {
+    for ((key, resource), candidate) in wanted.into_iter().zip(candidates) {
         match candidate {
             Some(candidate) => found.candidates.push(candidate),
             None => found.missing.push(Left {
@@ -112,7 +118,8 @@ pub(super) async fn find_named(
     Ok(found)
 }
 
-/// `namespace` is that of the namespaced kinds; `None` for all.
+/// Lists the objects of these resources that the selector `labels` matches. Namespaced resources are listed in
+/// `namespace`, or in all namespaces if it is `None`.
 pub(super) async fn find_labeled(
     cluster: &Cluster,
     resources: Vec<Arc<Resource>>,
@@ -126,15 +133,15 @@ pub(super) async fn find_labeled(
         accept: read::METADATA_LIST,
     };
     let reduce = |object: &Value, resource: &Arc<Resource>| {
-        Some(selection.candidate(object, Live::from_object(object, resource)?))
+        Some(selection.to_candidate(object, Live::from_object(object, resource)?))
     };
     let server = &cluster.server;
     let listed = if namespace.is_some() {
-        let places = ListTargets {
+        let targets = ListTargets {
             resources,
             namespaces: namespace.into_iter().collect(),
         };
-        read::members(server, &places, &selector, concurrency, reduce).await
+        read::members(server, &targets, &selector, concurrency, reduce).await
     } else {
         read::throughout(server, resources, &selector, concurrency, reduce).await
     };
@@ -147,8 +154,8 @@ pub(super) async fn find_labeled(
     })
 }
 
-/// Returns the kinds of `--kinds`, or those of `kubectl apply --prune` that are served.
-fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
+/// Returns the resources of `--kinds`; without the flag, those of `kubectl apply --prune` that the server serves.
+fn find_resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, Error> {
     let mut resources: Vec<Arc<Resource>> = Vec::new();
     if kinds.is_empty() {
         for (group, kind) in PRUNED_BY_DEFAULT {
@@ -171,7 +178,7 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
                 ));
             }
         };
-        if let Some(verb) = missing_verb(resource) {
+        if let Some(verb) = find_missing_verb(resource) {
             return Err(Error::usage(
                 format!(
                     "{} cannot be in a set: the server does not support {verb} for it",
@@ -180,17 +187,21 @@ fn resources(cluster: &Cluster, kinds: &[String]) -> Result<Vec<Arc<Resource>>, 
                 "remove it from --kinds",
             ));
         }
-        if !resources
+        let is_new = resources
             .iter()
-            .any(|known| known.group_kind() == resource.group_kind())
-        {
+            .all(|known| known.group_kind() != resource.group_kind());
+        if is_new {
             resources.push(Arc::new(resource.clone()));
         }
     }
     Ok(resources)
 }
 
-/// Finds the resource of a kind; `None` if the server does not have it.
+/// Finds the resource of a kind; `None` if the server does not serve it.
+///
+/// # Errors
+///
+/// Returns an error if discovery of the API group has failed, so that it is unknown whether the server serves the kind.
 pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<Arc<Resource>>, Error> {
     match cluster.discovery.preferred(kind) {
         KindLookup::Found(resource) if resource.origin == Origin::Served => {
@@ -203,6 +214,7 @@ pub(super) fn find_served(cluster: &Cluster, kind: &GroupKind) -> Result<Option<
     }
 }
 
-pub(super) fn missing_verb(resource: &Resource) -> Option<&'static str> {
+/// Returns a verb that a member's resource has to support, and that this one does not.
+pub(super) fn find_missing_verb(resource: &Resource) -> Option<&'static str> {
     VERBS_OF_MEMBERS.into_iter().find(|verb| !resource.supports(verb))
 }

@@ -1,7 +1,7 @@
-//! `adopt --from`: finds the objects in another tool's inventory, and refuses those that the inventory is not
-//! trusted for.
+//! `adopt --from`: finds the objects in the inventory of another tool. `import` has the formats of inventories.
 //!
-//! The formats of inventories are in `import`.
+//! A user who may write the inventory could list any object in it. The inventory is therefore trusted for objects in
+//! one namespace, and the user has to confirm objects outside of it.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::FoundObjects;
-use super::find::{find_labeled, find_named, find_served, missing_verb};
+use super::find::{find_labeled, find_missing_verb, find_named, find_served};
 use super::object_selection::{ObjectSelection, Tracked};
 use crate::cluster::discovery::MissingKind;
 use crate::compare::ownership::LastApplied;
@@ -28,9 +28,12 @@ use crate::read::{self, Cluster, ListTargets, Selector};
 use crate::session::command_run::CommandRun;
 use crate::settings::{AdoptOptions, Choice, InventoryReference};
 
-/// Finds the objects of the inventory. It may be deleted afterwards, so a kind counts as gone only if that is
-/// proved.
-pub(super) async fn find(
+/// Finds the objects of the inventory.
+///
+/// If the server does not list a kind of the inventory, this waits until it does, or until it is proved that the kind
+/// is gone (`determine_missing_kinds`): the user may delete the inventory after the run, and objects of that kind would
+/// be lost.
+pub(super) async fn find_tracked(
     cluster: &mut Cluster,
     reference: &InventoryReference,
     unmarked: UnmarkedObjects,
@@ -40,9 +43,9 @@ pub(super) async fn find(
     let tool = reference.tool;
     let namespace = reference.namespace.as_ref().unwrap_or(&cluster.namespace).clone();
     let (source, inventory) = read_inventory(cluster, reference, &namespace).await?;
-    settle_kinds(cluster, &inventory).await?;
+    determine_missing_kinds(cluster, &inventory).await?;
     let cluster = &*cluster;
-    let selection = |selector| {
+    let select_by = |selector| {
         ObjectSelection::Tracked(Box::new(Tracked {
             tool,
             inventory: source.clone(),
@@ -57,7 +60,7 @@ pub(super) async fn find(
             let mut warnings = Vec::new();
             for key in keys {
                 match find_served(cluster, &key.group_kind)? {
-                    Some(resource) if missing_verb(&resource).is_none() => {
+                    Some(resource) if find_missing_verb(&resource).is_none() => {
                         wanted.push((fill_in_namespace(key, &resource, &namespace), resource));
                     }
                     Some(_) => warnings.push(format!("{key}: ignored: it cannot be in a set")),
@@ -66,7 +69,7 @@ pub(super) async fn find(
             }
             FoundObjects {
                 warnings,
-                ..find_named(cluster, wanted, selection(None), concurrency).await?
+                ..find_named(cluster, wanted, select_by(None), concurrency).await?
             }
         }
         Inventory::Selector { selector, kinds } => {
@@ -84,8 +87,8 @@ pub(super) async fn find(
                 }
                 None => cluster.discovery.listable().cloned().map(Arc::new).collect(),
             };
-            resources.retain(|resource| missing_verb(resource).is_none());
-            let selection = selection(Some(selector.clone()));
+            resources.retain(|resource| find_missing_verb(resource).is_none());
+            let selection = select_by(Some(selector.clone()));
             FoundObjects {
                 warnings,
                 ..find_labeled(cluster, resources, None, &selector, selection, concurrency).await?
@@ -93,13 +96,15 @@ pub(super) async fn find(
         }
     };
     let elsewhere = tool.read_recorded_elsewhere(&source);
-    found.warnings.extend(elsewhere.iter().map(warning_of_elsewhere));
+    found
+        .warnings
+        .extend(elsewhere.iter().map(warn_of_recorded_elsewhere));
     found.advice = Some(tool.advice(&source));
     Ok(found)
 }
 
 /// Determines the state of the kinds of an inventory that discovery does not list.
-async fn settle_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
+async fn determine_missing_kinds(cluster: &mut Cluster, inventory: &Inventory) -> Result<(), Error> {
     let kinds: BTreeSet<GroupKind> = match inventory {
         Inventory::Objects(keys) => keys.iter().map(|key| key.group_kind.clone()).collect(),
         Inventory::Selector { kinds, .. } => kinds.iter().flatten().cloned().collect(),
@@ -117,9 +122,9 @@ fn warn_of_ignored(cluster: &Cluster, what: &dyn Display, kind: &GroupKind) -> S
     }
 }
 
-/// Refuses an adoption that takes nothing of its inventory, and objects outside of the namespace that the
-/// inventory is trusted for, which the user may confirm. A dry run only warns of the latter.
-pub(super) fn judge(
+/// Adds a refusal to the plan if it adopts nothing of the inventory, or if it adopts objects outside of the namespace
+/// that the inventory is trusted for. The user may confirm the latter. A dry run only warns that a real run would ask.
+pub(super) fn refuse_untrusted(
     run: &mut CommandRun,
     options: &AdoptOptions,
     selection: &ObjectSelection,
@@ -145,6 +150,7 @@ pub(super) fn judge(
             }
         }
         refusal => {
+            // Otherwise the user would not see why no object of the inventory is adopted.
             if matches!(refusal, Refusal::NothingToAdopt { .. }) {
                 let reporter = &mut run.reporter;
                 execute::report_others(plan, &mut |event| reporter.event(event));
@@ -154,7 +160,8 @@ pub(super) fn judge(
     }
 }
 
-fn warning_of_elsewhere(RecordedElsewhere { record, objects }: &RecordedElsewhere) -> String {
+/// Returns the warning that the tool has recorded objects elsewhere, which are not adopted.
+fn warn_of_recorded_elsewhere(RecordedElsewhere { record, objects }: &RecordedElsewhere) -> String {
     if objects.is_empty() {
         return format!("{record}; objects that only appear there are not adopted");
     }
@@ -164,7 +171,8 @@ fn warning_of_elsewhere(RecordedElsewhere { record, objects }: &RecordedElsewher
     )
 }
 
-/// Fills in the namespace that inventories may leave out.
+/// Fills in the namespace of the inventory, if the inventory does not name that of the object; removes the namespace of
+/// a cluster-scoped object.
 fn fill_in_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> ObjectKey {
     ObjectKey {
         namespace: match resource.scope {
@@ -175,7 +183,7 @@ fn fill_in_namespace(key: ObjectKey, resource: &Resource, namespace: &str) -> Ob
     }
 }
 
-/// Reads the inventory from the first of its places that has one.
+/// Reads the inventory from the first of the places in which the tool may keep it.
 async fn read_inventory(
     cluster: &Cluster,
     reference: &InventoryReference,
@@ -197,8 +205,8 @@ async fn read_inventory(
             name: name.clone(),
             namespace: namespace.to_owned(),
             kind,
-            objects: look(cluster, *tool, &place, &resource, namespace).await?,
-            settings: settings(cluster, *tool, namespace).await?,
+            objects: read_place(cluster, *tool, &place, &resource, namespace).await?,
+            settings: read_tool_settings(cluster, *tool, namespace).await?,
         };
         if !found.objects.is_empty() {
             let inventory = tool.read(&found).map_err(|error| unusable(&error))?;
@@ -210,12 +218,13 @@ async fn read_inventory(
         .iter()
         .map(|place| place.group_kind().to_string())
         .collect();
-    let nowhere = format!("there is no {}", Vec::from_iter(kinds).join(" and no "));
-    Err(unusable(&Unusable::MissingOrUnreadable(nowhere)))
+    let not_found = format!("there is no {}", Vec::from_iter(kinds).join(" and no "));
+    Err(unusable(&Unusable::MissingOrUnreadable(not_found)))
 }
 
-/// Reads the settings of the tool. If the user may not, fewer marks count.
-async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
+/// Reads the settings of the tool, which decide by what annotations or labels it marks its objects. If the user may not
+/// read them, only the marks count that do not depend on settings: this errs towards adopting fewer objects.
+async fn read_tool_settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Option<Value>, Error> {
     let kind = GroupKind::new("", "ConfigMap");
     let Some((name, resource)) = tool
         .settings_config_map(namespace)
@@ -229,7 +238,8 @@ async fn settings(cluster: &Cluster, tool: Tool, namespace: &str) -> Result<Opti
     }
 }
 
-async fn look(
+/// Reads the objects in one of the places in which the tool may keep the inventory.
+async fn read_place(
     cluster: &Cluster,
     tool: Tool,
     place: &import::Place,
@@ -242,21 +252,21 @@ async fn look(
             Ok(read.into_iter().collect())
         }
         import::Place::Selected { selector, .. } => {
-            look_for_labels(cluster, tool, selector, resource, namespace).await
+            read_labeled(cluster, tool, selector, resource, namespace).await
         }
     }
 }
 
-/// Lists metadata alone, since there may be any number of large objects, and reads
-/// what the tool needs of them.
-async fn look_for_labels(
+/// Lists the objects with these labels. Only their metadata is listed, since there may be many large objects (such as
+/// the revisions of a Helm release); then those are read as a whole that the tool needs.
+async fn read_labeled(
     cluster: &Cluster,
     tool: Tool,
     labels: &str,
     resource: &Arc<Resource>,
     namespace: &str,
 ) -> Result<Vec<Value>, Error> {
-    let places = ListTargets {
+    let targets = ListTargets {
         resources: vec![Arc::clone(resource)],
         namespaces: BTreeSet::from([namespace.to_owned()]),
     };
@@ -264,8 +274,8 @@ async fn look_for_labels(
         labels: labels.to_owned(),
         accept: read::METADATA_LIST,
     };
-    let metadata = |object: &Value, _: &Arc<Resource>| Some(object.clone());
-    let mut listed = read::members(&cluster.server, &places, &selector, 1, metadata).await?;
+    let keep = |object: &Value, _: &Arc<Resource>| Some(object.clone());
+    let mut listed = read::members(&cluster.server, &targets, &selector, 1, keep).await?;
     let name_of = |object: &Value| object["metadata"]["name"].as_str().map(str::to_owned);
     let selected = tool.select_to_read_whole(&listed).into_iter();
     let names: Vec<Option<String>> = selected.map(name_of).collect();
@@ -277,7 +287,7 @@ async fn look_for_labels(
             .position(|object| name_of(object).as_deref() == Some(&name));
         match (position, whole) {
             (Some(position), Some(whole)) => listed[position] = whole,
-            // It was deleted since: an upgrade deletes the oldest revision.
+            // The object was deleted since the list: an upgrade deletes the oldest revision.
             (Some(position), None) => {
                 listed.remove(position);
             }
@@ -287,6 +297,7 @@ async fn look_for_labels(
     Ok(listed)
 }
 
+/// Reads one object; `None` if it does not exist.
 async fn read_whole(
     cluster: &Cluster,
     resource: &Resource,

@@ -1,5 +1,5 @@
-//! `adopt`: takes live objects into a set without changing them otherwise. It finds them by manifests,
-//! by a label selector, or in another tool's inventory.
+//! `adopt`: takes live objects into a set without other changes. The objects are found by manifests, by a label
+//! selector, or in the inventory of another tool.
 
 mod find;
 mod inventory;
@@ -30,7 +30,7 @@ use crate::session::plan_and_write::Script;
 use crate::session::prompt;
 use crate::settings::{AdoptOptions, Choice};
 
-/// The note that a search by labels lists only some kinds.
+/// The note that a search by labels without `--kinds` lists only some kinds.
 const DEFAULT_KINDS: &str = "only the default kinds of `kubectl apply --prune` were listed, not ServiceAccounts, RBAC or custom resources; add others with --kinds";
 
 /// Runs `adopt`.
@@ -64,6 +64,7 @@ struct PlannedAdopt {
     read: SetRead,
     found: FoundObjects,
     plan: MembershipPlan,
+    /// The record of the set after the adoption.
     record: Record,
 }
 
@@ -71,11 +72,12 @@ struct PlannedAdopt {
 #[derive(Default)]
 struct FoundObjects {
     candidates: Vec<Candidate>,
+    /// Objects of the manifests or of the inventory that do not exist.
     missing: Vec<Left>,
     warnings: Vec<String>,
-    /// Manifests that were left out.
+    /// Notes on manifests that were left out.
     notes: Vec<String>,
-    /// Advice about the other tool, once these objects are in the set.
+    /// Advice on how to stop the other tool from managing the objects, for when they are in the set.
     advice: Option<String>,
     selection: ObjectSelection,
 }
@@ -91,10 +93,10 @@ impl Script for AdoptScript<'_> {
         let options = self.options;
         let (mut cluster, manifests) = match outdated {
             None => {
-                // As in the inventories of Helm and Argo CD, hooks are left out.
-                let divide = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
+                // Hooks are not adopted: Helm and Argo CD do not list them in their inventories either.
+                let separate_hooks = |manifests| Manifests::separate_hooks(manifests, Hooks::Skipped);
                 let manifests = options.choice.manifests();
-                adopt_move_disband::discover_and_read(run, self.shared, manifests, divide).await?
+                adopt_move_disband::discover_and_read(run, self.shared, manifests, separate_hooks).await?
             }
             Some(mut outdated) => {
                 outdated.cluster.discover_again().await?;
@@ -103,9 +105,9 @@ impl Script for AdoptScript<'_> {
         };
         let (read, found, mut plan, record) =
             read_and_plan(run, &mut cluster, manifests.clone(), options).await?;
-        inventory::judge(run, options, &found.selection, &read.named.set, &mut plan);
+        inventory::refuse_untrusted(run, options, &found.selection, &read.named.set, &mut plan);
         if plan.objects() == 0 && plan.refusals.is_empty() {
-            return Err(nothing_found(&options.choice));
+            return Err(nothing_found_error(&options.choice));
         }
         Ok(Some(PlannedAdopt {
             cluster,
@@ -136,15 +138,15 @@ impl Script for AdoptScript<'_> {
         if matches!(&self.options.choice, Choice::Labels { kinds, .. } if kinds.is_empty()) {
             run.reporter.event(Event::Note(DEFAULT_KINDS.to_owned()));
         }
-        run.report_warnings(&never_pruned(
+        run.report_warnings(&warn_of_never_pruned(
             &planned.found.candidates,
             set,
             &membership.appliers,
         ));
-        let mut rights = permissions::to_relabel(&plan.changes);
+        let mut needed = permissions::to_relabel(&plan.changes);
         if plan.takes_any() {
             let (resource, record) = (&read.named.resource, &planned.record);
-            rights.extend(permissions::to_record(
+            needed.extend(permissions::to_record(
                 set,
                 resource,
                 read.parent(),
@@ -152,7 +154,7 @@ impl Script for AdoptScript<'_> {
                 &plan.changes,
             ));
         }
-        adopt_move_disband::check_permissions(&planned.cluster, rights, membership).await
+        adopt_move_disband::check_permissions(&planned.cluster, needed, membership).await
     }
 
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedAdopt) -> Result<Ending, Error> {
@@ -171,13 +173,14 @@ impl Script for AdoptScript<'_> {
             plan: &planned.plan,
             selector: selection.selector(),
             judge: &|object, live| {
-                let candidate = selection.candidate(object, live.clone());
+                let candidate = selection.to_candidate(object, live.clone());
                 plan::judge_adoption(&candidate, set, self.options.take_ownership)
             },
         };
         let mut sink = |event| run.reporter.event(event);
         let ending = CommandRun::until_insisted(&run.interrupt, execution.run(&mut sink)).await?;
-        // Until all is adopted, only the tool's own inventory lists the rest.
+        // The advice is to remove the other tool's inventory. If something failed, only that inventory lists the
+        // objects that are not adopted yet.
         if ending == Ending::Done && self.options.membership.writing.dry_run == DryRun::None {
             run.report_warnings(planned.advice().as_slice());
             if let Choice::Inventory(reference, _) = &self.options.choice
@@ -191,11 +194,13 @@ impl Script for AdoptScript<'_> {
 }
 
 impl PlannedAdopt {
-    /// Returns advice about the other tool, for the end of the run.
+    /// Returns the advice about the other tool for the end of the run; `None` if the objects are not from an inventory.
     fn advice(&self) -> Option<String> {
         let advice = self.found.advice.as_ref()?;
-        let is_left = self.plan.left.iter().any(|left| left.uid.is_some()) || !self.found.warnings.is_empty();
-        Some(if is_left {
+        // An object without a UID does not exist.
+        let has_left_out_objects =
+            self.plan.left.iter().any(|left| left.uid.is_some()) || !self.found.warnings.is_empty();
+        Some(if has_left_out_objects {
             format!("{advice}; first adopt or delete the objects that were left out")
         } else {
             advice.clone()
@@ -203,7 +208,7 @@ impl PlannedAdopt {
     }
 }
 
-/// Reads the set and finds the objects. Returns them with the plan, and the record that covers it.
+/// Reads the set and finds the objects. Returns both with the plan, and with the record of the set after the adoption.
 async fn read_and_plan(
     run: &mut CommandRun,
     cluster: &mut Cluster,
@@ -215,12 +220,12 @@ async fn read_and_plan(
     run.set = SetDocument::from(&named.set);
     let read =
         adopt_move_disband::read_target(cluster, &membership.set, membership, Operation::Adopt).await?;
-    let mut found = find::find(cluster, &read, manifests, options).await?;
+    let mut found = find::find_objects(cluster, &read, manifests, options).await?;
     run.report_warnings(&read.state.warnings);
     run.report_warnings(&found.warnings);
     run.report_notes(std::mem::take(&mut found.notes));
     let set = &read.named.set;
-    let ids: BTreeSet<&str> = found
+    let other_set_ids: BTreeSet<&str> = found
         .candidates
         .iter()
         .filter_map(|candidate| candidate.live.part_of.as_deref())
@@ -228,10 +233,11 @@ async fn read_and_plan(
         .collect();
     let mut warnings = Vec::new();
     let candidates = found.candidates.iter();
-    let of_candidates = candidates.filter_map(|candidate| candidate.live.key.namespace.clone());
-    let namespaces = of_candidates.chain(set.parent.namespace.clone()).collect();
+    let candidate_namespaces = candidates.filter_map(|candidate| candidate.live.key.namespace.clone());
+    let namespaces = candidate_namespaces.chain(set.parent.namespace.clone()).collect();
     let concurrency = membership.writing.concurrency;
-    let parents = parents_of_other_sets(cluster, &ids, namespaces, concurrency, &mut warnings).await;
+    let parents =
+        parents_of_other_sets(cluster, &other_set_ids, namespaces, concurrency, &mut warnings).await;
     run.report_warnings(&warnings);
     let mut plan = plan::plan_adoption(
         set,
@@ -245,16 +251,16 @@ async fn read_and_plan(
     Ok((read, found, plan, record))
 }
 
-/// Warns of members that have the label already, but not from an applier. An object that was not
-/// applied is probably a copy, and needs no warning.
-fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
-    let settled = candidates.iter().filter(|candidate| {
+/// Returns warnings of objects that have the label of the set already, but not from an applier: they are not members,
+/// and are never pruned. If an object that labels select was not created by an apply, a controller has probably created
+/// it with a copied label, and there is no warning of it.
+fn warn_of_never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
+    let labeled = candidates.iter().filter(|candidate| {
         let live = &candidate.live;
-        !matches!(candidate.way, FoundBy::Selected(Creator::Others(_)))
-            && live.part_of.as_deref() == Some(set.id.as_str())
-            && live.tracking != Tracking::Off
+        let is_copy = matches!(candidate.way, FoundBy::Selected(Creator::Others(_)));
+        !is_copy && live.part_of.as_deref() == Some(set.id.as_str()) && live.tracking != Tracking::Off
     });
-    let reported = settled.filter_map(|candidate| {
+    let warnings = labeled.filter_map(|candidate| {
         let live = &candidate.live;
         match plan::reason_not_a_member(live, set.parent_uid.as_deref(), appliers)? {
             SkipReason::CopiedLabel { writers } => Some(format!(
@@ -265,10 +271,11 @@ fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>
             _ => None,
         }
     });
-    reported.collect()
+    warnings.collect()
 }
 
-fn nothing_found(choice: &Choice) -> Error {
+/// Returns the error that there is nothing to adopt.
+fn nothing_found_error(choice: &Choice) -> Error {
     let (message, hint) = match choice {
         Choice::Manifests(..) => ("no objects in the manifests".to_owned(), "check -f"),
         Choice::Labels { selector, reach, .. } => (

@@ -1,5 +1,5 @@
-//! How the objects to be adopted are selected: by name, by labels, or by an inventory. An object that
-//! changes before it is written must still be selected in the same way.
+//! How the objects to be adopted are selected: by name, by labels, or by an inventory. If an object is changed by
+//! others before the run writes it, the same selection decides again whether the object is adopted.
 
 use std::collections::BTreeSet;
 
@@ -17,26 +17,28 @@ pub(super) enum ObjectSelection {
     /// By their names in manifests.
     #[default]
     Named,
-    /// By labels that match this selector, with the field managers of appliers.
+    /// By labels: the selector, and the field managers of appliers, which show whether an object was applied or copied.
     Selected(String, BTreeSet<String>),
-    /// In the inventory of a tool, and by a selector if that is how the tool finds them.
+    /// By the inventory of a tool.
     Tracked(Box<Tracked>),
 }
 
-/// The inventory of a tool, and how it is read.
+/// The inventory of a tool, and how its objects are adopted.
 pub(super) struct Tracked {
     pub(super) tool: Tool,
     pub(super) inventory: import::FoundInventory,
+    /// Whether objects without Helm's annotations are adopted.
     pub(super) unmarked: UnmarkedObjects,
+    /// The label selector by which the tool finds its objects; `None` if the inventory lists them.
     pub(super) selector: Option<String>,
-    /// The field manager that takes over the fields of the tool, and what becomes of its last-applied annotation; `None`
-    /// if the tool keeps them.
+    /// The field manager that gets the ownership of the tool's fields, and what becomes of the tool's last-applied
+    /// annotation; `None` if the tool keeps both.
     pub(super) new_owner: Option<(String, LastApplied)>,
 }
 
 impl ObjectSelection {
-    /// Returns the object, of which `object` holds the metadata, as a candidate.
-    pub(super) fn candidate(&self, object: &Value, live: Live) -> Candidate {
+    /// Returns the live object as a candidate for the adoption. `object` has its whole metadata.
+    pub(super) fn to_candidate(&self, object: &Value, live: Live) -> Candidate {
         let metadata = &object["metadata"];
         let way = match self {
             Self::Named => FoundBy::Named,
@@ -49,12 +51,13 @@ impl ObjectSelection {
             )),
         };
         let fields = match self {
-            Self::Tracked(tracked) => tracked.fields(metadata, &live),
+            Self::Tracked(tracked) => tracked.move_field_ownership(metadata, &live),
             Self::Named | Self::Selected(..) => FieldOwnership::Kept,
         };
         Candidate { live, way, fields }
     }
 
+    /// Returns the label selector that an object has to match when the run writes it.
     pub(super) fn selector(&self) -> Option<&str> {
         match self {
             Self::Named => None,
@@ -65,7 +68,8 @@ impl ObjectSelection {
 }
 
 impl Tracked {
-    fn fields(&self, metadata: &Value, live: &Live) -> FieldOwnership {
+    /// Returns the ownership of the object's fields after the adoption.
+    fn move_field_ownership(&self, metadata: &Value, live: &Live) -> FieldOwnership {
         let Some((manager, last_applied)) = &self.new_owner else {
             return FieldOwnership::Kept;
         };

@@ -1,9 +1,9 @@
-//! Completion: the scripts that shells load, and the candidates that they request.
+//! Completion: the scripts that shells load, and the candidates that these scripts request.
 //!
-//! Commands, flags and fixed values come from the command line of `cli`, so nothing is repeated; `value_sources`
-//! adds the sources of other values, and `values` reads these. `kubectl` implements kubectl's protocol
-//! for plugins, clap's engine those of the shells. Nothing is written here, and errors are not
-//! reported.
+//! Commands, flags and fixed values are taken from the command line of `cli`. `value_sources` says which arguments have
+//! values that have to be looked up, such as names of sets, and `values` looks them up. `plugin_completion` implements
+//! kubectl's protocol for plugins, and clap's engine implements the protocols of the shells. Errors are not reported:
+//! the user is typing a command.
 
 mod plugin_completion;
 mod shell_quoting;
@@ -20,37 +20,40 @@ use crate::report;
 use shell_quoting::Quoting;
 use values::Values;
 
-/// The argument of kubectl's completion: `kubectl_complete-applyset` passes its words after it.
-const KUBECTL_ASKS: &str = "__complete";
-/// The variable of the scripts of `completion`: it holds the shell's name, and the words of the line,
-/// beginning with the name of the program, follow `--`.
-const SHELL_ASKS: &str = "KUBECTL_APPLYSET_COMPLETE";
+/// The first argument of a request by kubectl: the script `kubectl_complete-applyset` passes it, followed by the words
+/// of the line.
+const KUBECTL_REQUEST: &str = "__complete";
+/// The environment variable of a request by a script of `completion`. Its value is the name of the shell. The arguments
+/// are `--` and the words of the line, beginning with the name of the program.
+const SHELL_VARIABLE: &str = "KUBECTL_APPLYSET_COMPLETE";
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
-/// Prints candidates if a shell requests them; `arguments` are those of the process, its name included.
-/// Returns whether this was the case.
-pub fn answer(arguments: &[OsString]) -> bool {
+/// Prints the candidates and returns `true`, if a shell or kubectl requests them; otherwise, returns `false`.
+/// `arguments` are those of the process, with the name of the program.
+pub fn answer_completion(arguments: &[OsString]) -> bool {
     let [_, first, words @ ..] = arguments else {
         return false;
     };
-    if first == KUBECTL_ASKS {
-        report::text(&plugin_completion::answer(words));
+    if first == KUBECTL_REQUEST {
+        report::text(&plugin_completion::list_candidates(words));
         return true;
     }
-    let Some(shell) = std::env::var_os(SHELL_ASKS) else {
+    let Some(shell) = std::env::var_os(SHELL_VARIABLE) else {
         return false;
     };
-    // The variable alone must not turn a run into one that does nothing and succeeds.
+    // If the variable is set for another reason, the command must run: otherwise `apply`, for example, would do nothing
+    // and succeed.
     if first != "--" {
         return false;
     }
-    if let Some(text) = shell_answer(&shell.to_string_lossy(), words) {
+    if let Some(text) = list_for_shell(&shell.to_string_lossy(), words) {
         report::text(&text);
     }
     true
 }
 
-fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
+/// Returns the candidates as this shell reads them; `None` if the shell is not known.
+fn list_for_shell(shell: &str, words: &[OsString]) -> Option<String> {
     let values = Values::from_line(words.get(1..)?, Quoting::for_shell(shell));
     let mut command = value_sources::with_values(&Arc::new(values), None);
     let directory = std::env::current_dir().ok();
@@ -62,12 +65,12 @@ fn shell_answer(shell: &str, words: &[OsString]) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// Returns the script that a shell loads, as in `completions/`.
-pub(super) fn script(shell: Shell) -> String {
+/// Returns the script that a shell loads; the directory `completions` has the same scripts.
+pub(super) fn generate_script(shell: Shell) -> String {
     let mut script = Vec::new();
     if let Some(completer) = Shells::builtins().completer(&shell.to_string()) {
         // Writing into memory does not fail.
-        let _ = completer.write_registration(SHELL_ASKS, PROGRAM, PROGRAM, PROGRAM, &mut script);
+        let _ = completer.write_registration(SHELL_VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script);
     }
     String::from_utf8_lossy(&script).into_owned()
 }

@@ -15,37 +15,40 @@ use super::value_sources::{self, Directive};
 use super::values::Values;
 use crate::model::text::one_line;
 
-/// The extensions of manifests.
+/// The extensions of manifests, a line each.
 const EXTENSIONS: &str = "json\nyaml\nyml\n";
 
 /// Returns the lines that kubectl reads: `candidate` or `candidate TAB description`, and in the end
 /// `:directive`.
-pub(super) fn answer(words: &[OsString]) -> String {
-    let asked = Arc::new(Mutex::new(None));
+pub(super) fn list_candidates(words: &[OsString]) -> String {
+    // clap's engine calls the completer of the argument that is being typed. If the argument is a path, its completer
+    // puts the directive here.
+    let wanted_paths = Arc::new(Mutex::new(None));
     let values = Arc::new(Values::from_line(words, Quoting::Unknown));
-    let mut command = value_sources::with_values(&values, Some(&asked));
+    let mut command = value_sources::with_values(&values, Some(&wanted_paths));
     let mut line = words.to_vec();
     let typed = line.pop().unwrap_or_default();
-    line.retain(|word| !takes_value_behind_equals_only(&command, &word.to_string_lossy()));
+    // clap's engine expects a value after each flag that may have one, even if the value has to follow `=`. Without
+    // these flags, it takes the next word for what it is.
+    line.retain(|word| !takes_value_only_after_equals(&command, &word.to_string_lossy()));
     line.insert(0, PROGRAM.into());
     line.push(typed.clone());
     let last = line.len() - 1;
     let candidates = complete(&mut command, line, last, None).unwrap_or_default();
-    let wanted = asked.lock().ok().and_then(|asked| *asked);
-    let directive = wanted.unwrap_or(Directive::NoFiles);
+    let path_directive = wanted_paths.lock().ok().and_then(|wanted| *wanted);
+    let directive = path_directive.unwrap_or(Directive::NoFiles);
     let mut lines = match directive {
         Directive::Extensions => EXTENSIONS.to_owned(),
         Directive::Directories | Directive::Default => String::new(),
-        Directive::NoFiles => candidate_lines(&candidates, &typed.to_string_lossy()),
+        Directive::NoFiles => format_candidates(&candidates, &typed.to_string_lossy()),
     };
     // Writing into memory does not fail.
     let _ = writeln!(lines, ":{}", directive as u8);
     lines
 }
 
-/// Returns whether the word is a flag that no value follows; clap's engine expects one after each flag
-/// that may have a value, even if the value has to follow `=`.
-fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
+/// Returns whether the word is a flag whose value has to follow `=`, so that the next word is not its value.
+fn takes_value_only_after_equals(command: &Command, word: &str) -> bool {
     let Some(name) = word.strip_prefix("--") else {
         return false;
     };
@@ -54,11 +57,12 @@ fn takes_value_behind_equals_only(command: &Command, word: &str) -> bool {
         .any(|argument| argument.get_long() == Some(name) && argument.is_require_equals_set())
         || command
             .get_subcommands()
-            .any(|command| takes_value_behind_equals_only(command, word))
+            .any(|command| takes_value_only_after_equals(command, word))
 }
 
-/// As in kubectl, flags are candidates if the word begins like one, or if there are no others.
-fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
+/// Writes the candidates, a line each. As in kubectl, flags are candidates only if there are no other ones: either the
+/// word begins with a hyphen, or nothing else fits.
+fn format_candidates(candidates: &[CompletionCandidate], typed: &str) -> String {
     let others: Vec<_> = candidates
         .iter()
         .filter(|candidate| !candidate.get_value().to_string_lossy().starts_with('-'))
@@ -68,7 +72,7 @@ fn candidate_lines(candidates: &[CompletionCandidate], typed: &str) -> String {
     } else {
         others
     };
-    // The shell completes only what follows the `=` of a flag.
+    // After `--flag=`, the shell replaces only the text after `=`, but clap's candidates have the flag, too.
     let flag = match typed.split_once('=') {
         Some((flag, _)) if flag.starts_with('-') => typed.get(..=flag.len()).unwrap_or_default(),
         _ => "",

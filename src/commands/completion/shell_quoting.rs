@@ -1,25 +1,25 @@
-//! Candidates made of foreign names, from a kubeconfig or a cluster.
+//! Candidates made of names that others have chosen, from a kubeconfig or a cluster.
 //!
-//! Shells read candidates line by line and put them on the command line, some of them as they
-//! are. A name must neither add a candidate nor become a command there.
+//! Shells read candidates line by line and insert one into the command line, some shells without quoting it. A name
+//! with a line break must not add a candidate, and a name such as `$(command)` must not run a command.
 
 use clap_complete::engine::CompletionCandidate;
 
 use crate::model::text::{PLAIN_IN_SHELLS, one_line};
 
-/// The quoting of the asking shell.
+/// Who quotes a candidate for the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quoting {
-    /// It inserts it without quoting (bash).
+    /// The shell inserts a candidate as it is, so the candidate has to be quoted here (bash).
     ByCandidate,
-    /// It quotes it (zsh, fish).
+    /// The shell quotes the candidate (zsh, fish).
     ByShell,
-    /// The shell is unknown: kubectl passes the candidates on.
+    /// kubectl passes the candidates on to a shell that is not known here. Names that need quotes are left out.
     Unknown,
 }
 
 impl Quoting {
-    /// The quoting of the shell with this name.
+    /// Returns the quoting for the shell with this name. Every shell but zsh and fish is treated as bash.
     pub(super) fn for_shell(name: &str) -> Self {
         match name {
             "zsh" | "fish" => Self::ByShell,
@@ -28,12 +28,12 @@ impl Quoting {
     }
 
     /// Returns the candidate for a name; `None` if it cannot be written safely.
-    pub(super) fn candidate(self, name: &str) -> Option<CompletionCandidate> {
-        self.word(name).map(CompletionCandidate::new)
+    pub(super) fn to_candidate(self, name: &str) -> Option<CompletionCandidate> {
+        self.quote(name).map(CompletionCandidate::new)
     }
 
-    fn word(self, name: &str) -> Option<String> {
-        // In every shell a control character ends a candidate, or controls the terminal.
+    fn quote(self, name: &str) -> Option<String> {
+        // In every shell, a control character would end a candidate or control the terminal.
         if name.is_empty() || one_line(name) != name {
             return None;
         }
@@ -52,7 +52,7 @@ impl Quoting {
     }
 }
 
-/// Returns whether no shell gives the character a meaning within a word.
+/// Returns whether the character has no meaning in any shell within a word, and needs no quotes.
 fn is_plain(character: char) -> bool {
     character.is_alphanumeric() || PLAIN_IN_SHELLS.contains(character)
 }
@@ -63,20 +63,20 @@ mod tests {
 
     #[test]
     fn a_name_is_one_candidate_and_no_command() {
-        let word = |quoting: Quoting, name: &str| quoting.word(name);
+        let quote = |quoting: Quoting, name: &str| quoting.quote(name);
         for quoting in [Quoting::ByCandidate, Quoting::ByShell, Quoting::Unknown] {
             for name in ["", "a\nb", "a\n:0", "a\u{b}b", "a\tb", "\u{1b}[31m", "a\u{202e}"] {
-                assert_eq!(word(quoting, name), None, "{name:?}");
+                assert_eq!(quote(quoting, name), None, "{name:?}");
             }
             let arn = "arn:aws:eks:eu-west-1:1234:cluster/a@b";
-            assert_eq!(word(quoting, arn).as_deref(), Some(arn));
+            assert_eq!(quote(quoting, arn).as_deref(), Some(arn));
         }
         let name = "$(id) `id`;x";
         assert_eq!(
-            word(Quoting::ByCandidate, name).as_deref(),
+            quote(Quoting::ByCandidate, name).as_deref(),
             Some("\\$\\(id\\)\\ \\`id\\`\\;x")
         );
-        assert_eq!(word(Quoting::ByShell, name).as_deref(), Some(name));
-        assert_eq!(word(Quoting::Unknown, name), None);
+        assert_eq!(quote(Quoting::ByShell, name).as_deref(), Some(name));
+        assert_eq!(quote(Quoting::Unknown, name), None);
     }
 }

@@ -1,7 +1,7 @@
-//! The command line with the sources of its values: which argument is a set, which a namespace, which a
-//! file. `values` finds the values.
+//! Which arguments of the command line are a set, a namespace, a name of the kubeconfig or a file. `values` looks the
+//! values up.
 //!
-//! Arguments are distinguished by their definition in `cli`, in every command alike.
+//! An argument is recognized by its id, value name and value hint in `cli`, in the same way in every command.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,8 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use super::values::{ValueSource, Values};
 use crate::cli::Cli;
 
-/// Where the shell finds out which paths it has to complete; without it, clap's engine completes them.
+/// The cell for the directive to complete paths, if the argument that is being typed is a path. It is for kubectl,
+/// which has the shell complete paths; otherwise clap's engine completes them.
 pub(super) type WantedPaths = Arc<Mutex<Option<Directive>>>;
 
 /// Directives to the shell, as cobra numbers them.
@@ -19,51 +20,54 @@ pub(super) type WantedPaths = Arc<Mutex<Option<Directive>>>;
 pub(super) enum Directive {
     /// The shell completes files if there is no candidate.
     Default = 0,
-    /// It does not.
+    /// The shell does not complete files.
     NoFiles = 4,
-    /// The candidates are extensions of files.
+    /// The shell completes files with certain extensions, which are printed in place of candidates.
     Extensions = 8,
     /// The shell completes directories.
     Directories = 16,
 }
 
-/// The command line of the program, with the values of arguments as they are looked up.
+/// Returns the command line of the program with completers for the arguments whose values are looked up, and, if
+/// `paths` is given, for paths.
 pub(super) fn with_values(values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
-    in_command(Cli::command(), values, paths)
+    complete_command(Cli::command(), values, paths)
 }
 
-fn in_command(command: Command, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
+fn complete_command(command: Command, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Command {
     command
-        .mut_args(|argument| in_argument(argument, values, paths))
-        .mut_subcommands(|command| in_command(command, values, paths))
+        .mut_args(|argument| complete_argument(argument, values, paths))
+        .mut_subcommands(|command| complete_command(command, values, paths))
 }
 
-fn in_argument(argument: Arg, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Arg {
-    if let Some(source) = source(&argument) {
+fn complete_argument(argument: Arg, values: &Arc<Values>, paths: Option<&WantedPaths>) -> Arg {
+    if let Some(source) = find_source(&argument) {
         let values = Arc::clone(values);
         return argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
             let typed = typed.to_string_lossy();
             let mut found = values.look_up(source, &typed);
+            // clap's engine does not filter the candidates of a completer.
             found.retain(|candidate| candidate.get_value().to_string_lossy().starts_with(&*typed));
             found
         }));
     }
-    let Some((asked, wanted)) = paths.cloned().zip(wanted_path(&argument)) else {
+    let Some((paths, directive)) = paths.cloned().zip(find_path_directive(&argument)) else {
         return argument;
     };
     argument.add(ArgValueCompleter::new(move |_: &std::ffi::OsStr| {
-        if let Ok(mut asked) = asked.lock() {
-            *asked = Some(wanted);
+        if let Ok(mut wanted) = paths.lock() {
+            *wanted = Some(directive);
         }
         Vec::<CompletionCandidate>::new()
     }))
 }
 
-fn source(argument: &Arg) -> Option<ValueSource> {
+fn find_source(argument: &Arg) -> Option<ValueSource> {
     let value_names = argument.get_value_names().unwrap_or_default();
     match (argument.get_id().as_str(), value_names) {
         ("context", _) => Some(ValueSource::Contexts),
         ("cluster", _) => Some(ValueSource::Clusters),
+        // `rbac` has another `--user`, with the value name USER.
         ("user", [name]) if name == "NAME" => Some(ValueSource::Users),
         (_, [name]) if name == "SET" || name == "NEW" => Some(ValueSource::Sets),
         (_, [name]) if name == "NAMESPACE" => Some(ValueSource::Namespaces),
@@ -71,7 +75,7 @@ fn source(argument: &Arg) -> Option<ValueSource> {
     }
 }
 
-fn wanted_path(argument: &Arg) -> Option<Directive> {
+fn find_path_directive(argument: &Arg) -> Option<Directive> {
     match argument.get_value_hint() {
         ValueHint::AnyPath if argument.get_id() == "filename" => Some(Directive::Extensions),
         ValueHint::AnyPath | ValueHint::FilePath => Some(Directive::Default),

@@ -1,7 +1,7 @@
-//! Values that have to be looked up: sets and namespaces of the cluster, names of the kubeconfig.
+//! Looks up values for completion: sets and namespaces of the cluster, and names in the kubeconfig.
 //!
-//! The user waits at a prompt: a lookup takes two seconds at most, returns nothing on errors, and never
-//! asks to log in.
+//! The user waits at a prompt. Therefore a lookup takes at most two seconds, returns nothing on errors, and never asks
+//! the user to log in.
 
 use std::ffi::OsString;
 use std::slice;
@@ -24,7 +24,7 @@ use crate::session::connect;
 use crate::settings;
 
 /// The time limit of one lookup.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOOKUP_LIMIT: Duration = Duration::from_secs(2);
 
 /// The source of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,24 +35,28 @@ pub(super) enum ValueSource {
     Namespaces,
     /// The contexts of the kubeconfig.
     Contexts,
+    /// The clusters of the kubeconfig.
     Clusters,
+    /// The users of the kubeconfig.
     Users,
 }
 
 /// Looks values up for the flags of one line.
 #[derive(Debug)]
 pub(super) struct Values {
-    /// `None` if the line cannot be parsed.
+    /// The flags about the cluster and the namespace on the line; `None` if the line cannot be parsed.
     shared: Option<Arc<GlobalFlags>>,
     quoting: Quoting,
 }
 
 impl Values {
-    /// `words` are those after the name of the program, the last of them incomplete.
+    /// Reads the flags of an incomplete line. `words` are those after the name of the program; the last one is being
+    /// typed.
     pub(super) fn from_line(words: &[OsString], quoting: Quoting) -> Self {
-        // The last word may be the value of a flag, or the beginning of a flag's name.
-        let finished = words.len().saturating_sub(1);
-        let shared = shared_flags(words).or_else(|| shared_flags(&words[..finished]));
+        // If the last word is the beginning of a flag's name, the line can be parsed without it only; if it is the
+        // value of a flag, with it only.
+        let complete_words = words.len().saturating_sub(1);
+        let shared = parse_shared_flags(words).or_else(|| parse_shared_flags(&words[..complete_words]));
         Self {
             shared: shared.map(Arc::new),
             quoting,
@@ -66,21 +70,23 @@ impl Values {
         };
         let typed = typed.to_owned();
         let quoting = self.quoting;
-        let names = in_time(move || match source {
-            ValueSource::Sets => within_runtime(sets(&shared, &typed)),
-            ValueSource::Namespaces => within_runtime(namespaces(&shared)),
+        let suggestions = run_with_time_limit(move || match source {
+            ValueSource::Sets => within_runtime(find_sets(&shared, &typed)),
+            ValueSource::Namespaces => within_runtime(find_namespaces(&shared)),
             ValueSource::Contexts => read_kubeconfig_names(&shared, |names| names.contexts),
             ValueSource::Clusters => read_kubeconfig_names(&shared, |names| names.clusters),
             ValueSource::Users => read_kubeconfig_names(&shared, |names| names.users),
         });
-        let found = names.unwrap_or_default().into_iter();
-        let candidate =
-            |found: Suggestion| Some(quoting.candidate(&found.name)?.help(found.help.map(Into::into)));
-        found.filter_map(candidate).collect()
+        let suggestions = suggestions.unwrap_or_default().into_iter();
+        let to_candidate = |suggestion: Suggestion| {
+            let candidate = quoting.to_candidate(&suggestion.name)?;
+            Some(candidate.help(suggestion.help.map(Into::into)))
+        };
+        suggestions.filter_map(to_candidate).collect()
     }
 }
 
-/// One value that was found.
+/// One value that was found, with a description for the shell.
 struct Suggestion {
     name: String,
     help: Option<String>,
@@ -93,66 +99,67 @@ impl From<String> for Suggestion {
 }
 
 /// Parses the flags about the cluster and the namespace from an incomplete line.
-fn shared_flags(words: &[OsString]) -> Option<GlobalFlags> {
+fn parse_shared_flags(words: &[OsString]) -> Option<GlobalFlags> {
     let command = Cli::command().ignore_errors(true).no_binary_name(true);
     let matches = command.try_get_matches_from(words).ok()?;
     GlobalFlags::from_arg_matches(&matches).ok()
 }
 
-/// Abandons a lookup that takes too long; it ends with the process.
-fn in_time<T: Send + 'static>(look: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+/// Runs a lookup in a thread. Returns `None` after the time limit; the thread then runs until the process ends.
+fn run_with_time_limit<T: Send + 'static>(lookup: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(look()));
-    receiver.recv_timeout(PATIENCE).ok().flatten()
+    thread::spawn(move || sender.send(lookup()));
+    receiver.recv_timeout(LOOKUP_LIMIT).ok().flatten()
 }
 
-fn within_runtime<T>(look: impl Future<Output = Option<T>>) -> Option<T> {
+fn within_runtime<T>(lookup: impl Future<Output = Option<T>>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.ok()?.block_on(look)
+    runtime.ok()?.block_on(lookup)
 }
 
 fn read_kubeconfig_names(
     shared: &GlobalFlags,
     choose: impl FnOnce(KubeconfigNames) -> Vec<String>,
 ) -> Option<Vec<Suggestion>> {
-    let names = settings::connection(&shared.connection).ok()?.names().ok()?;
+    let names = settings::read_connection(&shared.connection).ok()?.names().ok()?;
     Some(choose(names).into_iter().map(Suggestion::from).collect())
 }
 
-/// Ignores the namespace: it is the one that is being typed.
-async fn namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
+/// Finds the namespaces of the cluster. `--namespace` is not read, since its value is being typed.
+async fn find_namespaces(shared: &GlobalFlags) -> Option<Vec<Suggestion>> {
     let options = ConnectionOptions {
         login: Login::Silent,
-        ..settings::connection(&shared.connection).ok()?
+        ..settings::read_connection(&shared.connection).ok()?
     };
     let connection = options.connect().await.ok()?;
     let names = read::namespace_names(&connection.server).await.ok()?;
     Some(names.into_iter().map(Suggestion::from).collect())
 }
 
-/// A resource that is typed already (`cm/`) is the only one that is listed, and stays as typed.
-async fn sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
+/// Finds the sets of the namespace. If a resource is typed already (`cm/`), only its sets are listed, with the resource
+/// as it is typed.
+async fn find_sets(shared: &GlobalFlags, typed: &str) -> Option<Vec<Suggestion>> {
     let connection = connect::connect_for(shared, Login::Silent).await.ok()?;
     let cluster = connect::discover(connection, KindWaits::none(), Wanted::Nothing)
         .await
         .ok()?;
-    if let Some((written, _)) = typed.split_once('/') {
-        let KindLookup::Found(resource) = cluster.discovery.resource_argument(written) else {
+    if let Some((typed_resource, _)) = typed.split_once('/') {
+        let KindLookup::Found(resource) = cluster.discovery.resource_argument(typed_resource) else {
             return None;
         };
         let kind = Arc::new(resource.clone());
-        return Some(sets_of_kind(&cluster, &kind, |name| format!("{written}/{name}")).await);
+        return Some(find_sets_of_kind(&cluster, &kind, |name| format!("{typed_resource}/{name}")).await);
     }
     let custom = read::custom_parent_kinds(&cluster.server).await;
     let kinds = read::parent_kinds(&cluster, custom, &mut Vec::new()).await;
     let found = kinds
         .iter()
-        .map(|kind| sets_of_kind(&cluster, kind, move |name| reference(kind, name, typed)));
+        .map(|kind| find_sets_of_kind(&cluster, kind, move |name| shortest_reference(kind, name, typed)));
     Some(join_all(found).await.into_iter().flatten().collect())
 }
 
-/// A kind that cannot be listed does not hide the others.
-async fn sets_of_kind(
+/// Finds the sets with parents of one kind. If this kind cannot be listed, the sets of other kinds are still suggested.
+async fn find_sets_of_kind(
     cluster: &Cluster,
     kind: &Arc<Resource>,
     reference: impl Fn(&str) -> String,
@@ -165,18 +172,18 @@ async fn sets_of_kind(
         .map(|(identity, parent)| Suggestion {
             name: reference(&identity.name),
             help: match parent.reading {
-                Reading::Parent(bookkeeping) => Some(format!("set of {}", bookkeeping.tooling)),
+                Reading::Parent(record) => Some(format!("set of {}", record.tooling)),
                 _ => None,
             },
         });
     sets.collect()
 }
 
-/// Returns the shortest reference to the set, unless a longer one was begun.
-fn reference(kind: &Resource, name: &str, typed: &str) -> String {
-    let is_long = !typed.is_empty() && "secret/".starts_with(typed) && !name.starts_with(typed);
+/// Returns the shortest reference to a set: the name alone for a Secret, unless the user has begun to type `secret/`.
+fn shortest_reference(kind: &Resource, name: &str, typed: &str) -> String {
+    let has_typed_secret = !typed.is_empty() && "secret/".starts_with(typed) && !name.starts_with(typed);
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("", "Secret") if !is_long => name.to_owned(),
+        ("", "Secret") if !has_typed_secret => name.to_owned(),
         ("", _) => format!("{}/{name}", kind.singular),
         (group, _) => format!("{}.{group}/{name}", kind.plural),
     }

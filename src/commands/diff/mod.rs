@@ -1,4 +1,5 @@
-//! `diff`: manifests → discovery → cluster state → plan, and the cluster state after that plan.
+//! `diff`: manifests → discovery → cluster state → plan → prediction → comparison of the live and the predicted
+//! objects.
 
 mod record;
 
@@ -7,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use self::record::{note_runs_under_way, predict_record, record_change};
+use self::record::{compare_records, note_runs_under_way, predict_record};
 use crate::cli::{Diff, GlobalFlags};
 use crate::cluster::apiserver::ApiServer;
 use crate::compare::diff::{self, Difference, OwnershipChange};
@@ -35,10 +36,11 @@ use crate::settings::{self, DiffOptions};
 /// Runs `diff`.
 pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let Some(file) = &arguments.out else {
-        return show(arguments, shared).await;
+        return compare_and_print(arguments, shared).await;
     };
+    // Otherwise, a run that fails would leave the plan of an earlier run, and the user might apply it as the new one.
     let had_plan = saved_plan::discard(file)?;
-    let outcome = show(arguments, shared).await;
+    let outcome = compare_and_print(arguments, shared).await;
     if had_plan && !file.exists() {
         let text = format!(
             "{}: the plan of an earlier run was removed, and no new one is saved",
@@ -49,13 +51,13 @@ pub(super) async fn run(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, 
     outcome
 }
 
-async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
+async fn compare_and_print(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     let plan = arguments.plan.as_deref().map(saved_plan::read).transpose()?;
     let options = match &plan {
         Some(plan) => DiffOptions::from_plan(plan, arguments, shared)?,
         None => DiffOptions::new(arguments, shared)?,
     };
-    let style = settings::style_with(shared, &arguments.markdown);
+    let style = settings::style_with_markdown(shared, &arguments.markdown);
     let mut run = CommandRun::begin(
         Operation::Diff,
         SetDocument::named(&options.apply.set.name),
@@ -87,7 +89,7 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
             external_exit(verdict, &found).map(|exit| exit_code(exit, &options, &found))
         }
         (outcome, _) => {
-            print(&mut run, &found, options.layout, &outcome);
+            print_differences(&mut run, &found, options.layout, &outcome);
             if matches!(outcome, Ok(Exit::Interrupted)) {
                 let text = if found.objects.is_empty() {
                     "interrupted: not all objects were compared, and no difference was found before that"
@@ -106,16 +108,22 @@ async fn show(arguments: &Diff, shared: &GlobalFlags) -> Result<Exit, Error> {
     finish(run, &found, outcome.map_err(Error::in_reach_of_rbac), layout)
 }
 
-/// Prints the differences. After an error or an interrupt, there may be nothing to show yet.
-fn print(run: &mut CommandRun, found: &Differences, layout: DiffLayout, outcome: &Result<Exit, Error>) {
+/// Prints the differences. If the run failed or was interrupted before it found any, the grouped output is omitted: it
+/// would say that nothing changes.
+fn print_differences(
+    run: &mut CommandRun,
+    found: &Differences,
+    layout: DiffLayout,
+    outcome: &Result<Exit, Error>,
+) {
     let is_partial = matches!(outcome, Err(_) | Ok(Exit::Interrupted));
     if layout == DiffLayout::Unified || !is_partial || !found.objects.is_empty() {
         run.reporter.differences((&run.set, &run.place), found, layout);
     }
 }
 
-/// Returns the exit code after an external diff. As in kubectl, its verdict counts for the objects that
-/// it compares; changes that it does not see count as well.
+/// Returns the exit code after an external diff. As in kubectl, the verdict of the external program counts for the
+/// objects that it compares. Changes that are not in these objects (of the record or of field ownership) count, too.
 fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) -> Result<Exit, Error> {
     match verdict {
         Ok(ExternalVerdict::Alike) if !found.exceed_what_is_shown() => Ok(Exit::Done),
@@ -127,6 +135,7 @@ fn external_exit(verdict: Result<ExternalVerdict, String>, found: &Differences) 
     }
 }
 
+/// Prints the end of the run, with the number of differences.
 fn finish(
     run: CommandRun,
     found: &Differences,
@@ -146,7 +155,7 @@ fn finish(
     outcome
 }
 
-/// `found` gets the differences, even if some of them cannot be determined.
+/// Reads, plans and predicts. `found` gets the differences as they are found, to be printed even after an error.
 async fn compare(
     run: &mut CommandRun,
     shared: &GlobalFlags,
@@ -162,7 +171,8 @@ async fn compare(
         let connection = run.connect(shared).await?;
         prepare::to_show(run, connection, &options.apply, input).await?
     };
-    found.record = record_change(&prepared, &prepared.plan.record_after);
+    // Until the record is predicted, the planned one is shown, for the case that an error comes first.
+    found.record = compare_records(&prepared, &prepared.plan.record_after);
     found.refusals.clone_from(&prepared.plan.refusals);
     let times = prepared.plan.apply_times(&prepared.desired).into_iter();
     for time in times.chain(prepared.plan.prune_time_lines(&prepared.policy)) {
@@ -174,7 +184,7 @@ async fn compare(
     let parent = predict_parent(&prepared, run).await?;
     let ending = predict_run(run, &prepared, parent.as_ref(), &mut predictions).await;
     let record_after = predict_record(&prepared, &run.interrupt, &predictions).await?;
-    found.record = record_change(&prepared, &record_after);
+    found.record = compare_records(&prepared, &record_after);
     let live_parent = compare_parent(&prepared, &record_after, parent, found);
     let unanswered = find_unanswered(&predictions);
     for object in &predictions {
@@ -197,8 +207,8 @@ async fn compare(
         .await?;
         to_save = Some((file, plan));
     }
-    found.objects = comparisons(&prepared, predictions, plan);
-    warn_of_failures(run, found, &prepared);
+    found.objects = build_comparisons(&prepared, predictions, plan);
+    warn_of_prevented_prunes(run, found, &prepared);
     if ending == Ending::Interrupted {
         return Ok(Exit::Interrupted);
     }
@@ -225,6 +235,7 @@ fn find_unanswered(predictions: &[Prediction]) -> Vec<Message> {
     unanswered
         .map(|prediction| {
             let ObjectOutcome { subject, error, .. } = &prediction.outcome;
+            // An object without an answer always has an error.
             let reason = error.as_deref().cloned();
             let key = subject.key();
             reason
@@ -247,7 +258,7 @@ fn unpredicted(mut unanswered: Vec<Message>) -> Error {
     Error::from_messages(ErrorKind::Cluster, unanswered).with_hint("run the same command again")
 }
 
-/// Returns the exit code for the differences that `--exit-code-on` names.
+/// Returns success in place of the exit code for differences, if none of them is of a kind that `--exit-code-on` names.
 fn exit_code(exit: Exit, options: &DiffOptions, found: &Differences) -> Exit {
     match &options.counted {
         Some(kinds) if exit == Exit::Failed && !found.have_any_of(kinds) => Exit::Done,
@@ -300,8 +311,9 @@ fn find_refused(prepared: &Prepared) -> BTreeMap<&ObjectKey, &Refusal> {
         .collect()
 }
 
-/// Returns all objects with their predicted states, by the names of their files.
-fn comparisons(
+/// Compares all objects with their predictions. The result is sorted by the file names of the objects, as the output of
+/// `kubectl diff` is.
+fn build_comparisons(
     prepared: &Prepared,
     predictions: Vec<Prediction>,
     plan: Option<&SavedPlan>,
@@ -338,7 +350,7 @@ fn comparisons(
             let difference = Difference::new(resource, &key, live.as_ref(), predicted.as_ref());
             let taken = find_taken_fields(&outcome, live.as_ref(), predicted.as_ref(), prepared);
             comparisons.push(Comparison {
-                ownership: ownership(&outcome, &difference, live.as_ref(), predicted.as_ref()),
+                ownership: find_ownership_change(&outcome, &difference, live.as_ref(), predicted.as_ref()),
                 cause: match plan {
                     Some(_) => Cause::SamePlan(taken),
                     None if taken.is_empty() => Cause::Unknown,
@@ -349,7 +361,7 @@ fn comparisons(
             });
         }
     }
-    // Objects without a dry run keep their state.
+    // The remaining refusals are of objects that were not sent to the server, so that they have no difference.
     for (key, refusal) in refused {
         if let Some(resource) = resources.get(key) {
             comparisons.push(Comparison {
@@ -364,20 +376,20 @@ fn comparisons(
     comparisons
 }
 
-/// Returns the change of field ownership of an object that would not change otherwise.
-fn ownership(
+/// Returns the change of field ownership of an object that would be written only because of this change.
+fn find_ownership_change(
     outcome: &ObjectOutcome,
     difference: &Difference,
     live: Option<&Value>,
     predicted: Option<&Value>,
 ) -> Option<OwnershipChange> {
-    let is_all = outcome.action == Action::Configured && difference.is_empty();
+    let is_only_change = outcome.action == Action::Configured && difference.is_empty();
     live.zip(predicted)
-        .filter(|_| is_all)
+        .filter(|_| is_only_change)
         .map(|(live, predicted)| OwnershipChange::new(live, predicted))
 }
 
-/// Returns the fields that others have changed since the last apply, as far as managed fields show it.
+/// Returns the fields that others have changed since the last apply, as far as `managedFields` shows them.
 fn find_taken_fields(
     outcome: &ObjectOutcome,
     live: Option<&Value>,
@@ -401,7 +413,7 @@ async fn predict_parent(prepared: &Prepared, run: &CommandRun) -> Result<Option<
         .map_err(|error| error.while_reading(format_args!("the set's parent {}", prepared.named.set.parent)))
 }
 
-/// Returns the live parent, if it has a manifest.
+/// Adds the comparison of the parent to `found`. Returns the live parent, if the parent has a manifest.
 fn compare_parent(
     prepared: &Prepared,
     record_after: &Record,
@@ -426,8 +438,8 @@ fn compare_parent(
     live
 }
 
-/// A run in which an object fails does not prune.
-fn warn_of_failures(run: &mut CommandRun, found: &Differences, prepared: &Prepared) {
+/// Warns that the run would not prune, because an object would fail to be applied.
+fn warn_of_prevented_prunes(run: &mut CommandRun, found: &Differences, prepared: &Prepared) {
     let pruned: BTreeSet<&ObjectKey> = prepared.plan.all_prunes().map(|live| &live.key).collect();
     let failures = found.objects.iter().filter(|object| {
         object.outcome.action == Action::Failed && !pruned.contains(&object.outcome.subject.key())

@@ -9,7 +9,7 @@ use crate::report::{RecordChange, RecordDocument};
 use crate::session::command_run::CommandRun;
 use crate::session::prepare::Prepared;
 
-/// Returns the record that the run would leave: everything stays recorded if an object would fail.
+/// Returns the record that the run would leave. If an object would fail, the run would not narrow the record.
 pub(super) async fn predict_record(
     prepared: &Prepared,
     interrupt: &Interrupt,
@@ -22,14 +22,14 @@ pub(super) async fn predict_record(
     Ok(prepared.execution(interrupt).predict_record().await?)
 }
 
-/// Returns the record before the run, and the one after it.
-pub(super) fn record_change(prepared: &Prepared, record_after: &Record) -> RecordChange {
+/// Returns the record before the run and after it.
+pub(super) fn compare_records(prepared: &Prepared, record_after: &Record) -> RecordChange {
     let before = prepared
         .state
         .parent_object()
         .and_then(|parent| match &parent.reading {
-            Reading::Parent(bookkeeping) => Some(RecordDocument::new(
-                &bookkeeping.tooling,
+            Reading::Parent(record) => Some(RecordDocument::new(
+                &record.tooling,
                 &prepared.state.observed.recorded,
             )),
             Reading::NoRecord | Reading::Unfinished(_) | Reading::Faulty(_) => None,
@@ -41,7 +41,8 @@ pub(super) fn record_change(prepared: &Prepared, record_after: &Record) -> Recor
     }
 }
 
-/// Names the runs under way on the set: what they write is not in the prediction.
+/// Prints a note for each run of the set that is under way: the prediction does not have what that run will still
+/// write.
 pub(super) fn note_runs_under_way(prepared: &Prepared, run: &mut CommandRun) {
     let parent = prepared.state.parent_object();
     let notes = parent

@@ -1,12 +1,12 @@
-//! `verify`: read → pure check → report. With `--fix`, each parent that can be repaired is written, and
-//! all is read again.
+//! `verify`: inspects the sets (read → check) and reports the findings. With `--fix`, each parent that can be repaired
+//! is written, and the sets are inspected again.
 
 mod examine;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use examine::Looked;
+use examine::Inspected;
 
 use crate::cli::{GlobalFlags, Verify};
 use crate::compare::ownership::member_field_manager;
@@ -26,8 +26,8 @@ use crate::session::signals::{listen, unless_stopped};
 use crate::settings::{self, VerifyOptions};
 use crate::verify::{Finding, FixStatus, Repair};
 
-/// Limit of rounds of repair if another run changes the parents at the same time.
-const ROUNDS: usize = 3;
+/// The greatest number of rounds of repairs. Another round is needed if other runs change parents at the same time.
+const MAX_ROUNDS: usize = 3;
 
 /// Runs `verify`.
 pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit, Error> {
@@ -38,7 +38,7 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         shared,
         style,
         started: Instant::now(),
-        looked: Looked::default(),
+        inspected: Inspected::default(),
         failures: Vec::new(),
         cluster: None,
         interrupt: listen(),
@@ -46,16 +46,17 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         consent: options.consent.clone(),
         place: ContextAndServer::default(),
         paused: Duration::ZERO,
-        are_printed: false,
+        findings_are_printed: false,
     };
     let outcome = verifying.verify().await;
+    // A usage error has no document.
     if let Err(error) = &outcome
         && error.exit() == Exit::Usage
     {
         return outcome.map(|()| Exit::Done);
     }
-    let has_looked = !verifying.looked.listings.is_empty();
-    let document = verifying.document(outcome.as_ref().err());
+    let has_inspected = !verifying.inspected.listings.is_empty();
+    let document = verifying.take_document(outcome.as_ref().err());
     let place = &verifying.place;
     for warning in &document.warnings {
         report::warning(warning, style);
@@ -65,9 +66,9 @@ pub(super) async fn run(arguments: &Verify, shared: &GlobalFlags) -> Result<Exit
         document.print_summary(style);
     };
     match outcome.as_ref().err().map(|error| error.kind) {
-        Some(ErrorKind::NotConfirmed) if verifying.are_printed => document.print_summary(style),
+        Some(ErrorKind::NotConfirmed) if verifying.findings_are_printed => document.print_summary(style),
         None | Some(ErrorKind::Refused | ErrorKind::NotConfirmed) => print(),
-        Some(ErrorKind::Interrupted) if has_looked => print(),
+        Some(ErrorKind::Interrupted) if has_inspected => print(),
         // Nothing was read, so there are no findings to count.
         Some(_) => report::document(&document, place, style),
     }
@@ -85,8 +86,9 @@ struct Verifying<'a> {
     shared: &'a GlobalFlags,
     style: Style,
     started: Instant,
-    looked: Looked,
-    /// Writes that failed.
+    /// The result of the last inspection.
+    inspected: Inspected,
+    /// A message for each write that failed.
     failures: Vec<String>,
     cluster: Option<Cluster>,
     /// The user's request to stop.
@@ -94,13 +96,14 @@ struct Verifying<'a> {
     questions: Questions,
     consent: Consent,
     place: ContextAndServer,
-    /// The time until the answers.
+    /// How long the user took for the answers, which is not part of the time of the run.
     paused: Duration,
-    /// True if the lines of the findings are printed.
-    are_printed: bool,
+    /// True if the findings were printed above the question.
+    findings_are_printed: bool,
 }
 
 impl Verifying<'_> {
+    /// Connects, inspects the cluster, and with `--fix` asks the user and repairs.
     async fn verify(&mut self) -> Result<(), Error> {
         let interrupt = self.interrupt.clone();
         let connection = unless_stopped(&interrupt, connect::connect(self.shared)).await?;
@@ -111,69 +114,74 @@ impl Verifying<'_> {
         )
         .await?;
         self.cluster = Some(cluster);
-        unless_stopped(&interrupt, self.look()).await?;
-        for text in &self.looked.runs_under_way {
+        unless_stopped(&interrupt, self.inspect()).await?;
+        for text in &self.inspected.runs_under_way {
             report::note(text, self.style);
         }
         if !self.options.fix {
             return Ok(());
         }
         unless_stopped(&interrupt, self.agree(WrittenBefore::Nothing)).await?;
-        if self.looked.repairs.is_empty() {
+        if self.inspected.repairs.is_empty() {
             return Ok(());
         }
-        let found = self.looked.findings.clone();
+        let found = self.inspected.findings.clone();
         let fixed = self.fix(&interrupt).await;
         if fixed
             .as_ref()
             .is_err_and(|error| error.kind == ErrorKind::Interrupted)
         {
-            // The next inspection shows what is repaired.
-            self.looked.findings = found;
+            // `fix` has taken the findings. Without a further inspection, it is unknown which of them are repaired, so
+            // all are reported.
+            self.inspected.findings = found;
         }
         fixed
     }
 
     /// Inspects the cluster.
-    async fn look(&mut self) -> Result<(), Error> {
+    async fn inspect(&mut self) -> Result<(), Error> {
         if let Some(cluster) = &mut self.cluster {
-            self.looked = examine::look(cluster, self.options, self.shared, self.style).await?;
+            self.inspected = examine::inspect(cluster, self.options, self.shared, self.style).await?;
         }
         Ok(())
     }
 
-    /// Inspects it by a new discovery: another run may have recorded a kind that is newer than the last one.
-    async fn look_again(&mut self) -> Result<(), Error> {
+    /// Inspects the cluster with a new discovery: since the last discovery, another run may have recorded a kind that
+    /// was defined after it.
+    async fn inspect_again(&mut self) -> Result<(), Error> {
         if let Some(cluster) = &mut self.cluster {
             cluster.discover_again().await?;
         }
-        self.look().await
+        self.inspect().await
     }
 
-    /// Returns once the user agrees to the repairs of an inspection that began after the last answer, or it
-    /// found none.
+    /// Returns once the user has agreed to the repairs, or the last inspection has found none.
+    ///
+    /// While a question is open, the cluster may change. After each answer, the cluster is therefore inspected again.
+    /// If the repairs are still covered by the answer, this returns, and otherwise it asks again.
     async fn agree(&mut self, written: WrittenBefore) -> Result<(), Error> {
-        while !self.looked.repairs.is_empty() {
-            let proposal = proposal(&self.looked.repairs);
+        while !self.inspected.repairs.is_empty() {
+            let proposal = build_proposal(&self.inspected.repairs);
             if written == WrittenBefore::Nothing && self.asks_about(&proposal) {
-                self.are_printed = report::findings_to_repair(&self.looked.findings, self.style);
+                self.findings_are_printed = report::findings_to_repair(&self.inspected.findings, self.style);
             }
             if self.ask(proposal, written).await? == Agreed::Before {
                 break;
             }
-            // They are printed again, each with its result.
-            self.are_printed = false;
-            self.look_again().await?;
+            // The report prints the findings again, each with its result.
+            self.findings_are_printed = false;
+            self.inspect_again().await?;
         }
         Ok(())
     }
 
-    /// Returns whether the user is asked about these repairs.
+    /// Returns whether the user will be asked about these repairs.
     fn asks_about(&self, proposal: &Proposal) -> bool {
         self.questions == Questions::Asked && !self.consent.covers(proposal)
     }
 
-    /// Returns whether the user agrees to the repairs.
+    /// Asks the user to agree to the repairs, unless the consent so far covers them. Returns when the user has agreed:
+    /// before this call, or now.
     async fn ask(&mut self, proposal: Proposal, written: WrittenBefore) -> Result<Agreed, Error> {
         let (place, style) = (&self.place, self.style);
         let mut paused = Duration::ZERO;
@@ -203,19 +211,25 @@ impl Verifying<'_> {
         agreed
     }
 
-    /// Repairs what the user has confirmed, and inspects the cluster again.
+    /// Repairs what the user has confirmed, and inspects the cluster again. Marks the findings that are gone after the
+    /// repairs as repaired.
     async fn fix(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
-        let mut offered = std::mem::take(&mut self.looked.findings);
-        let mut repaired = Attempts::default();
-        for round in 1..=ROUNDS {
-            let ends_runs = self.looked.repairs.iter().any(|repair| !repair.ended.is_empty());
-            self.write(&mut repaired, interrupt).await?;
+        let mut offered = std::mem::take(&mut self.inspected.findings);
+        let mut results = RepairResults::default();
+        for round in 1..=MAX_ROUNDS {
+            let ends_runs = self
+                .inspected
+                .repairs
+                .iter()
+                .any(|repair| !repair.ended.is_empty());
+            self.write(&mut results, interrupt).await?;
             if ends_runs && matches!(self.consent, Consent::To(_)) {
-                // What the records need now could not be shown before.
+                // Only once the runs are ended is it known to what the records can be narrowed. The user has to agree
+                // to these further repairs.
                 self.consent = Consent::Missing;
             }
-            unless_stopped(interrupt, self.look_again()).await?;
-            if !repaired.failures.is_empty() || round == ROUNDS {
+            unless_stopped(interrupt, self.inspect_again()).await?;
+            if !results.failures.is_empty() || round == MAX_ROUNDS {
                 break;
             }
             match unless_stopped(interrupt, self.agree(WrittenBefore::Confirmed)).await {
@@ -223,43 +237,43 @@ impl Verifying<'_> {
                 Err(error) if matches!(error.kind, ErrorKind::Refused | ErrorKind::NotConfirmed) => break,
                 Err(error) => return Err(error),
             }
-            if self.looked.repairs.is_empty() {
+            if self.inspected.repairs.is_empty() {
                 break;
             }
-            let mut new = self.looked.findings.clone();
+            let mut new = self.inspected.findings.clone();
             new.retain(|finding| !offered.iter().any(|other| other.is_same(finding)));
             offered.extend(new);
         }
-        self.failures = repaired.failures_with(&self.looked.repairs);
-        if repaired.ended > 0 {
-            let runs = counted(repaired.ended, "run");
+        self.failures = results.failures_with(&self.inspected.repairs);
+        if results.ended_runs > 0 {
+            let runs = counted(results.ended_runs, "run");
             report::note(&format!("{runs} listed as abandoned"), self.style);
         }
-        let left = &mut self.looked.findings;
+        let remaining = &mut self.inspected.findings;
         let repaired: Vec<Finding> = offered
             .into_iter()
             .filter(|finding| finding.fix_status == FixStatus::Offered)
-            // A finding that disappeared by itself was not repaired.
-            .filter(|finding| finding.set.iter().any(|id| repaired.written.contains(id)))
-            .filter(|finding| !left.iter().any(|other| other.is_same(finding)))
+            // If this run has not written the parent, another client has removed the cause of the finding.
+            .filter(|finding| finding.set.iter().any(|id| results.written.contains(id)))
+            .filter(|finding| !remaining.iter().any(|other| other.is_same(finding)))
             .map(|finding| Finding {
                 fix_status: FixStatus::Done,
                 ..finding
             })
             .collect();
-        left.extend(repaired);
-        crate::verify::sort(left);
+        remaining.extend(repaired);
+        crate::verify::sort(remaining);
         Ok(())
     }
 
     /// Writes the repairs of the last inspection.
-    async fn write(&mut self, repaired: &mut Attempts, interrupt: &Interrupt) -> Result<(), Error> {
+    async fn write(&mut self, results: &mut RepairResults, interrupt: &Interrupt) -> Result<(), Error> {
         let Some(cluster) = &self.cluster else {
             return Ok(());
         };
-        repaired.overtaken.clear();
-        for repair in std::mem::take(&mut self.looked.repairs) {
-            // A user who was asked has seen it.
+        results.overtaken.clear();
+        for repair in std::mem::take(&mut self.inspected.repairs) {
+            // The question has shown the changes already.
             let is_shown = matches!(self.consent, Consent::To(_));
             for change in repair.changes.iter().filter(|_| !is_shown) {
                 report::note(&format!("{}: {change}", repair.set.parent), self.style);
@@ -268,22 +282,23 @@ impl Verifying<'_> {
                 return Err(Error::interrupted());
             }
             tokio::select! {
-                () = repaired.write(cluster, &repair, self.shared) => {}
+                () = results.write(cluster, &repair, self.shared) => {}
                 () = interrupt.insisted() => return Err(Error::interrupted()),
             }
         }
         Ok(())
     }
 
-    fn document(&mut self, error: Option<&Error>) -> VerifyDocument {
-        let looked = std::mem::take(&mut self.looked);
+    /// Takes the results so far as the document of the run.
+    fn take_document(&mut self, error: Option<&Error>) -> VerifyDocument {
+        let inspected = std::mem::take(&mut self.inspected);
         let server = self.cluster.as_ref().map(|cluster| &cluster.server);
-        let mut warnings = looked.warnings;
+        let mut warnings = inspected.warnings;
         warnings.append(&mut self.failures);
         VerifyDocument::new(
-            looked.listings,
-            looked.findings,
-            looked.unread,
+            inspected.listings,
+            inspected.findings,
+            inspected.unread,
             warnings,
             error,
             RequestsAndSeconds {
@@ -295,7 +310,7 @@ impl Verifying<'_> {
 }
 
 /// Returns what the user has to agree to.
-fn proposal(repairs: &[Repair]) -> Proposal {
+fn build_proposal(repairs: &[Repair]) -> Proposal {
     let refusals = repairs.iter().map(|repair| Refusal::RepairsParent {
         parent: repair.set.parent.clone(),
         changes: repair.changes.clone(),
@@ -303,36 +318,39 @@ fn proposal(repairs: &[Repair]) -> Proposal {
     Proposal::new(refusals.collect(), [])
 }
 
-/// The results of writing parents.
+/// The results of the repairs so far.
 #[derive(Default)]
-struct Attempts {
+struct RepairResults {
     /// The ids of the sets whose parents were written.
     written: BTreeSet<String>,
-    /// Those that another run changed after they were read, in this round.
+    /// The parents that were not written in this round, because another run has changed them since they were read.
     overtaken: Vec<ParentIdentity>,
+    /// A message for each write that failed.
     failures: Vec<String>,
-    /// Number of runs that were ended.
-    ended: usize,
+    /// The number of runs whose entries were ended.
+    ended_runs: usize,
 }
 
-impl Attempts {
-    /// Writes one parent; its failure does not stop the others.
+impl RepairResults {
+    /// Writes one parent. If that fails, the failure is kept, and the other parents can be written.
     async fn write(&mut self, cluster: &Cluster, repair: &Repair, shared: &GlobalFlags) {
-        match write(cluster, repair, shared).await {
+        match write_parent(cluster, repair, shared).await {
             Ok(Repaired::Written) => {
                 self.written.insert(repair.set.id.to_string());
-                self.ended += repair.ended.len();
+                self.ended_runs += repair.ended.len();
             }
-            // The next round reads it again.
+            // The next round reads this parent again.
             Ok(Repaired::Overtaken) => self.overtaken.push(repair.set.parent.clone()),
             Err(error) => self.failures.push(format!("{}: {error}", repair.set.parent)),
         }
     }
 
-    /// Returns what failed in the end, if this is `left` to be repaired.
-    fn failures_with(&self, left: &[Repair]) -> Vec<String> {
+    /// Returns the failures, with those of parents that other runs have changed. Such a parent has failed only if it
+    /// still needs one of the `remaining` repairs.
+    fn failures_with(&self, remaining: &[Repair]) -> Vec<String> {
         let overtaken = self.overtaken.iter();
-        let unrepaired = overtaken.filter(|parent| left.iter().any(|repair| repair.set.parent == **parent));
+        let unrepaired =
+            overtaken.filter(|parent| remaining.iter().any(|repair| repair.set.parent == **parent));
         let messages = unrepaired.map(|parent| {
             format!("{parent}: not repaired: it changed during the run; run the same command again")
         });
@@ -340,7 +358,7 @@ impl Attempts {
     }
 }
 
-async fn write(
+async fn write_parent(
     cluster: &Cluster,
     repair: &Repair,
     shared: &GlobalFlags,

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::compare::ownership::LAST_APPLIED;
-use crate::model::secret_value::encodings;
+use crate::model::secret_value::list_encodings;
 use crate::model::text::HIDDEN;
 
 /// Replaces a value that the other state has differently. One that is the same in both states, or exists
@@ -95,7 +95,7 @@ fn values(states: &[&Value], searched: &[&Value]) -> BTreeSet<String> {
         // A copy may lack the newline at the end that many values have by mistake.
         .flat_map(|value| [value.trim_ascii().to_vec(), value])
         .filter(|value| (SHORT..=longest).contains(&value.len()))
-        .flat_map(|value| encodings(&value))
+        .flat_map(|value| list_encodings(&value))
         .collect()
 }
 

@@ -12,7 +12,7 @@ use super::managed_fields_entries::{ManagedFieldsEntries, same_item};
 use crate::compare::field_paths::is_empty;
 use crate::model::applyset::parent::is_applyset_key;
 use crate::model::object::Object;
-use crate::model::pointer::{Pointer, index};
+use crate::model::pointer::{Pointer, parse_index};
 
 /// The use of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl IgnoredPlace<'_> {
         match (body, live) {
             (Value::Object(body), Value::Object(live)) => self.field(body, live, segment, rest),
             (Value::Array(body), Value::Array(live)) => {
-                let Some(index) = index(segment) else { return };
+                let Some(index) = parse_index(segment) else { return };
                 if self.is_atomic || !self.entries.have_items() {
                     self.item_by_index(body, live, index, rest);
                 } else {
@@ -336,7 +336,7 @@ pub(super) fn remove(value: &mut Value, segments: &[String]) {
             }
         }
         Value::Array(items) => {
-            let Some(index) = index(segment).filter(|index| *index < items.len()) else {
+            let Some(index) = parse_index(segment).filter(|index| *index < items.len()) else {
                 return;
             };
             if rest.is_empty() {

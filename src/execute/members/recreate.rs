@@ -341,7 +341,7 @@ impl Execution<'_> {
                 let mut reply = self.explain_failure(object, subject, unapplied).await;
                 let error = reply.outcome.error.take();
                 let deleted = "it was deleted to be recreated; the next run creates it".to_owned();
-                reply.outcome.error = error.map(|error| error.alone().with_details([deleted]).into());
+                reply.outcome.error = error.map(|error| error.without_group().with_details([deleted]).into());
                 reply
             }
         }

@@ -343,7 +343,7 @@ pub fn run_under_way(parent: &ObjectKey, other: &Run, now: Timestamp) -> Refusal
         parent: parent.clone(),
         run: other.to_string(),
         began: other.began(now),
-        until: other.counts_until(),
+        until: other.abandonment_time(),
     }
 }
 

@@ -104,7 +104,7 @@ pub fn graph(members: &[DesiredObject], wave: impl Fn(&DesiredObject) -> usize) 
         let named = member.depends_on.iter().chain(&namespace);
         let before = named.filter_map(|key| places.get(key));
         for earlier in before.chain(kinds.get(&member.key.group_kind)) {
-            graph.order(*earlier, place);
+            graph.add_edge(*earlier, place);
         }
     }
     Some(graph)

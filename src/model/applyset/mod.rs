@@ -1,7 +1,7 @@
 //! The ApplySet convention (KEP-3659) as pure values: ids, tooling, the parent's record of
 //! group-kinds and namespaces, and their form as labels and annotations.
 //!
-//! No I/O, and no knowledge of the kinds that a cluster serves.
+//! Nothing here knows which kinds a cluster serves.
 
 pub mod parent;
 pub mod record;
@@ -28,21 +28,22 @@ pub const IS_PARENT_TYPE_LABEL: &str = "applyset.kubernetes.io/is-parent-type";
 pub const TOOLING_ANNOTATION: &str = "applyset.kubernetes.io/tooling";
 /// Annotation on a parent: the kinds that members may have, as `Kind.group,…`.
 pub const GROUP_KINDS_ANNOTATION: &str = "applyset.kubernetes.io/contains-group-kinds";
-/// Annotation on a parent: deprecated form of the above, `resource.group,…`; never written.
+/// Annotation on a parent: the deprecated form of `contains-group-kinds`, `resource.group,…`. It is read, but never
+/// written.
 pub const GROUP_RESOURCES_ANNOTATION: &str = "applyset.kubernetes.io/contains-group-resources";
 /// Annotation on a parent: the namespaces of members, except the parent's own.
 pub const ADDITIONAL_NAMESPACES_ANNOTATION: &str = "applyset.kubernetes.io/additional-namespaces";
 /// Prefix of all labels and annotations of the convention.
 pub const KEY_PREFIX: &str = "applyset.kubernetes.io/";
 
-/// The id of a set, `applyset-<base64url of a SHA-256>-v1`: 55 characters. It is never read from a cluster and trusted,
-/// but computed from the identity of the parent and compared.
+/// The id of a set, `applyset-<base64url of a SHA-256>-v1`: 55 characters. An id on a parent in the cluster is not
+/// trusted: the id is computed from the parent's identity, and the label is compared with it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ApplySetId(String);
 
 impl ApplySetId {
-    /// The id of the set whose parent has this identity (KEP-3659, "ApplySet identification").
+    /// Computes the id of the set whose parent has this identity (KEP-3659, "ApplySet identification").
     pub fn for_parent(parent: &ParentIdentity) -> Self {
         let preimage = format!(
             "{}.{}.{}.{}",
@@ -55,7 +56,7 @@ impl ApplySetId {
         Self(format!("applyset-{hash}-v1"))
     }
 
-    /// The id as a label value.
+    /// Returns the id as a label value.
     pub fn as_str(&self) -> &str {
         &self.0
     }

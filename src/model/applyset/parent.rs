@@ -1,14 +1,16 @@
 //! The parent of a set: its identity, and its ApplySet labels and annotations.
 //!
-//! Reading is strict: whatever is ambiguous is a fault, and all faults of a parent are returned
-//! together. `plan` decides what a fault means for a run.
+//! Reading is strict: a value that could mean two things is a fault. All faults of a parent are returned together;
+//! `plan` decides what a fault means for a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::record::{InvalidValue, later_format, parse_group_kinds, parse_group_resources, parse_namespaces};
+use super::record::{
+    InvalidValue, find_later_format, parse_group_kinds, parse_group_resources, parse_namespaces,
+};
 use super::tooling::InvalidTooling;
 use super::{
     ADDITIONAL_NAMESPACES_ANNOTATION, ApplySetId, GROUP_KINDS_ANNOTATION, GROUP_RESOURCES_ANNOTATION,
@@ -30,7 +32,7 @@ pub struct ApplySetRecord {
     pub additional_namespaces: BTreeSet<String>,
 }
 
-/// The kinds of members, in the form of the parent's annotation.
+/// The kinds that members may have, in the form that the parent's annotation has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RecordedKinds {
     /// From `contains-group-kinds`.
@@ -39,24 +41,24 @@ pub enum RecordedKinds {
     GroupResources(BTreeSet<(String, String)>),
 }
 
-/// The ApplySet labels and annotations of an object.
+/// The result of reading the ApplySet labels and annotations of an object that may be a parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reading {
-    /// A parent.
+    /// The object is a parent without faults.
     Parent(ApplySetRecord),
-    /// It has no key of the convention.
+    /// The object has none of the labels and annotations of a parent.
     NoRecord,
-    /// It has only the tooling annotation: a run ended between creating the parent from its manifest
-    /// and recording the set on it.
+    /// The object has only the tooling annotation: a run was killed after it had created the parent from its manifest,
+    /// and before it wrote the record.
     Unfinished(Tooling),
-    /// It has keys of the convention, with faults.
+    /// The object has labels and annotations of a parent, but some are missing or invalid.
     Faulty(Vec<ParentFault>),
 }
 
 /// A fault of a parent's ApplySet labels and annotations.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParentFault {
-    /// There are annotations without the id label.
+    /// There are annotations of a parent, but not the id label.
     #[error("label {ID_LABEL} is missing")]
     IdMissing,
     /// The id is not the one that follows from the parent's identity.
@@ -67,19 +69,19 @@ pub enum ParentFault {
         /// The correct value.
         expected: ApplySetId,
     },
-    /// The id is of a later format.
+    /// The id has a later format, such as `v2.…`.
     #[error("label {ID_LABEL} has a newer format ({0}) than this version supports")]
     LaterIdFormat(String),
-    /// The tool that manages the set is missing.
+    /// The tooling annotation is missing.
     #[error("annotation {TOOLING_ANNOTATION} is missing")]
     ToolingMissing,
-    /// The tool that manages the set cannot be parsed.
+    /// The tooling annotation cannot be parsed.
     #[error("annotation {TOOLING_ANNOTATION}: {0}")]
     InvalidTooling(#[from] InvalidTooling),
-    /// Neither form of the list of kinds exists, so it is unknown where members are.
+    /// Both `contains-group-kinds` and the deprecated `contains-group-resources` are missing.
     #[error("annotation {GROUP_KINDS_ANNOTATION} is missing")]
     KindsMissing,
-    /// A list cannot be parsed.
+    /// The list of kinds, resources or namespaces cannot be parsed.
     #[error("annotation {annotation} {fault}")]
     InvalidValue {
         /// The annotation's key.
@@ -87,15 +89,15 @@ pub enum ParentFault {
         /// The fault of its value.
         fault: InvalidValue,
     },
-    /// The parent has no namespace of its own and names none, but a recorded kind needs one.
+    /// The parent is cluster-scoped and records no namespaces, but a recorded kind is namespaced.
     #[error("the cluster-scoped parent records no namespaces for the namespaced kind {0}")]
     NoNamespaceFor(GroupKind),
-    /// An entry that is not served, but similar to a kind that is.
+    /// The server does not serve a recorded kind, but one with a similar name.
     #[error("annotation {GROUP_KINDS_ANNOTATION} has the entry {entry:?}; probably {meant:?}")]
     MisspelledKind {
-        /// As recorded.
+        /// The kind as recorded.
         entry: String,
-        /// As served.
+        /// The similar kind that is served.
         meant: String,
     },
 }
@@ -110,27 +112,28 @@ pub type Pairs = BTreeMap<String, String>;
 /// Reads the ApplySet labels and annotations of a parent.
 pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> Reading {
     let id = labels.get(ID_LABEL);
-    let known = [
+    let has_record = [
         GROUP_KINDS_ANNOTATION,
         GROUP_RESOURCES_ANNOTATION,
         ADDITIONAL_NAMESPACES_ANNOTATION,
-    ];
-    if id.is_none() && !known.iter().any(|key| annotations.contains_key(*key)) {
-        return match annotations
-            .get(TOOLING_ANNOTATION)
-            .map(|value| Tooling::parse(value))
-        {
+    ]
+    .iter()
+    .any(|key| annotations.contains_key(*key));
+    if id.is_none() && !has_record {
+        let tooling = annotations.get(TOOLING_ANNOTATION);
+        return match tooling.map(|value| Tooling::parse(value)) {
             Some(Ok(tooling)) => Reading::Unfinished(tooling),
             Some(Err(error)) => Reading::Faulty(vec![error.into()]),
             None => Reading::NoRecord,
         };
     }
-    let mut faults: Vec<ParentFault> = id_fault(identity, id).into_iter().collect();
-    let tooling = collect(&mut faults, read_tooling(annotations));
-    let kinds = collect(&mut faults, read_kinds(annotations));
-    let namespaces = collect(&mut faults, read_namespaces(annotations));
+    let mut faults: Vec<ParentFault> = find_id_fault(identity, id).into_iter().collect();
+    let tooling = collect_fault(&mut faults, read_tooling(annotations));
+    let kinds = collect_fault(&mut faults, read_kinds(annotations));
+    let namespaces = collect_fault(&mut faults, read_namespaces(annotations));
     match (tooling, kinds, namespaces) {
         (Some(tooling), Some(kinds), Some(mut additional_namespaces)) if faults.is_empty() => {
+            // The parent's own namespace needs no entry; another tool may have written one.
             if let Some(own) = &identity.namespace {
                 additional_namespaces.remove(own);
             }
@@ -144,15 +147,15 @@ pub fn read(identity: &ParentIdentity, labels: &Pairs, annotations: &Pairs) -> R
     }
 }
 
-/// The labels of a parent, as `metadata.labels`.
+/// Returns the labels of a parent, as `metadata.labels`.
 pub fn labels(id: &ApplySetId) -> Value {
     json!({ ID_LABEL: id.as_str() })
 }
 
-/// The annotations of a parent, as `metadata.annotations`.
+/// Returns the annotations of a parent, as `metadata.annotations`.
 ///
-/// Both lists are always written, an empty one as an empty string, because kubectl
-/// does and refuses a parent without `contains-group-kinds`.
+/// An empty list is written as an empty string, as kubectl does. kubectl refuses a parent without
+/// `contains-group-kinds`.
 pub fn annotations(tooling: &Tooling, record: &Record) -> Value {
     json!({
         TOOLING_ANNOTATION: tooling.to_string(),
@@ -161,20 +164,21 @@ pub fn annotations(tooling: &Tooling, record: &Record) -> Value {
     })
 }
 
-/// Returns whether a label or annotation key belongs to the convention.
+/// Returns whether the key of a label or annotation has the prefix of the ApplySet convention.
 pub fn is_applyset_key(key: &str) -> bool {
     key.starts_with(KEY_PREFIX)
 }
 
-fn collect<T>(faults: &mut Vec<ParentFault>, result: Result<T, ParentFault>) -> Option<T> {
+/// Returns the value of a result, or adds its fault to `faults`.
+fn collect_fault<T>(faults: &mut Vec<ParentFault>, result: Result<T, ParentFault>) -> Option<T> {
     result.map_err(|fault| faults.push(fault)).ok()
 }
 
-fn id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<ParentFault> {
+fn find_id_fault(identity: &ParentIdentity, id: Option<&String>) -> Option<ParentFault> {
     let Some(found) = id else {
         return Some(ParentFault::IdMissing);
     };
-    if let Some(format) = later_format(found, '.') {
+    if let Some(format) = find_later_format(found, '.') {
         return Some(ParentFault::LaterIdFormat(format));
     }
     let expected = ApplySetId::for_parent(identity);
@@ -188,7 +192,7 @@ fn read_tooling(annotations: &Pairs) -> Result<Tooling, ParentFault> {
     let value = annotations
         .get(TOOLING_ANNOTATION)
         .ok_or(ParentFault::ToolingMissing)?;
-    if let Some(format) = later_format(value, ':') {
+    if let Some(format) = find_later_format(value, ':') {
         return Err(ParentFault::InvalidValue {
             annotation: TOOLING_ANNOTATION,
             fault: InvalidValue::LaterFormat(format),

@@ -1,8 +1,9 @@
 //! The record of a parent: the kinds and namespaces of its members.
 //!
-//! A record is a hint: it may be too wide, and must never be too narrow. Membership is decided by
-//! the part-of label alone. This module reads and writes annotation values, `parent` reads whole
-//! parents.
+//! A record is a hint where to search for members: the part-of label alone decides whether an object is a member. The
+//! record may name kinds and namespaces without members, but must not lack any, since a run would not find, and not
+//! prune, the members there. This module parses and formats single annotation values; `parent` reads all labels and
+//! annotations of a parent.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +20,11 @@ pub struct Record {
     pub additional_namespaces: BTreeSet<String>,
 }
 
-/// An annotation value that cannot be parsed; a guess could leak or delete objects.
+/// An annotation value that cannot be parsed. No part of such a value is used: if an entry were ignored, a run would
+/// not find the members of its kind or namespace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidValue {
-    /// The value begins with `v2:` or the like.
+    /// The value begins with the prefix of a later format, such as `v2:`.
     #[error("has a newer format ({0}) than this version supports")]
     LaterFormat(String),
     /// An entry of the list is not of the form `Kind.group`.
@@ -34,15 +36,15 @@ pub enum InvalidValue {
 }
 
 impl Record {
-    /// Returns whether it names no kind and no namespace.
+    /// Returns whether the record names neither a kind nor a namespace.
     pub fn is_empty(&self) -> bool {
         self.group_kinds.is_empty() && self.additional_namespaces.is_empty()
     }
 
-    /// The record that these objects of a set need, and no more.
-    pub fn from_members<'k>(objects: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
+    /// Creates the narrowest record for these members of the set of `parent`.
+    pub fn from_members<'k>(members: impl Iterator<Item = &'k ObjectKey>, parent: &ObjectKey) -> Self {
         let mut record = Self::default();
-        for key in objects {
+        for key in members {
             record.add_place(
                 &key.group_kind,
                 key.namespace.as_deref(),
@@ -52,7 +54,7 @@ impl Record {
         record
     }
 
-    /// The record that covers both.
+    /// Returns the record with the kinds and namespaces of both records.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self {
@@ -73,7 +75,7 @@ impl Record {
                 .is_superset(&other.additional_namespaces)
     }
 
-    /// Adds kind and namespace of one member; the parent's own namespace is left out.
+    /// Adds the kind and the namespace of one member. The namespace of the parent is never recorded (KEP-3659).
     pub fn add_place(
         &mut self,
         group_kind: &GroupKind,
@@ -91,30 +93,30 @@ impl Record {
         }
     }
 
-    /// The value of `contains-group-kinds`: sorted, without blanks.
+    /// Returns the value of `contains-group-kinds`: sorted, without blanks.
     pub fn group_kinds_value(&self) -> String {
-        join(self.group_kinds.iter().map(ToString::to_string))
+        join_entries(self.group_kinds.iter().map(ToString::to_string))
     }
 
-    /// The value of `additional-namespaces`: sorted, without blanks; empty for none.
+    /// Returns the value of `additional-namespaces`: sorted, without blanks; empty if there are none.
     pub fn namespaces_value(&self) -> String {
-        join(self.additional_namespaces.iter().cloned())
+        join_entries(self.additional_namespaces.iter().cloned())
     }
 }
 
-/// Parses `contains-group-kinds`. Present but empty is an empty set.
+/// Parses `contains-group-kinds`. The empty string is an empty set of kinds.
 ///
-/// Wrong order and repetition are accepted, since the next write corrects them. Blanks and empty
-/// entries are not: kubectl refuses such a parent, and a half-written list may have lost entries.
+/// Unsorted and repeated entries are accepted, since the next write of the parent sorts them. Blanks and empty entries
+/// are refused: kubectl refuses such a parent, too, and a list that was edited badly may have lost entries.
 pub fn parse_group_kinds(value: &str) -> Result<BTreeSet<GroupKind>, InvalidValue> {
-    entries(value)?
+    split_entries(value)?
         .map(|entry| parse_group_kind(entry).ok_or_else(|| InvalidValue::NotAGroupKind(entry.to_owned())))
         .collect()
 }
 
-/// Parses `additional-namespaces`. Empty is none.
+/// Parses `additional-namespaces`. The empty string is an empty set of namespaces.
 pub fn parse_namespaces(value: &str) -> Result<BTreeSet<String>, InvalidValue> {
-    entries(value)?
+    split_entries(value)?
         .map(|entry| {
             if is_dns_label(entry) {
                 Ok(entry.to_owned())
@@ -127,24 +129,28 @@ pub fn parse_namespaces(value: &str) -> Result<BTreeSet<String>, InvalidValue> {
 
 /// Parses the deprecated `contains-group-resources` into pairs of resource and group.
 pub fn parse_group_resources(value: &str) -> Result<BTreeSet<(String, String)>, InvalidValue> {
-    entries(value)?
+    split_entries(value)?
         .map(|entry| {
+            // Resources have the syntax of kinds: `deployments.apps`.
             parse_group_kind(entry)
-                .map(|read| (read.kind, read.group))
+                .map(|resource| (resource.kind, resource.group))
                 .ok_or_else(|| InvalidValue::NotAGroupKind(entry.to_owned()))
         })
         .collect()
 }
 
-fn entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue> {
-    if let Some(format) = later_format(value, ':') {
+/// Splits a list at its commas, and refuses one of a later format.
+fn split_entries(value: &str) -> Result<impl Iterator<Item = &str>, InvalidValue> {
+    if let Some(format) = find_later_format(value, ':') {
         return Err(InvalidValue::LaterFormat(format));
     }
+    // `split` gives one empty entry for the empty string, which means no entries.
     Ok(value.split(',').filter(move |_| !value.is_empty()))
 }
 
-/// The version prefix of a value of a later format (`v2:`, in labels `v2.`), if it has one.
-pub(super) fn later_format(value: &str, separator: char) -> Option<String> {
+/// Returns the version prefix of a value of a later format: `v2` of `v2:…` in annotations, and of `v2.…` in labels,
+/// which must not contain a colon. Values of the format of today have no such prefix.
+pub(super) fn find_later_format(value: &str, separator: char) -> Option<String> {
     let (prefix, _) = value.split_once(separator)?;
     let number = prefix.strip_prefix('v')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -176,7 +182,7 @@ fn is_dns_label_of_any_length(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
-fn join(entries: impl Iterator<Item = String>) -> String {
+fn join_entries(entries: impl Iterator<Item = String>) -> String {
     entries.collect::<Vec<_>>().join(",")
 }
 

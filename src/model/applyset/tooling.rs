@@ -1,12 +1,12 @@
-//! The tooling value: the program that manages a set.
+//! The tooling annotation: which program manages a set.
 //!
-//! `plan` decides whether another program's value stops a run.
+//! `plan` decides whether a run stops if another program manages the set.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::later_format;
+use super::record::find_later_format;
 use crate::model::text::{one_line, shell_word};
 
 /// `<name>/<version>` of the program that manages a set; a bare name has no version.
@@ -17,7 +17,7 @@ use crate::model::text::{one_line, shell_word};
 pub struct Tooling {
     /// The text before the last slash.
     pub name: String,
-    /// The text after it, usually a semantic version with a leading `v`.
+    /// The text after the last slash, usually a semantic version with a leading `v`; `None` without a slash.
     pub version: Option<String>,
 }
 
@@ -31,13 +31,13 @@ pub enum InvalidTooling {
     /// of text.
     #[error("{0:?} is not a program name: expected NAME/vX.Y.Z")]
     NotPrintable(String),
-    /// The value begins with `v2:` or the like, which readers refuse as a later format.
+    /// The value begins with the prefix of a later format, such as `v2:`, so that tools refuse to read it.
     #[error("{0:?} has a newer format: expected NAME/vX.Y.Z")]
     LaterFormat(String),
 }
 
 impl Tooling {
-    /// This program.
+    /// Returns the value for this program.
     pub fn this_program() -> Self {
         Self {
             name: env!("CARGO_PKG_NAME").to_owned(),
@@ -45,14 +45,15 @@ impl Tooling {
         }
     }
 
-    /// Reads a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
+    /// Parses a value, splitting it at the last slash (kubectl, `applyset.go`, `toolingBaseName`).
     ///
-    /// A parsed value may be written, so everything is refused that reading a parent refuses.
+    /// A value of `--tooling` is parsed here and then written to a parent, so everything is refused here that would
+    /// make that parent unreadable.
     pub fn parse(value: &str) -> Result<Self, InvalidTooling> {
         if one_line(value) != value {
             return Err(InvalidTooling::NotPrintable(value.to_owned()));
         }
-        if later_format(value, ':').is_some() {
+        if find_later_format(value, ':').is_some() {
             return Err(InvalidTooling::LaterFormat(value.to_owned()));
         }
         let (name, version) = match value.rsplit_once('/') {
@@ -68,19 +69,21 @@ impl Tooling {
         })
     }
 
-    /// Returns whether the value names a version, as the KEP asks of tools. A bare word is more likely a mistake, and
-    /// so is a placeholder from a text. What a version looks like is the tool's to say: others compare names alone.
+    /// Returns whether the value has a version, as KEP-3659 asks of tools. A bare name is more likely a mistake of the
+    /// user, and so is a placeholder that was copied from documentation (`vX.Y.Z`, `<version>`). Everything else counts
+    /// as a version: tools choose their own forms, and [`Self::is_same_program`] compares names alone.
     pub fn has_version(&self) -> bool {
         let version = self.version.as_deref().unwrap_or_default().trim();
         let number = version.trim_start_matches(['v', 'V']);
         let mut parts = number.split('.');
-        let is_placeholder = version.eq_ignore_ascii_case("version")
-            || number.starts_with(['<', '{', '[', '$'])
-            || parts.all(|part| ["x", "y", "z"].contains(&part.to_lowercase().as_str()));
+        let is_x_y_z = parts.all(|part| ["x", "y", "z"].contains(&part.to_lowercase().as_str()));
+        let is_placeholder =
+            version.eq_ignore_ascii_case("version") || number.starts_with(['<', '{', '[', '$']) || is_x_y_z;
         !number.is_empty() && !is_placeholder
     }
 
-    /// Returns the value for `--tooling` that names the same program.
+    /// Returns a value for `--tooling` in a hint that names the same program. A version that is missing is invented,
+    /// since `--tooling` requires one.
     pub fn argument(&self) -> String {
         if self.has_version() {
             shell_word(&self.to_string())

@@ -1,42 +1,42 @@
-//! The built-in kinds whose fields are known, and facts about these fields from the
-//! `OpenAPI` document of Kubernetes: atomic and granular maps and lists, maps whose keys people
-//! choose, bytes and quantities.
+//! The built-in kinds whose fields are known, and facts about these fields from the `OpenAPI` document of Kubernetes:
+//! atomic and granular maps and lists, maps with keys that users choose, bytes and quantities.
 //!
-//! `just kubernetes-tables` makes the table, for the kinds that the property test tries.
-//! Fields are distinguished by their names alone: what holds in most kinds has a row without a
-//! kind, and a kind that differs has a row of its own.
+//! `just kubernetes-tables` generates `kubernetes.txt`. A field is known by its name, not by its path: a fact that
+//! holds for the fields of this name in most kinds is a row without a kind, and a kind that differs has a row of its
+//! own.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The way in which a map or list is owned: as one value, or field by field.
+/// How field managers own a map or a list (`x-kubernetes-map-type`, `x-kubernetes-list-type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// As one value.
+    /// As one value: one manager owns the whole map or list.
     Atomic,
-    /// Field by field, or item by item.
+    /// Field by field, or item by item: each may have another manager.
     Granular,
-    /// Not known.
+    /// The table has no row.
     Unknown,
 }
 
-/// The kind that a field belongs to, with its version.
+/// `apiVersion` and `kind` of the object that a field belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeMeta<'a> {
-    /// The version of the API with its group.
+    /// `apps/v1`; `v1` for the core group.
     pub api_version: &'a str,
     pub kind: &'a str,
 }
 
 impl TypeMeta<'_> {
-    /// Returns whether the table was made for this kind.
+    /// Returns whether the table has facts about this kind.
     pub fn is_built_in(self) -> bool {
-        self.value("kind", "").is_some()
+        self.find_fact("kind", "").is_some()
     }
 
-    /// Returns whether a write of the object itself ignores the status of this built-in kind.
+    /// Returns whether this is a built-in kind with the subresource `status`: the server ignores `status` in a write of
+    /// the object itself.
     pub fn ignores_status(self) -> bool {
-        self.value("kind", "") == Some("status")
+        self.find_fact("kind", "") == Some("status")
     }
 
     /// Returns how maps of this name are owned.
@@ -50,36 +50,38 @@ impl TypeMeta<'_> {
     }
 
     fn relation(self, fact: &str, name: &str) -> Relation {
-        match self.value(fact, name) {
+        match self.find_fact(fact, name) {
             Some("atomic") => Relation::Atomic,
             Some("granular") => Relation::Granular,
             _ => Relation::Unknown,
         }
     }
 
-    /// Returns whether people choose the keys of maps of this name.
+    /// Returns whether users choose the keys of maps of this name, as they do in `labels`.
     pub fn has_chosen_keys(self, name: &str) -> bool {
-        self.value("keys", name) == Some("yes")
+        self.find_fact("keys", name) == Some("yes")
     }
 
-    /// Returns whether the values of this field are bytes in base64.
+    /// Returns whether field `name` of map `container` holds bytes in base64, as each field of `data` in a Secret does.
     pub fn is_bytes(self, container: &str, name: &str) -> bool {
         self.is_field("bytes", container, name)
     }
 
-    /// Returns whether the values of this field are quantities.
+    /// Returns whether field `name` of map `container` holds a quantity, as each field of `limits` does.
     pub fn is_quantity(self, container: &str, name: &str) -> bool {
         self.is_field("quantity", container, name)
     }
 
+    /// Returns whether the fact holds for this field, or for every field of its map.
     fn is_field(self, fact: &str, container: &str, name: &str) -> bool {
         [name, "*"].into_iter().any(|name| {
             let field = format!("{container}.{name}");
-            self.value(fact, &field) == Some("yes")
+            self.find_fact(fact, &field) == Some("yes")
         })
     }
 
-    fn value(self, fact: &str, field: &str) -> Option<&'static str> {
+    /// Returns the row of this kind, else the row of all kinds.
+    fn find_fact(self, fact: &str, field: &str) -> Option<&'static str> {
         let of_kind = FACTS.get(&[fact, field, self.api_version, self.kind]);
         of_kind.or_else(|| FACTS.get(&[fact, field, "", ""])).copied()
     }
@@ -91,8 +93,8 @@ pub fn is_built_in(api_version: &str, kind: &str) -> bool {
     TypeMeta { api_version, kind }.is_built_in()
 }
 
-/// The facts of the table by fact, field, version and kind. The fact `kind` has no field; its value is `status` if the
-/// kind has that subresource.
+/// The rows of `kubernetes.txt` by fact, field, `apiVersion` and kind; the last two are empty in rows of all kinds. The
+/// fact `kind` has no field; its value is `status` if the kind has that subresource, and otherwise empty.
 static FACTS: LazyLock<HashMap<[&'static str; 4], &'static str>> = LazyLock::new(|| {
     let mut facts = HashMap::new();
     for row in include_str!("kubernetes.txt").lines() {

@@ -1,8 +1,9 @@
-//! The runs of a set, in an annotation of its parent: those under way, and the last ones that changed it.
+//! The runs of a set, in an annotation of its parent: the runs under way, and the last runs that changed the set.
 //!
-//! A run under way keeps the record wide: no other run takes kinds or namespaces out of it. One that has not renewed
-//! its entry for ten minutes counts as abandoned, and is not under way any more. Past runs are for people. What
-//! cannot be read is dropped.
+//! While a run that may add members is under way, no other run removes kinds or namespaces from the record of the
+//! parent. A run that has not renewed its entry for ten minutes counts as abandoned: it was killed, or has lost the
+//! server. The entries of past runs are for users (`history`). Entries that cannot be parsed are dropped by the next
+//! write.
 
 #[cfg(test)]
 mod tests;
@@ -18,41 +19,45 @@ use serde_json::Value;
 use super::applyset::parent::{ANNOTATIONS_LIMIT, Pairs};
 use super::identity::ObjectKey;
 
-/// Annotation on a parent: its runs as a list in JSON, those under way first, then the others, the latest
-/// first. It does not have the prefix `applyset.kubernetes.io/`, because other tools read every key that has it.
+/// Annotation on a parent: the runs of the set as a list in JSON, first the runs under way, then the past runs, the
+/// latest first. The key does not have the prefix `applyset.kubernetes.io/`, because other tools read every key with
+/// this prefix.
 pub const HISTORY_ANNOTATION: &str = "kubectl-applyset/history";
 
-/// The time without a renewal after which a run counts as abandoned: it was killed, or has lost the server.
+/// The time after which a run that has not renewed its entry counts as abandoned: it was killed, or has lost the
+/// server.
 pub const ABANDONED_AFTER: Duration = Duration::from_mins(10);
 
-/// The age of its entry at which a run renews it. Writes stop a minute later (`write_lease`), so that what an abandoned
-/// run has written is at least half of [`ABANDONED_AFTER`] old.
+/// The age at which a run renews its entry. If it cannot, it stops writing a minute later (`write_lease`). When other
+/// runs take a run for abandoned, its last write is therefore at least half of [`ABANDONED_AFTER`] ago.
 pub const RENEWED_AFTER: Duration = Duration::from_mins(4);
 
 /// The greatest number of past runs that are kept.
-const MOST_RUNS: usize = 10;
+const MAX_PAST_RUNS: usize = 10;
 
-/// The room for the result of a run under way, in bytes: a run that begins can end.
+/// The room in bytes that is left free while runs are under way, so that the entry of a run can grow by its result when
+/// the run ends.
 const ROOM_FOR_RESULT: usize = 256;
 
-/// The room for past runs in the annotation's value, in bytes.
+/// The room for past runs in the value of the annotation, in bytes.
 pub const ROOM_FOR_RUNS: usize = 1024;
 
-/// The greatest number of characters of a user's name that are kept.
+/// The number of characters that are kept of a user's name.
 const LONGEST_USER: usize = 64;
 
 /// A run as its entry in the annotation describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// The time of its end by the server's clock, RFC 3339 in UTC; the time of its beginning while it is under way,
-    /// or if it was abandoned.
+    /// The time at which the run ended, by the server's clock, RFC 3339 in UTC. For a run that is under way or was
+    /// abandoned, the time at which it began.
     pub time: String,
-    /// The result, or that it is under way.
+    /// How the run ended, or that it is under way.
     pub result: RunResult,
     /// The number of objects by outcome.
     #[serde(flatten)]
     pub counts: Counts,
-    /// True if it only takes objects out of the set, so that nothing has to stay recorded for it.
+    /// True if the run only removes members from the set. Other runs may then narrow the record while this one is under
+    /// way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_out: bool,
     /// The command.
@@ -61,18 +66,18 @@ pub struct Run {
     /// The digest of the members' manifests; empty for a run without manifests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manifests: String,
-    /// The user, if the server has named one, as [`kept_of_user`] returns it.
+    /// The user, if the server has named one, shortened by [`shorten_user`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The version of this program.
+    /// The version of this program that wrote the entry.
     pub version: String,
     /// Identifies a run under way; empty for a past run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// The time at which a run under way has last renewed its entry; `None` before that.
+    /// The time at which a run under way has last renewed its entry; `None` before the first renewal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renewed: Option<String>,
-    /// What a later version of this program has written, too.
+    /// Fields that a later version of this program has written. They are kept when the annotation is written again.
     #[serde(flatten)]
     pub others: BTreeMap<String, Value>,
 }
@@ -92,7 +97,7 @@ pub enum RunOperation {
     Delete,
     /// `disband`.
     Disband,
-    /// One of a later version of this program.
+    /// A command of a later version of this program.
     #[serde(untagged)]
     Other(String),
 }
@@ -115,27 +120,28 @@ impl RunOperation {
     }
 }
 
-/// The state of a run under way, or how it ended.
+/// How a run ended, or that it is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunResult {
-    /// It is under way.
+    /// The run is under way.
     Running,
     /// Everything was done.
     Done,
     /// Something failed.
     Failed,
-    /// It was interrupted.
+    /// The run was interrupted.
     Interrupted,
-    /// It was killed, or has lost the server.
+    /// The run was killed, or has lost the server.
     Abandoned,
-    /// One of a later version of this program: it may be under way.
+    /// A result of a later version of this program, which may mean that the run is under way. So it counts as under
+    /// way.
     #[serde(untagged)]
     Other(String),
 }
 
 impl RunResult {
-    /// Returns the word for people.
+    /// Returns the word for messages and tables.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Running => "running",
@@ -149,17 +155,18 @@ impl RunResult {
 }
 
 impl Run {
-    /// Returns whether the run is under way, or was when it was killed.
+    /// Returns whether the entry says that the run is under way. The run may have been killed since: see
+    /// [`Self::is_abandoned`].
     pub fn is_running(&self) -> bool {
         matches!(self.result, RunResult::Running | RunResult::Other(_))
     }
 
-    /// Returns the time at which a run under way has last written its entry.
+    /// Returns the time at which a run under way has last written its entry: the last renewal, or the beginning.
     pub fn last_renewal(&self) -> &str {
         self.renewed.as_ref().unwrap_or(&self.time)
     }
 
-    /// Returns how long ago a run under way began: `12 s ago`.
+    /// Writes how long ago a run under way began: `12 s ago`.
     pub fn began(&self, now: Timestamp) -> String {
         let Ok(began) = self.time.parse::<Timestamp>() else {
             return format!("at {}", self.time);
@@ -172,40 +179,44 @@ impl Run {
         }
     }
 
-    /// Returns what another run has to wait for: `an apply by ci began 12 s ago and has not ended; …`.
+    /// Writes for the user of another run what that run has to wait for, and what to do:
+    /// `an apply by ci began 12 s ago and has not ended; …`.
     pub fn wait_advice(&self, parent: &ObjectKey, now: Timestamp) -> String {
         format!(
             "{self} began {} and has not ended; run the same command again once it has; if you know that it was killed, run `kubectl applyset verify {} --fix` at a terminal; otherwise it counts as abandoned from {}",
             self.began(now),
             parent.argument(),
-            self.counts_until()
+            self.abandonment_time()
         )
     }
 
-    /// Returns the time from which a run under way is taken for abandoned, unless it renews its entry: `10:14:02Z`.
-    pub fn counts_until(&self) -> String {
+    /// Writes the time from which a run under way counts as abandoned, unless it renews its entry before: `10:14:02Z`.
+    /// A time that cannot be parsed is returned as it is.
+    pub fn abandonment_time(&self) -> String {
         let renewed = self.last_renewal();
-        let until = renewed.parse().ok().and_then(abandoned_from);
-        until.unwrap_or_else(|| renewed.to_owned())
+        let time = renewed.parse().ok().and_then(abandonment_time);
+        time.unwrap_or_else(|| renewed.to_owned())
     }
 
-    /// Returns whether a run under way has not renewed its entry for [`ABANDONED_AFTER`], so that it counts as dead.
+    /// Returns whether a run under way counts as abandoned, because it has not renewed its entry for
+    /// [`ABANDONED_AFTER`], or because the time of its last renewal cannot be parsed.
     pub fn is_abandoned(&self, now: Timestamp) -> bool {
         let Ok(renewed) = self.last_renewal().parse::<Timestamp>() else {
             return true;
         };
-        // A later time than now comes from a server whose clock was set back since.
+        // If the server's clock was set back, the last renewal may be later than now. Such a run counts as under way.
         now.duration_since(renewed).unsigned_abs() >= ABANDONED_AFTER && renewed < now
     }
 }
 
-/// Returns the time from which a run that has last written its entry then is taken for abandoned: `10:14:02Z`.
-pub fn abandoned_from(renewed: Timestamp) -> Option<String> {
-    let until = renewed.checked_add(ABANDONED_AFTER).ok()?;
-    Some(until.strftime("%TZ").to_string())
+/// Writes the time from which a run that has last renewed its entry at `renewed` counts as abandoned: `10:14:02Z`.
+/// `None` if the time is out of range.
+pub fn abandonment_time(renewed: Timestamp) -> Option<String> {
+    let time = renewed.checked_add(ABANDONED_AFTER).ok()?;
+    Some(time.strftime("%TZ").to_string())
 }
 
-/// A run in a sentence: `an apply by ci`.
+/// Writes a run as part of a sentence: `an apply by ci`.
 impl Display for Run {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let article = match self.operation {
@@ -220,16 +231,17 @@ impl Display for Run {
     }
 }
 
-/// The runs in the annotation: those under way first, then past ones, the latest first.
+/// The runs in the annotation: first the runs under way, then the past runs, the latest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History(Vec<Run>);
 
-/// There is no room for a run under way beside the parent's other annotations.
+/// The error that the other annotations of the parent leave no room for the entries of the runs under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
 
 impl History {
-    /// The runs in a parent's annotations.
+    /// Reads the runs from the annotations of a parent. A value or an entry that cannot be parsed is ignored: the
+    /// history must not keep users from working with the set.
     pub fn from_annotations(annotations: &Pairs) -> Self {
         let entries: Vec<Value> = annotations
             .get(HISTORY_ANNOTATION)
@@ -241,17 +253,18 @@ impl History {
         Self(runs.collect())
     }
 
-    /// Returns all runs, those under way first.
+    /// Returns all runs, the runs under way first.
     pub fn into_runs(self) -> Vec<Run> {
         self.0
     }
 
-    /// Returns the runs under way except that with this id.
+    /// Returns the runs under way, except the run with this id.
     pub fn running_beside<'h>(&'h self, id: &'h str) -> impl Iterator<Item = &'h Run> {
         self.0.iter().filter(move |run| run.is_running() && run.id != id)
     }
 
-    /// Returns the runs that may have added members, except that with this id which is under way.
+    /// Returns the history without the run under way that has this id, and without the runs that only remove members.
+    /// The rest, past or under way, may have added members.
     #[must_use]
     pub fn adding_beside(self, id: &str) -> Self {
         let mut others = self.without(id);
@@ -259,10 +272,11 @@ impl History {
         others
     }
 
-    /// Returns a run that takes objects out of the set, and has begun or ended since the history was `before`.
+    /// Returns a run that removes members from the set, and has begun or ended since the parent had the history
+    /// `before`.
     pub fn taken_out_since(&self, before: &Self) -> Option<&Run> {
-        let mut takes_out = self.0.iter().filter(|run| run.takes_out);
-        takes_out.find(|run| !before.is_running(&run.id) && !before.0.contains(run))
+        let mut removing = self.0.iter().filter(|run| run.takes_out);
+        removing.find(|run| !before.is_running(&run.id) && !before.0.contains(run))
     }
 
     /// Returns whether the run with this id is under way.
@@ -270,19 +284,19 @@ impl History {
         self.0.iter().any(|run| run.is_running() && run.id == id)
     }
 
-    /// Returns the history without the run under way with this id.
+    /// Returns the history without the run under way that has this id.
     #[must_use]
     pub fn without(mut self, id: &str) -> Self {
         self.0.retain(|run| !run.is_running() || run.id != id);
         self
     }
 
-    /// Makes the run under way with this id a past run that was abandoned.
+    /// Turns the run under way that has this id into a past run that was abandoned.
     pub fn abandon(&mut self, id: &str) {
-        let Some(place) = self.0.iter().position(|run| run.is_running() && run.id == id) else {
+        let Some(index) = self.0.iter().position(|run| run.is_running() && run.id == id) else {
             return;
         };
-        let run = self.0.remove(place);
+        let run = self.0.remove(index);
         self.add(Run {
             result: RunResult::Abandoned,
             id: String::new(),
@@ -291,7 +305,7 @@ impl History {
         });
     }
 
-    /// Takes out the runs that were abandoned before `now`, and returns them.
+    /// Removes the runs that count as abandoned at `now`, and returns them.
     pub fn take_abandoned(&mut self, now: Timestamp) -> Vec<Run> {
         let abandoned = self
             .0
@@ -299,8 +313,7 @@ impl History {
         abandoned.collect()
     }
 
-    /// Adds a run. One under way takes the place of its older entry; one that has ended comes before other past
-    /// runs.
+    /// Adds a run. A run under way replaces its older entry, and a past run becomes the first of the past runs.
     pub fn add(&mut self, run: Run) {
         if run.is_running() {
             self.0.retain(|other| !other.is_running() || other.id != run.id);
@@ -311,41 +324,44 @@ impl History {
         }
     }
 
-    /// Returns the value of the annotation beside the parent's other annotations; `None` without any run. The oldest
-    /// past runs make room for the others.
+    /// Writes the value of the annotation, which has to fit in the limit together with the `annotations` of the parent;
+    /// `None` if there are no runs. The oldest past runs are dropped until the value fits.
     ///
     /// # Errors
     ///
-    /// There is no room for the runs under way.
+    /// Returns [`NoRoom`] if the runs under way do not fit.
     pub fn value(&self, annotations: &Pairs) -> Result<Option<String>, NoRoom> {
         let others = annotations.iter().filter(|(key, _)| *key != HISTORY_ANNOTATION);
         let taken: usize = others.map(|(key, value)| key.len() + value.len()).sum();
         let free = ANNOTATIONS_LIMIT.saturating_sub(taken + HISTORY_ANNOTATION.len());
         let (mut runs, past): (Vec<&Run>, Vec<&Run>) = self.0.iter().partition(|run| run.is_running());
         let running = runs.len();
-        // A run that has ended beside those under way leaves its trace: they would narrow the record otherwise.
-        let room = serde_json::to_string(&runs).map_err(|_| NoRoom)?.len() + ROOM_FOR_RUNS;
-        runs.extend(past.into_iter().take(MOST_RUNS));
+        // Past runs get their room in addition to the runs under way. If the entry of a run that has just ended were
+        // dropped, a run under way would not see that members were added, and would narrow the record.
+        let limit_with_past_runs = serde_json::to_string(&runs).map_err(|_| NoRoom)?.len() + ROOM_FOR_RUNS;
+        runs.extend(past.into_iter().take(MAX_PAST_RUNS));
         while !runs.is_empty() {
             let text = serde_json::to_string(&runs).map_err(|_| NoRoom)?;
             let limit = if runs.len() > running {
-                room.min(free)
+                limit_with_past_runs.min(free)
             } else {
                 free
             };
-            if running > 0 && runs.len() == running && text.len() + ROOM_FOR_RESULT > free {
+            let has_only_running = running > 0 && runs.len() == running;
+            if has_only_running && text.len() + ROOM_FOR_RESULT > free {
                 return Err(NoRoom);
             }
             if text.len() <= limit {
                 return Ok(Some(text));
             }
+            // The last one is the oldest past run.
             runs.pop();
         }
         Ok(None)
     }
 }
 
-/// The number of objects of a past run by outcome; unchanged and skipped ones are not counted.
+/// The number of objects of a past run by outcome. Unchanged and skipped objects are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counts {
@@ -376,7 +392,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns each count that is not zero, with its word.
+    /// Returns each count that is not zero, with the word for its outcome.
     pub fn named(&self) -> impl Iterator<Item = (usize, &'static str)> {
         [
             (self.created, "created"),
@@ -398,8 +414,8 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Returns as much of a user's name as the history keeps. A [`Run`] holds it in this form, so that a
-/// run finds its own entry among those that it reads back.
-pub fn kept_of_user(name: &str) -> String {
+/// Shortens a user's name as the history keeps it. A [`Run`] has the short name from its beginning, so that it is equal
+/// to its own entry when it reads the annotation again.
+pub fn shorten_user(name: &str) -> String {
     name.chars().take(LONGEST_USER).collect()
 }

@@ -64,19 +64,19 @@ fn the_oldest_runs_make_room() {
     }
     let runs = read(&annotated(&value));
     assert_eq!(runs[0], run(30));
-    assert!((7..=MOST_RUNS).contains(&runs.len()), "{}", runs.len());
+    assert!((7..=MAX_PAST_RUNS).contains(&runs.len()), "{}", runs.len());
 }
 
 #[test]
 fn a_long_name_is_cut_before_the_run_is_written() {
     let long = Run {
-        user: Some(kept_of_user(&"é".repeat(5000))),
+        user: Some(shorten_user(&"é".repeat(5000))),
         ..run(1)
     };
     let value = with(long.clone(), &Pairs::new()).expect("room");
     assert_eq!(long.user, Some("é".repeat(64)));
     assert_eq!(read(&annotated(&value)), [long]);
-    assert_eq!(kept_of_user("jane"), "jane");
+    assert_eq!(shorten_user("jane"), "jane");
 }
 
 #[test]

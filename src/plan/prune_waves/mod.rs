@@ -115,7 +115,7 @@ impl<'l> Leaving<'l> {
         loop {
             let mut graph = DependencyGraph::new(self.objects.iter().map(|live| wave(live)));
             for (earlier, later) in self.edges.iter().chain(&fixed) {
-                graph.order(*earlier, *later);
+                graph.add_edge(*earlier, *later);
             }
             let cycle = match graph.ranks() {
                 Ok(ranks) => return ranks,

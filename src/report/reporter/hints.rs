@@ -32,7 +32,7 @@ impl Hints {
     /// Returns the message as it is to be printed: without hints that were printed before. `None` if
     /// enough messages of its group were printed; `rest` counts it.
     pub(super) fn without_repeats(&mut self, message: &Message) -> Option<Message> {
-        if let Some(group) = &message.alike {
+        if let Some(group) = &message.group {
             let subjects = self.alike.entry(group.to_string()).or_default();
             subjects.push(message.subject().to_owned());
             if subjects.len() > SHOWN_ALIKE {

@@ -1,7 +1,8 @@
-//! Reads and judges everything for `verify`: parents, objects of any kind with a part-of label, and
-//! objects that have lost theirs.
+//! Inspects the cluster for `verify`: reads the parents, the objects of all kinds with a part-of label, and the objects
+//! that have lost the label, and checks them.
 //!
-//! Collections that cannot be read are reported and remembered, and do not hide others.
+//! If a collection cannot be read, the others are still inspected. The unread collection is reported, and where absence
+//! of objects would prove something, it is taken into account.
 
 mod parents;
 
@@ -30,50 +31,50 @@ use crate::verify::{self, Examined, Extent, Finding, Repair, Surroundings};
 
 /// The result of one inspection of the cluster.
 #[derive(Default)]
-pub(super) struct Looked {
+pub(super) struct Inspected {
     /// The sets, as `list` shows them.
     pub(super) listings: Vec<SetListing>,
     pub(super) findings: Vec<Finding>,
     /// The writes of `--fix`.
     pub(super) repairs: Vec<Repair>,
-    /// The runs under way that no repair ends, in words.
+    /// A line for each run under way that no repair ends.
     pub(super) runs_under_way: Vec<String>,
-    /// Names of what could not be listed in the whole cluster.
+    /// The names of resources and API groups that could not be listed in the whole cluster.
     pub(super) unread: BTreeSet<String>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads and judges. It waits until discovery lists every defined kind: otherwise absence would prove
-/// nothing.
-pub(super) async fn look(
+/// Inspects the sets in the scope. First waits until discovery lists every kind that a CRD defines: if a kind were
+/// missing, its members would be missing, too, and the sets would look consistent.
+pub(super) async fn inspect(
     cluster: &mut Cluster,
     options: &VerifyOptions,
     shared: &GlobalFlags,
     style: Style,
-) -> Result<Looked, Error> {
-    let unlistable = cluster.await_everything().await?;
-    let mut looking = Inspection {
+) -> Result<Inspected, Error> {
+    let unlisted = cluster.await_everything().await?;
+    let mut inspection = Inspection {
         options,
         concurrency: usize::from(shared.concurrency),
         style,
-        resources: listable(cluster),
+        resources: list_resources(cluster),
         cluster,
-        unread: unlistable.names().into_iter().collect(),
-        unread_places: Vec::new(),
+        unread: unlisted.names().into_iter().collect(),
+        unread_targets: Vec::new(),
         warnings: Vec::new(),
     };
     match &options.scope {
-        VerifyScope::Set(reference) => looking.one(reference).await,
+        VerifyScope::Set(reference) => inspection.inspect_set(reference).await,
         VerifyScope::Namespace => {
-            let namespace = looking.cluster.namespace.clone();
-            looking.all(Some(&namespace)).await
+            let namespace = inspection.cluster.namespace.clone();
+            inspection.inspect_all(Some(&namespace)).await
         }
-        VerifyScope::Cluster => looking.all(None).await,
+        VerifyScope::Cluster => inspection.inspect_all(None).await,
     }
 }
 
-/// Names the runs under way that no repair ends.
-fn runs_under_way(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
+/// Returns a line for each run under way that no repair ends.
+fn list_runs_under_way(sets: &[Examined], repairs: &[Repair], now: Timestamp) -> Vec<String> {
     sets.iter()
         .flat_map(|set| {
             let running = set.parent.object.running.iter();
@@ -92,16 +93,17 @@ struct Inspection<'a> {
     style: Style,
     /// Every kind whose objects can be listed.
     resources: Vec<Arc<Resource>>,
-    /// Names of what could not be listed in all namespaces, and of groups that could not
-    /// be discovered.
+    /// The names of resources that could not be listed in all namespaces, and of API groups that could not be
+    /// discovered.
     unread: BTreeSet<String>,
     /// Each collection that could not be read, with the error.
-    unread_places: Vec<(ListTarget, ListError)>,
+    unread_targets: Vec<(ListTarget, ListError)>,
     warnings: Vec<String>,
 }
 
 impl Inspection<'_> {
-    async fn one(&mut self, reference: &SetReference) -> Result<Looked, Error> {
+    /// Inspects one set.
+    async fn inspect_set(&mut self, reference: &SetReference) -> Result<Inspected, Error> {
         let resource = read::parent_resource(self.cluster, reference).await?;
         let kind = read::parent_kind(self.cluster, &resource).await?;
         if kind == ParentKind::Forbidden {
@@ -115,56 +117,58 @@ impl Inspection<'_> {
             .into_iter()
             .map(|parent| Examined::new(parent, kind))
             .collect();
-        self.settle(&sets).await?;
+        self.determine_missing_kinds(&sets).await?;
         let id = ApplySetId::for_parent(&identity).to_string();
-        let mut members = self.members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
+        let mut members = self.find_members(&format!("{PART_OF_LABEL}={id}"), &sets).await;
         if sets.is_empty() && members.is_empty() {
             return Err(read::no_such_set(&identity));
         }
-        let mut strays = Vec::new();
+        let mut orphans = Vec::new();
+        // The set has members, but no parent.
         if sets.is_empty() {
             let text = reference_text(reference, &identity);
             read::unique_by_uid(&mut members, |live| live, |_| false);
-            strays = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
+            orphans = verify::check_orphans(&members, &BTreeSet::new(), &self.options.appliers, Some(&text));
         }
-        self.assign(&mut sets, members);
-        Ok(self.conclude(&sets, strays, Some(&identity)).await)
+        self.assign_members(&mut sets, members);
+        Ok(self.conclude(&sets, orphans, Some(&identity)).await)
     }
 
-    async fn all(&mut self, namespace: Option<&str>) -> Result<Looked, Error> {
-        let mut parents = self.parents(namespace).await?;
-        self.settle(&parents.sets).await?;
-        let members = self.members(PART_OF_LABEL, &parents.sets).await;
-        let mut strays = Vec::new();
+    /// Inspects all sets of a namespace, or of the cluster if there is none.
+    async fn inspect_all(&mut self, namespace: Option<&str>) -> Result<Inspected, Error> {
+        let mut parents = self.find_parents(namespace).await?;
+        self.determine_missing_kinds(&parents.sets).await?;
+        let members = self.find_members(PART_OF_LABEL, &parents.sets).await;
+        let mut orphans = Vec::new();
         if namespace.is_none() {
-            strays = self.strays(&mut parents, &members).await;
+            orphans = self.find_orphans(&mut parents, &members).await;
         }
-        self.assign(&mut parents.sets, members);
-        Ok(self.conclude(&parents.sets, strays, None).await)
+        self.assign_members(&mut parents.sets, members);
+        Ok(self.conclude(&parents.sets, orphans, None).await)
     }
 
     /// Determines the state of recorded kinds that discovery does not list.
-    async fn settle(&mut self, sets: &[Examined]) -> Result<(), Error> {
+    async fn determine_missing_kinds(&mut self, sets: &[Examined]) -> Result<(), Error> {
         let recorded = sets.iter().filter_map(|set| set.found.recorded());
-        let kinds: Vec<&RecordedKinds> = recorded.map(|bookkeeping| &bookkeeping.kinds).collect();
+        let kinds: Vec<&RecordedKinds> = recorded.map(|record| &record.kinds).collect();
         self.cluster.settle(&kinds).await?;
-        self.resources = listable(self.cluster);
+        self.resources = list_resources(self.cluster);
         Ok(())
     }
 
-    /// Assigns members to each set, and warns of recorded collections that could not be read.
-    fn assign(&mut self, sets: &mut [Examined], members: Vec<Live>) {
+    /// Assigns the members to their sets, and warns of recorded collections that could not be read.
+    fn assign_members(&mut self, sets: &mut [Examined], members: Vec<Live>) {
         let mut founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let unread: Vec<ListTarget> = self
-            .unread_places
+            .unread_targets
             .iter()
-            .map(|(place, _)| place.clone())
+            .map(|(target, _)| target.clone())
             .collect();
         found_set::assign(&mut founds, members, &unread, &self.cluster.discovery);
-        // Missing permissions are reported for each set, other failures here.
-        let mut unread = std::mem::take(&mut self.unread_places);
+        // A missing permission is a finding of each set that it concerns, so only other failures are reported here.
+        let mut unread = std::mem::take(&mut self.unread_targets);
         unread.retain(|(_, error)| !error.is_forbidden());
-        unread.retain(|(place, _)| founds.iter().any(|found| found.unread.contains(place)));
+        unread.retain(|(target, _)| founds.iter().any(|found| found.unread.contains(target)));
         let unread = read::unread_reasons(unread);
         self.warnings.extend(read::unread_warnings(&unread));
         for (set, found) in sets.iter_mut().zip(founds) {
@@ -172,16 +176,20 @@ impl Inspection<'_> {
         }
     }
 
-    /// Judges the findings, after a search for objects that have lost their label.
+    /// Searches for objects that have lost their label, and checks everything that was read. `object` is the parent, if
+    /// a single set is inspected.
     async fn conclude(
         &mut self,
         sets: &[Examined],
-        strays: Vec<Finding>,
+        orphans: Vec<Finding>,
         object: Option<&ObjectKey>,
-    ) -> Looked {
+    ) -> Inspected {
         let lost = self.find_lost(sets).await;
         let others = match self.options.scope {
-            VerifyScope::Set(_) | VerifyScope::Namespace if !lost.is_empty() => self.other_sets(sets).await,
+            // Only then is it needed to know whether these objects are in the scope of another set.
+            VerifyScope::Set(_) | VerifyScope::Namespace if !lost.is_empty() => {
+                self.find_other_sets(sets).await
+            }
             VerifyScope::Set(_) | VerifyScope::Namespace | VerifyScope::Cluster => Vec::new(),
         };
         let discovery = &self.cluster.discovery;
@@ -201,85 +209,86 @@ impl Inspection<'_> {
         };
         let verdict = verify::check(sets, surroundings);
         let mut findings = verdict.findings;
-        findings.extend(strays);
+        findings.extend(orphans);
         findings.extend(verify::check_lost(sets, &others, surroundings));
         findings.extend(verify::check_extent(&self.unread, object));
         verify::sort(&mut findings);
-        Looked {
+        Inspected {
             listings: sets
                 .iter()
                 .filter(|set| set.kind != ParentKind::Forbidden)
                 .map(|set| SetListing::new(&set.as_listed(surroundings), discovery))
                 .collect(),
             findings,
-            runs_under_way: runs_under_way(sets, &verdict.repairs, self.cluster.server.now()),
+            runs_under_way: list_runs_under_way(sets, &verdict.repairs, self.cluster.server.now()),
             repairs: verdict.repairs,
             unread: std::mem::take(&mut self.unread),
             warnings: std::mem::take(&mut self.warnings),
         }
     }
 
-    /// Finds the objects with these labels in every kind of the cluster. If the user may not list all
-    /// namespaces, only known ones are searched.
-    async fn members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
+    /// Finds the objects of all kinds with these labels. If the user may not list a kind in all namespaces, it is
+    /// listed in the recorded namespaces and in that of the run.
+    async fn find_members(&mut self, labels: &str, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
         let mut namespaces = found_set::places(&founds, &self.cluster.discovery).namespaces;
         namespaces.insert(self.cluster.namespace.clone());
-        let selector = selector(labels);
+        let selector = metadata_selector(labels);
         if self.style.verbosity == Verbosity::Verbose {
             let kinds = counted(self.resources.len(), "kind");
             report::note(&format!("searching {kinds} for members"), self.style);
         }
         let bar = SearchBar::begin(self.style.progress, self.resources.len());
-        let looking = ListOptions {
+        let options = ListOptions {
             selector: &selector,
             concurrency: self.concurrency,
             seen: &|| bar.advance(),
         };
         let server = &self.cluster.server;
-        let look = read::list_all(server, &self.resources, &namespaces, looking, Live::from_object).await;
+        let results = read::list_all(server, &self.resources, &namespaces, options, Live::from_object).await;
         drop(bar);
-        self.remember(look)
+        self.take_found(results)
     }
 
-    /// Takes the objects out of a result, and remembers what could not be listed.
-    fn remember(&mut self, look: ListResults<Live>) -> Vec<Live> {
-        let unread = look.unread.iter().map(|(place, _)| place);
+    /// Returns the objects that were found, and keeps what could not be listed.
+    fn take_found(&mut self, results: ListResults<Live>) -> Vec<Live> {
+        let unread = results.unread.iter().map(|(target, _)| target);
         self.unread.extend(
             unread
-                .filter(|place| place.namespace.is_none())
-                .map(|place| place.resource.group_resource()),
+                .filter(|target| target.namespace.is_none())
+                .map(|target| target.resource.group_resource()),
         );
-        self.unread_places.extend(look.unread);
-        look.found
+        self.unread_targets.extend(results.unread);
+        results.found
     }
 
-    /// Members whose set has no parent. An object that has lost all ApplySet metadata may still be
-    /// their parent, so all possible parents are searched.
-    async fn strays(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
-        let known = ids(&parents.sets);
-        let unowned = members.iter().filter(|live| is_stray(live, &known));
-        let mut strays: Vec<Live> = unowned.cloned().collect();
-        read::unique_by_uid(&mut strays, |live| live, |_| false);
-        let wanted: BTreeSet<String> = strays.iter().filter_map(|live| live.part_of.clone()).collect();
-        if wanted.is_empty() {
+    /// Finds orphans: members whose set has no parent. Their parent may still exist, but have lost all ApplySet labels
+    /// and annotations, so all objects of the kinds of parents are read. A parent that is found in this way is added to
+    /// `parents`.
+    async fn find_orphans(&mut self, parents: &mut Parents, members: &[Live]) -> Vec<Finding> {
+        let known_ids = collect_ids(&parents.sets);
+        let orphans = members.iter().filter(|live| is_orphan(live, &known_ids));
+        let mut orphans: Vec<Live> = orphans.cloned().collect();
+        read::unique_by_uid(&mut orphans, |live| live, |_| false);
+        let wanted_ids: BTreeSet<String> = orphans.iter().filter_map(|live| live.part_of.clone()).collect();
+        if wanted_ids.is_empty() {
             return Vec::new();
         }
         let now = self.cluster.server.now();
-        let looking = self.candidates(&parents.kinds, None, "", |item, resource| {
+        let candidates = self.list_candidates(&parents.kinds, None, "", |item, resource| {
             ParentCandidate::from_object(item, resource, now).filter(|parent| {
                 !parent.has_applyset_metadata()
-                    && wanted.contains(ApplySetId::for_parent(&parent.identity).as_str())
+                    && wanted_ids.contains(ApplySetId::for_parent(&parent.identity).as_str())
             })
         });
-        let look = looking.await;
-        let bare = look.found.into_iter();
+        let bare_parents = candidates.await.found.into_iter();
         parents
             .sets
-            .extend(bare.map(|parent| Examined::new(parent, ParentKind::Permitted)));
-        let known = ids(&parents.sets);
+            .extend(bare_parents.map(|parent| Examined::new(parent, ParentKind::Permitted)));
+        let known_ids = collect_ids(&parents.sets);
+        // Without a list of all parents, it is unknown whether these members are orphans.
         if parents.extent == Extent::Part {
-            let count = strays.iter().filter(|live| is_stray(live, &known)).count();
+            let count = orphans.iter().filter(|live| is_orphan(live, &known_ids)).count();
             if count > 0 {
                 self.warnings.push(format!(
                     "{} may belong to sets without a parent: not all parents could be listed",
@@ -288,47 +297,49 @@ impl Inspection<'_> {
             }
             return Vec::new();
         }
-        verify::check_orphans(&strays, &known, &self.options.appliers, None)
+        verify::check_orphans(&orphans, &known_ids, &self.options.appliers, None)
     }
 
-    /// Finds objects in the scope of the sets that were applied as members, and are not in a set.
+    /// Finds objects in the scope of the sets that were applied as members, and have lost the label.
     async fn find_lost(&mut self, sets: &[Examined]) -> Vec<Live> {
         let founds: Vec<FoundSet> = sets.iter().map(|set| set.found.clone()).collect();
-        let places = found_set::places(&founds, &self.cluster.discovery);
+        let targets = found_set::places(&founds, &self.cluster.discovery);
         let manager = &self.options.field_manager;
-        let look = read::lost_members(&self.cluster.server, &places, manager, self.concurrency).await;
-        // Where the members were listed, and this was not, absence proves nothing.
-        let unread = look.unread.iter();
+        let results = read::lost_members(&self.cluster.server, &targets, manager, self.concurrency).await;
+        // Lost members of these resources would not have been found, even if other members of them were.
+        let unread = results.unread.iter();
         self.unread
-            .extend(unread.map(|(place, _)| place.resource.group_resource()));
-        look.found
+            .extend(unread.map(|(target, _)| target.resource.group_resource()));
+        results.found
     }
 }
 
-/// Every kind whose objects can be listed.
-fn listable(cluster: &Cluster) -> Vec<Arc<Resource>> {
+/// Returns the resources of all kinds whose objects can be listed.
+fn list_resources(cluster: &Cluster) -> Vec<Arc<Resource>> {
     cluster.discovery.listable().cloned().map(Arc::new).collect()
 }
 
-/// Returns whether the object is a member of a set whose id is not `known`.
-fn is_stray(live: &Live, known: &BTreeSet<String>) -> bool {
-    live.part_of.as_ref().is_some_and(|id| !known.contains(id))
+/// Returns whether the object is a member of a set whose id is not among `known_ids`.
+fn is_orphan(live: &Live, known_ids: &BTreeSet<String>) -> bool {
+    live.part_of.as_ref().is_some_and(|id| !known_ids.contains(id))
 }
 
-/// Returns the ids of the sets of these parents.
-fn ids(sets: &[Examined]) -> BTreeSet<String> {
+/// Returns the ids of these sets. An object with a copy of another set's id is not a parent.
+fn collect_ids(sets: &[Examined]) -> BTreeSet<String> {
     let parents = sets.iter().filter(|set| set.kind != ParentKind::Forbidden);
     parents.map(|set| set.found.id.to_string()).collect()
 }
 
-fn selector(labels: &str) -> Selector {
+/// Returns the selector for a list of the metadata of objects with these labels.
+fn metadata_selector(labels: &str) -> Selector {
     Selector {
         labels: labels.to_owned(),
         accept: read::METADATA_LIST,
     }
 }
 
-/// Returns the set as the command line names it: `configmap/web -n shop`.
+/// Returns the set as arguments of a command, in the form that the user has typed, with the namespace:
+/// `configmap/web -n shop`.
 fn reference_text(reference: &SetReference, identity: &ObjectKey) -> String {
     let resource = reference.resource.as_ref();
     let name = resource.map_or_else(

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::expression::Evaluation;
-use crate::model::text::short;
+use crate::model::text::format_duration;
 
 /// The most threads that one expression leaves to themselves at once.
 const MOST: usize = 4;
@@ -33,7 +33,7 @@ impl SlowObjects {
         let too_long = || {
             Evaluation::Unclear(format!(
                 "it takes longer than {} for this object; use fewer macros and comparisons of lists",
-                short(deadline)
+                format_duration(deadline)
             ))
         };
         let name = name(object);
@@ -45,7 +45,7 @@ impl SlowObjects {
         if left.len() >= MOST {
             return Evaluation::Unclear(format!(
                 "{MOST} evaluations for other objects take longer than {}",
-                short(deadline)
+                format_duration(deadline)
             ));
         }
         drop(left);
