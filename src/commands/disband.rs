@@ -115,7 +115,7 @@ impl Script for DisbandScript<'_> {
     async fn write(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<Ending, Error> {
         let read = &planned.read;
         let obstacles = Obstacles {
-            unlisted: read.state.observed.unlisted.clone(),
+            unlisted: read.state.observed.record_to_keep.clone(),
             ..Obstacles::default()
         };
         let execution = MembershipExecution {

@@ -130,7 +130,7 @@ impl Script for MoveScript<'_> {
             run.report_warnings(&from.state.warnings);
         }
         let obstacles = Obstacles {
-            unlisted: from.state.observed.unlisted.clone(),
+            unlisted: from.state.observed.record_to_keep.clone(),
             owned: owned_by_parent(&from.named.set, &settled, into),
             members,
         };

@@ -105,13 +105,14 @@ async fn read_past(
     cluster.look_up(&sets).await;
     let places = found_set::places(&sets, &cluster.discovery);
     let record = sets[0].recorded();
-    let unlisted = record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
+    let undiscovered =
+        record.map(|record| recorded_kinds::find_undiscovered(&record.kinds, &cluster.discovery));
     find_members(cluster, &mut sets, concurrency).await?;
     let [set] = sets;
     let past = Past {
         places,
         members: set.members,
-        unlisted: unlisted.unwrap_or_default(),
+        undiscovered: undiscovered.unwrap_or_default(),
     };
     Ok((past, parent.record_writers))
 }

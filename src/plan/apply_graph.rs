@@ -14,16 +14,16 @@ use crate::model::identity::{GroupKind, ObjectKey};
 pub enum ApplyAction<'p> {
     /// Applies an object.
     Apply(&'p Apply),
-    /// Waits until the server serves the kind of this object, which the run defines.
+    /// Waits until the server serves the kind of this object. The run applies the CRD of the kind.
     AwaitKind(&'p DesiredObject),
     /// Waits until the server uses the changed CRD of these objects.
     AwaitSchema(Vec<&'p Apply>),
-    /// Waits until this object is Current, because others depend on it.
+    /// Waits until this object is Current, because objects of the manifests depend on it.
     AwaitCurrent(&'p ObjectKey),
 }
 
 impl Plan {
-    /// Returns the graph that applies these steps. `current` are the objects that are Current already.
+    /// Returns the graph that applies these steps. `current` are the objects that were Current before the run.
     pub fn apply_graph<'p>(
         &'p self,
         steps: impl IntoIterator<Item = &'p Vec<Apply>>,
@@ -31,17 +31,17 @@ impl Plan {
         current: BTreeSet<ObjectKey>,
     ) -> Graph<ApplyAction<'p>> {
         let members = self.all_applies().map(|apply| &desired.members[apply.index]);
-        let definitions = members.filter_map(|member| Some((defined_kind(member)?, &member.key)));
+        let crds = members.filter_map(|member| Some((defined_kind(member)?, &member.key)));
         let mut builder = Builder {
-            known_current: current,
+            current_before_run: current,
             desired,
-            definitions: definitions.collect(),
+            crds: crds.collect(),
             graph: Graph::default(),
-            barrier: None,
-            applied: HashMap::new(),
-            current: BTreeMap::new(),
-            served: BTreeMap::new(),
-            typed: BTreeMap::new(),
+            last_barrier: None,
+            applies: HashMap::new(),
+            waits_until_current: BTreeMap::new(),
+            waits_until_served: BTreeMap::new(),
+            waits_for_schemas: BTreeMap::new(),
         };
         for step in steps {
             builder.add_step(step);
@@ -50,136 +50,159 @@ impl Plan {
     }
 }
 
+/// Builds an apply graph step by step. Each map holds the actions that the graph has so far.
 struct Builder<'p> {
-    /// The objects that are Current before the first step.
-    known_current: BTreeSet<ObjectKey>,
+    /// The objects that were Current before the run.
+    current_before_run: BTreeSet<ObjectKey>,
     desired: &'p Desired,
     /// The CRDs that the run applies, by the kind that they define.
-    definitions: HashMap<GroupKind, &'p ObjectKey>,
+    crds: HashMap<GroupKind, &'p ObjectKey>,
     graph: Graph<ApplyAction<'p>>,
-    /// The end of the step before.
-    barrier: Option<ActionId>,
-    applied: HashMap<&'p ObjectKey, ActionId>,
-    /// The waits for objects that others depend on.
-    current: BTreeMap<&'p ObjectKey, ActionId>,
-    /// The waits for new kinds, by kind and version.
-    served: BTreeMap<(GroupKind, &'p str), ActionId>,
-    /// The waits for changed CRDs.
-    typed: BTreeMap<&'p GroupKind, ActionId>,
+    /// The barrier at the end of the previous step; `None` in the first step.
+    last_barrier: Option<ActionId>,
+    /// The applies, by their objects.
+    applies: HashMap<&'p ObjectKey, ActionId>,
+    /// The [`ApplyAction::AwaitCurrent`] actions, by their objects.
+    waits_until_current: BTreeMap<&'p ObjectKey, ActionId>,
+    /// The [`ApplyAction::AwaitKind`] actions, by kind and version.
+    waits_until_served: BTreeMap<(GroupKind, &'p str), ActionId>,
+    /// The [`ApplyAction::AwaitSchema`] actions, by the kind that the CRD defines.
+    waits_for_schemas: BTreeMap<&'p GroupKind, ActionId>,
 }
 
 impl<'p> Builder<'p> {
     fn add_step(&mut self, step: &'p [Apply]) {
+        self.add_waits_for_schemas(step);
+        // A binding has an edge to the apply of its role, so the roles of the step have to be in the graph first.
+        let (bindings, others): (Vec<&Apply>, Vec<&Apply>) = step
+            .iter()
+            .partition(|apply| role_of_binding(&self.desired.members[apply.index]).is_some());
+        let ordered = others.into_iter().chain(bindings);
+        let added: Vec<ActionId> = ordered.map(|apply| self.add_apply(apply)).collect();
+        // An apply is postponed while a webhook does not answer. The Pods of the webhook may be applied in a later step,
+        // so the next step must not wait for postponed applies.
+        let barrier = Barrier::EndedOrPostponed;
+        self.last_barrier = Some(self.graph.add_barrier(barrier, added));
+    }
+
+    /// Adds a wait for each kind of the step that is served already, and whose CRD the run applies.
+    fn add_waits_for_schemas(&mut self, step: &'p [Apply]) {
         let mut by_kind: BTreeMap<&GroupKind, Vec<&Apply>> = BTreeMap::new();
         for apply in step {
             let object = &self.desired.members[apply.index];
-            if self.definitions.contains_key(&object.key.group_kind) && !is_not_yet_served(object) {
+            if self.crds.contains_key(&object.key.group_kind) && !is_not_yet_served(object) {
                 by_kind.entry(&object.key.group_kind).or_default().push(apply);
             }
         }
         for (kind, applies) in by_kind {
-            if !self.typed.contains_key(kind) {
-                let before = self.after_step(self.definition(kind).map(|id| (id, Edge::Follows)));
+            if !self.waits_for_schemas.contains_key(kind) {
+                let crd = self.find_apply_of_crd(kind).map(|id| (id, Edge::Follows));
+                let before = self.edges_to_step_before_and(crd);
                 let wait = self.graph.add(ApplyAction::AwaitSchema(applies), before);
-                self.typed.insert(kind, wait);
+                self.waits_for_schemas.insert(kind, wait);
             }
         }
-        let (bindings, others): (Vec<&Apply>, Vec<&Apply>) = step
-            .iter()
-            .partition(|apply| bound_role(&self.desired.members[apply.index]).is_some());
-        let ordered = others.into_iter().chain(bindings);
-        let added: Vec<ActionId> = ordered.map(|apply| self.add_apply(apply)).collect();
-        // The Pods of a webhook may come with a later step.
-        let barrier = Barrier::EndedOrPostponed;
-        self.barrier = Some(self.graph.add_barrier(barrier, added));
     }
 
     fn add_apply(&mut self, apply: &'p Apply) -> ActionId {
         let object = &self.desired.members[apply.index];
-        let mut before = self.after_step(None);
+        let mut before = self.edges_to_step_before_and(None);
         for dependency in &object.depends_on {
-            before.extend(self.wait_for(dependency).map(|id| (id, Edge::Needs)));
+            let wait = self.find_or_add_wait_until_current(dependency);
+            before.extend(wait.map(|id| (id, Edge::Needs)));
         }
         let namespace_key = object.key.namespace.as_deref().map(Containers::namespace_key);
-        let namespace = namespace_key.and_then(|key| self.applied.get(&key)).copied();
-        let definition = self.definition(&object.key.group_kind);
-        let role = bound_role(object).and_then(|key| self.applied.get(&key)).copied();
-        for earlier in [namespace, definition, role].into_iter().flatten() {
-            before.push((earlier, self.edge_to(earlier)));
+        let namespace = namespace_key.and_then(|key| self.applies.get(&key)).copied();
+        let crd = self.find_apply_of_crd(&object.key.group_kind);
+        let role = role_of_binding(object)
+            .and_then(|key| self.applies.get(&key))
+            .copied();
+        for earlier in [namespace, crd, role].into_iter().flatten() {
+            before.push((earlier, self.choose_edge_to(earlier)));
         }
         if is_not_yet_served(object) {
-            before.push((self.wait_until_served(object), Edge::Needs));
+            before.push((self.find_or_add_wait_until_served(object), Edge::Needs));
         }
-        let typed = self.typed.get(&object.key.group_kind);
-        before.extend(typed.map(|id| (*id, Edge::Follows)));
+        let schema = self.waits_for_schemas.get(&object.key.group_kind);
+        before.extend(schema.map(|id| (*id, Edge::Follows)));
         let id = self.graph.add(ApplyAction::Apply(apply), before);
-        self.applied.insert(&object.key, id);
+        self.applies.insert(&object.key, id);
         id
     }
 
-    /// Returns the edge from an object to the apply of its namespace, CRD or role. The object is sent even if that apply
-    /// fails, because the other may exist. If that has dependencies of its own, the object is skipped with it.
-    fn edge_to(&self, earlier: ActionId) -> Edge {
-        let depends = match self.graph.action(earlier) {
+    /// Returns the edge from an object to `earlier`, the apply of its namespace, CRD or role.
+    ///
+    /// If that apply fails, the object is sent anyway: the namespace, CRD or role may exist from an earlier run. But if
+    /// the namespace, CRD or role has dependencies of its own, it may be skipped because of them, and then the object is
+    /// skipped, too.
+    fn choose_edge_to(&self, earlier: ActionId) -> Edge {
+        let has_dependencies = match self.graph.action(earlier) {
             Some(ApplyAction::Apply(apply)) => !self.desired.members[apply.index].depends_on.is_empty(),
             _ => false,
         };
-        if depends { Edge::Needs } else { Edge::Follows }
+        if has_dependencies {
+            Edge::Needs
+        } else {
+            Edge::Follows
+        }
     }
 
-    fn definition(&self, kind: &GroupKind) -> Option<ActionId> {
-        self.applied.get(*self.definitions.get(kind)?).copied()
+    /// Returns the apply of the CRD that defines this kind, if the run applies it and it is in the graph already.
+    fn find_apply_of_crd(&self, kind: &GroupKind) -> Option<ActionId> {
+        self.applies.get(*self.crds.get(kind)?).copied()
     }
 
-    /// Returns the wait for an object that others depend on; `None` if it is Current and is not applied.
-    fn wait_for(&mut self, dependency: &'p ObjectKey) -> Option<ActionId> {
-        if let Some(wait) = self.current.get(dependency) {
+    /// Returns the wait until an object is Current that others depend on. `None` if no wait is needed, because the object
+    /// was Current before the run and is not applied.
+    fn find_or_add_wait_until_current(&mut self, dependency: &'p ObjectKey) -> Option<ActionId> {
+        if let Some(wait) = self.waits_until_current.get(dependency) {
             return Some(*wait);
         }
-        let applied = self.applied.get(dependency).copied();
-        if applied.is_none() && self.known_current.contains(dependency) {
+        let apply = self.applies.get(dependency).copied();
+        if apply.is_none() && self.current_before_run.contains(dependency) {
             return None;
         }
-        let before = self.after_step(applied.map(|id| (id, Edge::Needs)));
+        let before = self.edges_to_step_before_and(apply.map(|id| (id, Edge::Needs)));
         let wait = self.graph.add(ApplyAction::AwaitCurrent(dependency), before);
-        self.current.insert(dependency, wait);
+        self.waits_until_current.insert(dependency, wait);
         Some(wait)
     }
 
-    /// Returns the wait for the kind of this object in its version.
-    fn wait_until_served(&mut self, object: &'p DesiredObject) -> ActionId {
-        let version = (object.key.group_kind.clone(), &*object.resource.version);
-        if let Some(wait) = self.served.get(&version) {
+    /// Returns the wait until the kind of this object is served in the object's version.
+    fn find_or_add_wait_until_served(&mut self, object: &'p DesiredObject) -> ActionId {
+        let kind_and_version = (object.key.group_kind.clone(), &*object.resource.version);
+        if let Some(wait) = self.waits_until_served.get(&kind_and_version) {
             return *wait;
         }
-        let definition = self.definition(&version.0);
-        let before = self.after_step(definition.map(|id| (id, Edge::Needs)));
+        let crd = self.find_apply_of_crd(&object.key.group_kind);
+        let before = self.edges_to_step_before_and(crd.map(|id| (id, Edge::Needs)));
         let wait = self.graph.add(ApplyAction::AwaitKind(object), before);
-        self.served.insert(version, wait);
+        self.waits_until_served.insert(kind_and_version, wait);
         wait
     }
 
-    /// Returns the edge to the step before, and this other one.
-    fn after_step(&self, other: Option<(ActionId, Edge)>) -> Vec<(ActionId, Edge)> {
-        let step = self.barrier.map(|barrier| (barrier, Edge::Follows));
+    /// Returns the edge to the barrier of the step before, followed by `other`.
+    fn edges_to_step_before_and(&self, other: Option<(ActionId, Edge)>) -> Vec<(ActionId, Edge)> {
+        let step = self.last_barrier.map(|barrier| (barrier, Edge::Follows));
         step.into_iter().chain(other).collect()
     }
 }
 
-/// Returns the role of a binding: without the verb `bind`, the server admits a binding only if its role exists.
-fn bound_role(object: &DesiredObject) -> Option<ObjectKey> {
+/// Returns the role that a `RoleBinding` or `ClusterRoleBinding` refers to; `None` for any other object. The role has to
+/// be applied first: to a user without the verb `bind`, the server permits a binding only if its role exists.
+fn role_of_binding(object: &DesiredObject) -> Option<ObjectKey> {
     const GROUP: &str = "rbac.authorization.k8s.io";
     let kind = &object.key.group_kind;
     if kind.group != GROUP || !["RoleBinding", "ClusterRoleBinding"].contains(&&*kind.kind) {
         return None;
     }
     let binding = object.object.value();
-    let [kind, name] = ["kind", "name"].map(|field| binding["roleRef"][field].as_str());
-    let namespace = object.key.namespace.clone().filter(|_| kind == Some("Role"));
+    let [role_kind, role_name] = ["kind", "name"].map(|field| binding["roleRef"][field].as_str());
+    let namespace = object.key.namespace.clone().filter(|_| role_kind == Some("Role"));
     Some(ObjectKey {
-        group_kind: GroupKind::new(GROUP, kind?),
+        group_kind: GroupKind::new(GROUP, role_kind?),
         namespace,
-        name: name?.to_owned(),
+        name: role_name?.to_owned(),
     })
 }
 

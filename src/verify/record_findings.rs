@@ -57,7 +57,7 @@ fn finding_of_entry(
                     .hint("fix or delete its CustomResourceDefinition, or ask for the permission"),
             )
         }
-        RecordedKind::Unlisted(expected) => {
+        RecordedKind::UnexpectedlyMissing(expected) => {
             let reason =
                 expected.map_or_else(|| "discovery does not list it".to_owned(), ToString::to_string);
             let message = format!("recorded kind {name}: its members cannot be listed: {reason}");

@@ -22,7 +22,7 @@ pub(super) fn served_record(recorded: &ApplySetRecord, discovery: &Discovery) ->
                 }
                 RecordedKind::Gone
                 | RecordedKind::Kept(_)
-                | RecordedKind::Unlisted(_)
+                | RecordedKind::UnexpectedlyMissing(_)
                 | RecordedKind::Unknowable(_) => None,
             })
             .collect(),

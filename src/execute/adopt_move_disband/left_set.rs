@@ -116,7 +116,7 @@ impl LeftSet<'_> {
                     ParentAim::Narrow | ParentAim::RemoveRecord => TerminatingObjects::Reported,
                 },
             },
-            unlisted: self.state.observed.unlisted.clone(),
+            unlisted: self.state.observed.record_to_keep.clone(),
             // A move deletes no data, not even data from the set's own manifests.
             managers: record_managers(),
         };

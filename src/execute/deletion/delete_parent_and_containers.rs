@@ -207,7 +207,7 @@ impl Execution<'_> {
 
     /// Returns the part of the record that stays, because a list of members does not show all that it leads to.
     fn unlisted(&self) -> &Record {
-        &self.state.observed.unlisted
+        &self.state.observed.record_to_keep
     }
 
     /// Returns the scope of the rest of the set, without these containers of its parent.
@@ -352,7 +352,7 @@ impl Execution<'_> {
             return self.predict_deletion_of(self.parent_containers(), sink).await;
         };
         // An object that is left to a deleted owner is deleted with it.
-        let going = &self.plan.dependents.going;
+        let going = &self.plan.dependents.deleted;
         let left = self.plan.skips.iter().filter(|skip| {
             !matches!(skip.reason, SkipReason::OwnedCopy(_)) && !going.contains_key(&skip.live.uid)
         });

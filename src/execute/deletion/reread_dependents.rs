@@ -58,7 +58,7 @@ impl Execution<'_> {
     /// Finds the current dependents of prunes among desired and kept objects. `parent` is the resource of the parent,
     /// if there is one. Namespaces in which pruned objects cannot have dependents are not read.
     pub async fn reread_dependents(&self, parent: Option<&Arc<Resource>>) -> Result<Dependents, Unread> {
-        let near = DependentNamespaces::prunes_of(self.plan);
+        let near = DependentNamespaces::for_prunes(self.plan);
         let (members, parent, container_owners) = try_join3(
             self.members_near(&near),
             self.parent_near(parent, &near),

@@ -52,7 +52,7 @@ impl ParentRelease<'_> {
             read::settle(server, &mut discovery, unlisted, &wait).await?;
         }
         let member_scope = member_scope(set, &parent_status, &Desired::default(), &discovery)?;
-        self.unlisted = self.unlisted.union(&member_scope.unlisted);
+        self.unlisted = self.unlisted.union(&member_scope.record_to_keep);
         let ListTargets {
             resources,
             namespaces,

@@ -162,7 +162,11 @@ fn what_a_container_holds_is_deleted_with_it() {
 
 fn bound(observed: &Observed, prunes: &[Live], skips: &[Skip]) -> Vec<String> {
     let dependents = Dependents::find(&Desired::default(), observed, prunes, skips);
-    let bound = dependents.bound.values().flatten().map(ToString::to_string);
+    let bound = dependents
+        .undetachable
+        .values()
+        .flatten()
+        .map(ToString::to_string);
     bound.collect()
 }
 
@@ -287,7 +291,7 @@ fn dependents_are_near_their_owners() {
             },
             &policy(),
         );
-        let near = DependentNamespaces::prunes_of(&plan);
+        let near = DependentNamespaces::for_prunes(&plan);
         [Some("shop"), Some("away"), None].map(|namespace| near.holds(namespace))
     };
     let inside = config_map("a", &[]);

@@ -218,7 +218,7 @@ fn name(judgement: &Judgement) -> &'static str {
         Judgement::Refuse(Refusal::HoldsDesired { .. }) => "holds desired",
         Judgement::Refuse(Refusal::HoldsOthers { .. }) => "holds others",
         Judgement::Refuse(Refusal::OwnsDependents { .. }) => "owns",
-        Judgement::Refuse(Refusal::OwnsBound { .. }) => "bound",
+        Judgement::Refuse(Refusal::OwnsUndetachable { .. }) => "bound",
         Judgement::Skip(_) | Judgement::Refuse(_) => "something else",
     }
 }

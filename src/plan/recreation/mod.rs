@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Dependents, Edges, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason, is_container_kind,
-    prune_rules, with_keep_annotations,
+    DependencyEdges, Dependents, Judge, Plan, Policy, Preconditions, Refusal, Risk, SkipReason,
+    is_container_kind, prune_rules, with_keep_annotations,
 };
 use crate::compare::ownership::only_others_own;
 use crate::manifest::desired::DesiredObject;
@@ -227,7 +227,7 @@ impl Judge<'_> {
         }
         let refusal = self.refusals(live).into_iter().next()?;
         Some(match refusal {
-            Refusal::OwnsBound { dependents, .. } => RecreationObstacle::Owns(dependents, [].into()),
+            Refusal::OwnsUndetachable { dependents, .. } => RecreationObstacle::Owns(dependents, [].into()),
             Refusal::OwnsDependents {
                 dependents,
                 keep_annotations,
@@ -252,7 +252,7 @@ impl Plan {
             unchanged: Vec::new(),
             prunes: vec![vec![live.clone()]],
             last_prunes: Vec::new(),
-            edges: Edges::default(),
+            edges: DependencyEdges::default(),
             skips: self.skips.clone(),
             dependents: Dependents::default(),
             accepted: Vec::new(),

@@ -31,8 +31,8 @@ impl Refusal {
             Self::PrunesAll { .. } => {
                 "check the set, its namespace and the paths given to -f, or prune all members with --allow-prune-all".to_owned()
             }
-            Self::Overlap { parent: OtherParent::Unlisted, .. }
-            | Self::OfAnotherSet { parent: OtherParent::Unlisted, .. } => {
+            Self::Overlap { parent: OtherParent::GoneOrNotVisible, .. }
+            | Self::OfAnotherSet { parent: OtherParent::GoneOrNotVisible, .. } => {
                 format!("find the set with `kubectl applyset list -A`, as a user who can list Secrets and ConfigMaps in all namespaces, or {TAKE}")
             }
             Self::Overlap { parent: OtherParent::Found(parent), is_target_likely: true, .. } => {
@@ -62,7 +62,7 @@ impl Refusal {
             Self::OwnsDependents { .. } => {
                 "restore it to the manifests, or let this run remove the owner references with --allow-data-loss".to_owned()
             }
-            Self::OwnsBound { .. } => {
+            Self::OwnsUndetachable { .. } => {
                 "remove the owner references to it from these objects and their manifests; if they have none, get permission to read these objects".to_owned()
             }
             Self::TooManyPrunes { objects, .. } => {

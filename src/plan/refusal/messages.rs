@@ -79,7 +79,7 @@ pub(super) fn other_set(parent: &OtherParent, id: &str) -> String {
     match parent {
         OtherParent::Found(parent) => format!("{parent}"),
         OtherParent::Gone => format!("a set without a parent ({id})"),
-        OtherParent::Unlisted => format!("a set whose parent is gone or not visible to you ({id})"),
+        OtherParent::GoneOrNotVisible => format!("a set whose parent is gone or not visible to you ({id})"),
     }
 }
 

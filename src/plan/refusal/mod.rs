@@ -144,7 +144,7 @@ pub enum Refusal {
         "{object}: not pruned: it may own {}",
         listed(.dependents)
     )]
-    OwnsBound {
+    OwnsUndetachable {
         /// The object that would be pruned.
         object: ObjectKey,
         /// The objects that would be lost with it.
@@ -259,7 +259,7 @@ impl Refusal {
             | Self::OfAnotherSet { object, .. }
             | Self::PrunesStorage { object, .. }
             | Self::OwnsDependents { object, .. }
-            | Self::OwnsBound { object, .. }
+            | Self::OwnsUndetachable { object, .. }
             | Self::PrunesParent { object, .. } => Some(object),
             Self::HoldsOthers { container, .. } | Self::HoldsDesired { container, .. } => Some(container),
             Self::FaultyParent { .. }

@@ -343,7 +343,7 @@ fn scene() -> Scene {
         }],
         prunes: vec![vec![pruned.clone()]],
         last_prunes: Vec::new(),
-        edges: crate::plan::Edges::default(),
+        edges: crate::plan::DependencyEdges::default(),
         skips: Vec::new(),
         dependents: Dependents::default(),
         preconditions: crate::plan::Preconditions::default(),

@@ -15,7 +15,7 @@ use crate::model::live::Live;
 use crate::model::permission::{Permission, Verb};
 use crate::model::resource::{Resource, Scope, Subresource};
 use crate::model::set::Set;
-use crate::plan::member_scope::namespaces;
+use crate::plan::member_scope::list_namespaces;
 use crate::plan::{Recreate, autoscaler_kinds, autoscalers_by_target};
 
 /// Verbs that writing one member may need: reading it again, applying and pruning it.
@@ -29,7 +29,7 @@ pub struct Past {
     pub places: ListTargets,
     pub members: Vec<Live>,
     /// Recorded kinds that the server does not list.
-    pub unlisted: BTreeSet<GroupKind>,
+    pub undiscovered: BTreeSet<GroupKind>,
 }
 
 /// Returns the permissions that runs with these manifests need, whatever the state of the set is when
@@ -49,7 +49,7 @@ pub fn needed_for_set(
 ) -> BTreeSet<Permission> {
     let mut rights = BTreeSet::new();
     rights.extend(on_parent(set, parent_resource, desired));
-    let namespaces = namespaces(set, desired, &past.places.namespaces);
+    let namespaces = list_namespaces(set, desired, &past.places.namespaces);
     rights.extend(namespaces.iter().map(|namespace| read_namespace(namespace)));
     rights.extend(to_list(&namespaces, desired, past));
     rights.extend(to_see_what_is_gone(desired, past));
@@ -139,7 +139,7 @@ fn to_see_what_is_gone(desired: &Desired, past: &Past) -> Vec<Permission> {
     let may_be_missing = resources.any(|resource| {
         !is_built_in(&resource.api_version(), &resource.kind) || resource.group_kind() == namespace
     });
-    if past.unlisted.is_empty() && !may_be_missing {
+    if past.undiscovered.is_empty() && !may_be_missing {
         return Vec::new();
     }
     [

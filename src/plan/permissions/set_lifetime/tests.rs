@@ -83,7 +83,7 @@ fn what_left_the_manifests_can_still_be_pruned() {
             live("Service", Some("old"), "s"),
             live(CRD, None, "widgets.example.com"),
         ],
-        unlisted: BTreeSet::new(),
+        undiscovered: BTreeSet::new(),
     };
     let rights = texts(&ever(&manifests(Vec::new()), &past, Vec::new()));
     for expected in [
@@ -106,14 +106,14 @@ fn what_is_gone_is_seen_by_definitions_and_api_services() {
         "list apiservices.apiregistration.k8s.io",
         "list customresourcedefinitions.apiextensions.k8s.io",
     ];
-    let unlisted = Past {
-        unlisted: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
+    let undiscovered = Past {
+        undiscovered: BTreeSet::from([GroupKind::new("example.com", "Gone")]),
         ..Past::default()
     };
     let table = [
         ("ConfigMap", &Past::default(), false),
         ("Widget.example.com", &Past::default(), true),
-        ("ConfigMap", &unlisted, true),
+        ("ConfigMap", &undiscovered, true),
     ];
     for (kind, past, expected) in table {
         let rights = texts(&ever(
