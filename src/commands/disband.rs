@@ -146,7 +146,7 @@ impl Script for DisbandScript<'_> {
 
 /// Returns the refusals that the user has to lift.
 fn refusals(read: &SetRead, plan: &MembershipPlan, appliers: &BTreeSet<String>) -> Vec<Refusal> {
-    let forgets = plan.forgets(&read.named.set, appliers);
+    let forgets = plan.refuse_to_forget(&read.named.set, appliers);
     read.state.take_over.clone().into_iter().chain(forgets).collect()
 }
 

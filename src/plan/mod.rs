@@ -66,7 +66,7 @@ pub use member_scope::{MemberScope, MemberScopeUnknown, member_scope};
 pub use nested_parents::may_hold_record;
 pub use observed::Observed;
 pub use parent_after_members_are_gone::{ParentDisposition, parent_disposition};
-pub use parent_judgement::{ParentJudgement, ParentStatus, judge, judge_for_deletion};
+pub use parent_judgement::{ParentJudgement, ParentStatus, judge_parent, judge_parent_for_deletion};
 pub use planned_items::{Apply, LiveMembership, Plan, Skip, Unchanged};
 pub use policy::{Policy, PruneWhen, Pruning, Risk, UnchangedMembers, Unowned};
 pub use preconditions::{Precondition, Preconditions, Seen};
@@ -77,7 +77,7 @@ pub use recreation::{
     Recreate, RecreationObstacle, adopts_pods, claims_after_recreation, data_of_volumes, loses_data,
 };
 pub use refusal::{
-    Refusal, annotations_too_large, describe_released_copies, refuse_hooks, with_keep_annotations,
+    Refusal, describe_released_copies, list_with_keep_annotations, refuse_hooks, refuse_large_annotations,
 };
 pub use skip_reason::{SkipReason, label_written_by};
 

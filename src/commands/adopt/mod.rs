@@ -250,7 +250,7 @@ async fn read_and_plan(
 fn never_pruned(candidates: &[Candidate], set: &Set, appliers: &BTreeSet<String>) -> Vec<String> {
     let settled = candidates.iter().filter(|candidate| {
         let live = &candidate.live;
-        !matches!(candidate.way, FoundBy::Selected(Creator::Others(_)))
+        !matches!(candidate.found_by, FoundBy::Selected(Creator::Others(_)))
             && live.part_of.as_deref() == Some(set.id.as_str())
             && live.tracking != Tracking::Off
     });

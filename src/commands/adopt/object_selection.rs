@@ -38,7 +38,7 @@ impl ObjectSelection {
     /// Returns the object, of which `object` holds the metadata, as a candidate.
     pub(super) fn candidate(&self, object: &Value, live: Live) -> Candidate {
         let metadata = &object["metadata"];
-        let way = match self {
+        let found_by = match self {
             Self::Named => FoundBy::Named,
             Self::Selected(_, appliers) => FoundBy::Selected(ownership::creator(metadata, appliers)),
             Self::Tracked(tracked) => FoundBy::Tracked(tracked.tool.mark(
@@ -52,7 +52,11 @@ impl ObjectSelection {
             Self::Tracked(tracked) => tracked.fields(metadata, &live),
             Self::Named | Self::Selected(..) => FieldOwnership::Kept,
         };
-        Candidate { live, way, fields }
+        Candidate {
+            live,
+            found_by,
+            fields,
+        }
     }
 
     pub(super) fn selector(&self) -> Option<&str> {

@@ -9,7 +9,7 @@ use crate::execute::labeled_objects::list_labeled_objects;
 use crate::manifest::desired::Desired;
 use crate::model::identity::ObjectKey;
 use crate::model::set::ParentObject;
-use crate::plan::{ParentStatus, judge_for_deletion, member_scope, recorded_kinds};
+use crate::plan::{ParentStatus, judge_parent_for_deletion, member_scope, recorded_kinds};
 use crate::read::{self, KindWait, ListTargets, METADATA_LIST};
 
 impl ParentRelease<'_> {
@@ -42,7 +42,7 @@ impl ParentRelease<'_> {
         }
         let ParentWriting { server, set, .. } = self.writing;
         let mut discovery = discovery::fetch(server).await?;
-        let parent_status = judge_for_deletion(set, parent)
+        let parent_status = judge_parent_for_deletion(set, parent)
             .and_then(|judged| judged.accept(&[]))
             .map_err(ParentWriteError::Refused)?;
         if let ParentStatus::Recorded(applyset_record) = &parent_status {

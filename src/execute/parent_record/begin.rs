@@ -259,10 +259,10 @@ impl ParentWriting<'_> {
         for attempt in 0..ATTEMPTS {
             let judged = match (&parent, writer.only) {
                 (Some(parent), Some(only)) if parent.uid == only => {
-                    plan::judge_for_deletion(self.set, parent)
+                    plan::judge_parent_for_deletion(self.set, parent)
                 }
                 (_, Some(_)) => return Err(ParentWriteError::Gone),
-                (parent, None) => plan::judge(self.set, parent.as_ref()),
+                (parent, None) => plan::judge_parent(self.set, parent.as_ref()),
             };
             let status = judged
                 .and_then(|judged| judged.accept(self.accepted))

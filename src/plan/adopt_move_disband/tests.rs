@@ -18,12 +18,20 @@ fn owner(uid: &str) -> OwnerReference {
     }
 }
 
-fn adopted(way: FoundBy, take_ownership: Risk, change: impl FnOnce(&mut Live)) -> MembershipChange {
+fn adopted(found_by: FoundBy, take_ownership: Risk, change: impl FnOnce(&mut Live)) -> MembershipChange {
     let mut live = live("ConfigMap", Some("shop"), "a");
     live.part_of = None;
     change(&mut live);
     let fields = FieldOwnership::Kept;
-    judge_adoption(&Candidate { live, way, fields }, &set(), take_ownership)
+    judge_adoption(
+        &Candidate {
+            live,
+            found_by,
+            fields,
+        },
+        &set(),
+        take_ownership,
+    )
 }
 
 fn named(change: impl FnOnce(&mut Live)) -> MembershipChange {
@@ -74,8 +82,8 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
             Leave(Unmarked("none".to_owned())),
         ),
     ];
-    for (way, change) in table {
-        assert_eq!(adopted(way, Risk::Refused, |_| {}), change);
+    for (found_by, change) in table {
+        assert_eq!(adopted(found_by, Risk::Refused, |_| {}), change);
     }
     assert_eq!(
         adopted(FoundBy::Named, Risk::Allowed, |live| live.part_of =
@@ -87,10 +95,18 @@ fn adoption_takes_what_is_free_and_leaves_the_rest() {
 #[test]
 fn fields_move_with_the_label_or_after_it_and_only_from_the_tool_that_marked_the_object() {
     let moved = || FieldOwnership::Moved(json!([{"manager": "ours"}]));
-    let judged = |way: FoundBy, part_of: Option<&str>, fields: FieldOwnership| {
+    let judged = |found_by: FoundBy, part_of: Option<&str>, fields: FieldOwnership| {
         let mut live = live("ConfigMap", Some("shop"), "a");
         live.part_of = part_of.map(str::to_owned);
-        judge_adoption(&Candidate { live, way, fields }, &set(), Risk::Refused)
+        judge_adoption(
+            &Candidate {
+                live,
+                found_by,
+                fields,
+            },
+            &set(),
+            Risk::Refused,
+        )
     };
     let (own, id) = (|| FoundBy::Tracked(Mark::Own), set().id.to_string());
     let moves = || MembershipChange::Write(moved());
@@ -115,7 +131,7 @@ fn each_object_of_another_set_is_refused_by_name() {
         live.part_of = Some(OTHER.to_owned());
         Candidate {
             live,
-            way: FoundBy::Named,
+            found_by: FoundBy::Named,
             fields: FieldOwnership::Kept,
         }
     };
@@ -209,14 +225,16 @@ fn everything_with_the_label_is_released_and_copies_come_last() {
     let members = vec![copy.clone(), own.clone(), stranger];
     let plan = plan_release(&set(), members, &policy().appliers);
     assert_eq!(plan.changes, [own, copy]);
-    let forgets = plan.forgets(&set(), &policy().appliers).expect("a refusal");
+    let forgets = plan
+        .refuse_to_forget(&set(), &policy().appliers)
+        .expect("a refusal");
     assert_eq!(
         forgets.to_string().split_once("; ").expect("two parts").1,
         "1 object kept; the label is also removed from 1 object that is not a member: \
          configmap/a in namespace shop"
     );
     assert_eq!(
-        MembershipPlan::default().forgets(&set(), &policy().appliers),
+        MembershipPlan::default().refuse_to_forget(&set(), &policy().appliers),
         None
     );
 }
