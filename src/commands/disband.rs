@@ -107,8 +107,11 @@ impl Script for DisbandScript<'_> {
     async fn check(&mut self, run: &mut CommandRun, planned: &mut PlannedDisband) -> Result<(), Error> {
         let read = &planned.read;
         run.report_warnings(&read.state.warnings);
-        let mut rights = permissions::to_relabel(&planned.plan.changes);
-        rights.insert(permissions::on_parent(&read.named.set, &read.named.resource));
+        let mut rights = permissions::needed_to_relabel(&planned.plan.changes);
+        rights.insert(permissions::needed_to_patch_parent(
+            &read.named.set,
+            &read.named.resource,
+        ));
         adopt_move_disband::check_permissions(&planned.cluster, rights, self.membership).await
     }
 

@@ -317,10 +317,10 @@ fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
         ..
     } = planned;
     let NamedSet { set, resource, .. } = &from.named;
-    let mut rights = permissions::to_relabel(&plan.changes);
+    let mut rights = permissions::needed_to_relabel(&plan.changes);
     if plan.takes_any() {
         let target = &into.named;
-        rights.extend(permissions::to_record(
+        rights.extend(permissions::needed_to_record(
             &target.set,
             &target.resource,
             into.parent(),
@@ -329,9 +329,9 @@ fn rights(planned: &PlannedMove) -> BTreeSet<Permission> {
         ));
         rights.extend(match aim {
             ParentAim::Narrow | ParentAim::RemoveRecord => {
-                vec![permissions::on_parent(set, resource)]
+                vec![permissions::needed_to_patch_parent(set, resource)]
             }
-            ParentAim::Delete => permissions::to_release(set, resource).into(),
+            ParentAim::Delete => permissions::needed_to_end_set(set, resource).into(),
         });
     }
     rights

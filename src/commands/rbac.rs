@@ -71,19 +71,19 @@ async fn print_rights(arguments: &Rbac, shared: &GlobalFlags) -> Result<Exit, Er
         notes.extend(note_on_left_out(&(&rights - &of_manifests), &writers));
         rights = of_manifests;
     }
-    rights.extend(permissions::to_recreate(&desired, &recreate));
+    rights.extend(permissions::needed_to_recreate(&desired, &recreate));
     notes.extend(remarks(&rights, &desired));
     for note in &notes {
         report::note(note, style);
     }
-    let name = permissions::name(&named.set.parent);
+    let name = permissions::name_for_set(&named.set.parent);
     let namespace = named
         .set
         .parent
         .namespace
         .as_deref()
         .unwrap_or(&cluster.namespace);
-    let objects = permissions::objects(&name, &rights, &options.subjects, namespace);
+    let objects = permissions::objects_that_grant(&name, &rights, &options.subjects, namespace);
     report::objects(&objects, style);
     Ok(Exit::Done)
 }

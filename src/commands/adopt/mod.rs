@@ -141,10 +141,10 @@ impl Script for AdoptScript<'_> {
             set,
             &membership.appliers,
         ));
-        let mut rights = permissions::to_relabel(&plan.changes);
+        let mut rights = permissions::needed_to_relabel(&plan.changes);
         if plan.takes_any() {
             let (resource, record) = (&read.named.resource, &planned.record);
-            rights.extend(permissions::to_record(
+            rights.extend(permissions::needed_to_record(
                 set,
                 resource,
                 read.parent(),
