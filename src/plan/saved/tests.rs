@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::file::Unsealable;
+use super::file::PlanFileError;
 use super::*;
 use crate::manifest::{self, Recursion};
 use crate::model::applyset::parent::{annotations, labels};
@@ -71,54 +71,60 @@ fn saved(text: &str) -> (TempDir, SavedPlan) {
 fn a_sealed_plan_is_read_again() {
     let (_directory, plan) =
         saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {key: '1.0'}\n");
-    let sealed = file::seal(&plan);
-    assert_eq!(file::unseal(&sealed).expect("a plan"), plan);
+    let sealed = file::to_text_with_digest(&plan);
+    assert_eq!(file::parse(&sealed).expect("a plan"), plan);
 }
 
 #[test]
 fn a_plan_that_would_show_values_of_a_secret_is_refused() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {key: b25l}\n";
     let (_directory, plan) = saved(secret);
-    assert_eq!(file::unseal(&file::seal(&plan)).expect("a plan"), plan);
+    assert_eq!(
+        file::parse(&file::to_text_with_digest(&plan)).expect("a plan"),
+        plan
+    );
     let read = |change: fn(&mut SavedManifest)| {
         let mut changed = plan.clone();
         change(&mut changed.manifests[0]);
-        file::unseal(&file::seal(&changed))
+        file::parse(&file::to_text_with_digest(&changed))
             .map(drop)
             .expect_err("no plan")
     };
     let as_another_kind = read(|saved| saved.object["kind"] = json!("ConfigMap"));
-    assert!(matches!(as_another_kind, Unsealable::Changed));
+    assert!(matches!(as_another_kind, PlanFileError::Changed));
     let elsewhere = read(|saved| {
         saved.object["type"] = json!("***");
         let digest = saved.hidden["/data/key"].clone();
         saved.hidden.insert("/type".to_owned(), digest);
     });
-    assert!(matches!(elsewhere, Unsealable::Changed));
+    assert!(matches!(elsewhere, PlanFileError::Changed));
 }
 
 #[test]
 fn a_plan_that_was_touched_is_refused() {
     let (_directory, plan) = saved("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
-    let sealed = file::seal(&plan);
-    let read = |text: &str| file::unseal(text).map(drop).expect_err("no plan");
+    let sealed = file::to_text_with_digest(&plan);
+    let read = |text: &str| file::parse(text).map(drop).expect_err("no plan");
     assert!(matches!(
         read(&sealed.replace("\"name\": \"a\"", "\"name\": \"b\"")),
-        Unsealable::Changed
+        PlanFileError::Changed
     ));
     assert!(matches!(
         read(&sealed.replace("\"version\": 1", "\"version\": 2")),
-        Unsealable::Version(_)
+        PlanFileError::Version(_)
     ));
     assert!(matches!(
         read(&sealed.replace("\"kind\": \"Plan\"", "\"kind\": \"Report\"")),
-        Unsealable::Other
+        PlanFileError::Other
     ));
-    assert!(matches!(read(&sealed[..sealed.len() / 2]), Unsealable::Syntax(_)));
-    assert!(matches!(read("[]"), Unsealable::Other));
+    assert!(matches!(
+        read(&sealed[..sealed.len() / 2]),
+        PlanFileError::Syntax(_)
+    ));
+    assert!(matches!(read("[]"), PlanFileError::Other));
     // Its spaces do not matter.
     let document: Value = serde_json::from_str(&sealed).expect("JSON");
-    assert!(file::unseal(&document.to_string()).is_ok());
+    assert!(file::parse(&document.to_string()).is_ok());
 }
 
 #[cfg(unix)]
@@ -148,7 +154,7 @@ fn a_plan_replaces_files_alone() {
 #[test]
 fn values_of_secrets_are_not_in_the_file_and_come_back_from_the_manifest() {
     let (directory, plan) = saved(SECRET);
-    let sealed = file::seal(&plan);
+    let sealed = file::to_text_with_digest(&plan);
     for value in ["in-the", "aW4tdGhl"] {
         assert!(!sealed.contains(value), "{value} in {sealed}");
     }
@@ -183,9 +189,9 @@ fn a_note_of_the_former_value_is_not_in_the_file_and_comes_back_from_the_manifes
     let live = json!({"data": {"key": "aW4tdGhlLXBhc3Q="}});
     let salt = plan.salt.clone();
     plan.manifests[0].hide_copies_of_live(&live, &salt);
-    let sealed = file::seal(&plan);
+    let sealed = file::to_text_with_digest(&plan);
     assert!(!sealed.contains("in-the"), "{sealed}");
-    assert_eq!(file::unseal(&sealed).expect("a plan"), plan);
+    assert_eq!(file::parse(&sealed).expect("a plan"), plan);
     let restored = restore(&plan).expect("files").expect("the same");
     let note = &restored[0].object.value()["metadata"]["annotations"]["note"];
     assert_eq!(note, "it was in-the-past");
@@ -242,7 +248,11 @@ fn what_cannot_be_read_again_is_lost_and_addresses_are_not_kept() {
         let manifest = secret_from(source);
         assert_eq!(is_lost(&manifest), lost, "{}", manifest.position);
         let plan = plan_of(vec![SavedManifest::new(&manifest, &salt())], salt());
-        assert!(!file::seal(&plan).contains("hush"), "{}", manifest.position);
+        assert!(
+            !file::to_text_with_digest(&plan).contains("hush"),
+            "{}",
+            manifest.position
+        );
     }
     assert!(!is_lost(&read(
         "apiVersion: v1\nkind: Secret\nmetadata: {name: empty}\n"
@@ -388,8 +398,8 @@ impl Scene {
         find_drift(&self.saved, &self.fresh())
     }
 
-    fn fresh(&self) -> Fresh<'_> {
-        Fresh {
+    fn fresh(&self) -> CurrentState<'_> {
+        CurrentState {
             cluster: &self.cluster,
             set: &self.set,
             desired: &self.desired,
@@ -425,11 +435,8 @@ fn objects_are_detached_from_the_owners_that_the_plan_names() {
     assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key.clone())]);
     scene.saved.detached = saved_detachments(&scene.plan);
     assert_eq!(scene.find_drift(), []);
-    let text = file::seal(&scene.saved);
-    assert_eq!(
-        file::unseal(&text).expect("a plan").detached,
-        scene.saved.detached
-    );
+    let text = file::to_text_with_digest(&scene.saved);
+    assert_eq!(file::parse(&text).expect("a plan").detached, scene.saved.detached);
     scene.plan.dependents = Dependents::default();
     assert_eq!(scene.find_drift(), [ChangeSincePlan::Detached(key)]);
 }
